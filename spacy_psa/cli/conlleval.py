@@ -1,0 +1,137 @@
+"""`spacy psa conlleval`: score predictions by the rules of the CoNLL evaluation script."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, read_docs, user_errors
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ..evaluation.conlleval import ConllevalResult
+
+
+@psa_cli.command("conlleval")
+def conlleval_cli(
+    gold_path: Annotated[
+        Path, typer.Argument(metavar="GOLD", help="The .spacy file with the gold standard")
+    ],
+    predicted_path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PREDICTED",
+            help="The .spacy file with the predictions on it, made by 'spacy apply'",
+        ),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="What to score: spans, ents, tag or pos")
+    ] = "spans",
+    spans_key: Annotated[
+        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for spans")
+    ] = "chunks",
+    output_path: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
+    ] = None,
+) -> None:
+    """
+    Score predictions by the rules of the CoNLL script.
+
+    Prints the table that the script prints. Spans and entities are scored as BIO tags, which is
+    what the accuracy refers to. For tag and pos each token is a phrase of its own.
+    """
+    from ..evaluation.conlleval import format_table
+
+    with user_errors():
+        result = score_docbins(gold_path, predicted_path, target=target, spans_key=spans_key)
+        typer.echo(format_table(result), nl=False)
+        if output_path is not None:
+            import srsly
+
+            with atomic_path(output_path) as temporary:
+                srsly.write_json(temporary, result.to_dict())
+            msg.good(f"Saved scores to {output_path}")
+
+
+def score_docbins(
+    gold_path: Path, predicted_path: Path, *, target: str = "spans", spans_key: str = "chunks"
+) -> "ConllevalResult":
+    """Score the Docs of a DocBin against those of another.
+
+    gold_path (Path): The .spacy file with the gold standard.
+    predicted_path (Path): The .spacy file with the predictions for the same words.
+    target (str): What to score: a key of `TARGETS`.
+    spans_key (str): The key in `doc.spans`, if the target is spans.
+    RETURNS (ConllevalResult): The scores, each Doc taken as one sentence.
+    RAISES (ValueError): If the words are not the same, or if something is not annotated.
+    """
+    from spacy.vocab import Vocab
+
+    from ..evaluation.conlleval import ConllevalResult
+
+    if target not in TARGETS:
+        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+    vocab = Vocab()
+    gold_docs, predicted_docs = read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
+    paths = {"gold_path": gold_path, "predicted_path": predicted_path}
+    if len(gold_docs) != len(predicted_docs):
+        raise ValueError(
+            Errors.P124.format(gold=len(gold_docs), predicted=len(predicted_docs), **paths)
+        )
+    result = ConllevalResult()
+    for index, (gold, predicted) in enumerate(zip(gold_docs, predicted_docs, strict=True), 1):
+        if [token.orth for token in gold] != [token.orth for token in predicted]:
+            raise ValueError(Errors.P125.format(index=index, **paths))
+        pair = []
+        for doc, path in ((gold, gold_path), (predicted, predicted_path)):
+            tags = TARGETS[target](doc, spans_key)
+            if tags is None:
+                layer = f"spans['{spans_key}']" if target == "spans" else target
+                keys = ", ".join(doc.spans) or "there are none"
+                raise ValueError(Errors.P126.format(index=index, path=path, layer=layer, keys=keys))
+            pair.append(tags)
+        # A token without a gold tag is not annotated, so nothing can be right or wrong there.
+        known = [i for i, tag in enumerate(pair[0]) if tag]
+        result.add(*([tags[i] for i in known] for tags in pair))
+    return result
+
+
+def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
+    from ..annotation.schemes import SCHEMES
+
+    if spans_key not in doc.spans:
+        return None
+    # A span group may have the same span twice; tags cannot.
+    spans = {(span.start, span.end, span.label_) for span in doc.spans[spans_key]}
+    return SCHEMES["BIO"].encode(spans, len(doc))
+
+
+def _ent_tags(doc: "Doc", spans_key: str) -> list[str] | None:
+    if not doc.has_annotation("ENT_IOB"):
+        return None
+    return [
+        f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else token.ent_iob_
+        for token in doc
+    ]
+
+
+def _token_tags(attribute: str, name: str) -> "Callable[[Doc, str], list[str] | None]":
+    def tags(doc: "Doc", spans_key: str) -> list[str] | None:
+        if not doc.has_annotation(name):
+            return None
+        values = (getattr(token, attribute) for token in doc)
+        return [value and f"S-{value}" for value in values]
+
+    return tags
+
+
+TARGETS: "dict[str, Callable[[Doc, str], list[str] | None]]" = {
+    "spans": _span_tags,
+    "ents": _ent_tags,
+    "tag": _token_tags("tag_", "TAG"),
+    "pos": _token_tags("pos_", "POS"),
+}

@@ -1,0 +1,129 @@
+"""`spacy psa fetch`: get a text file from the network or from a folder, and verify it."""
+
+import gzip
+import hashlib
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+BLOCK_SIZE = 1 << 16
+TIMEOUT = 60.0
+
+
+@psa_cli.command("fetch")
+def fetch_cli(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the file, plain or .gz")],
+    path: Annotated[
+        Path, typer.Argument(metavar="DEST", help="The text file to write, uncompressed")
+    ],
+    sha256: Annotated[str, typer.Option("--sha256", "-c", help="SHA-256 of the uncompressed text")],
+    local: Annotated[
+        str,
+        typer.Option(
+            "--local",
+            "-l",
+            help="Folder that has the file already, with or without .gz. Empty: download it",
+        ),
+    ] = "",
+) -> None:
+    """
+    Get a text file and verify its checksum.
+
+    The file comes from the network or from a folder, and is unpacked. A file that is there
+    already, and is the right one, is left as it is.
+    """
+    with user_errors():
+        if path.is_file() and _sha256(path) == sha256.lower():
+            msg.info(f"{path} is there already")
+            return
+        fetch(url, path, sha256=sha256, local=local)
+    msg.good(f"Wrote {path}")
+
+
+def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
+    """Get a text file and verify it. The file is written whole or not at all.
+
+    url (str): Its address. The file may be compressed by gzip.
+    path (Path): Where to write the uncompressed text.
+    sha256 (str): The SHA-256 of the uncompressed text, in hexadecimal digits.
+    local (str): A folder that has the file, with or without `.gz`; if empty, download it.
+    RAISES (ValueError): If it cannot be got, is damaged, or has another checksum.
+    """
+    if local:
+        _unpack(find_local(url, Path(local)), path, sha256)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "download"
+        _download(url, archive)
+        _unpack(archive, path, sha256, source=url)
+
+
+def find_local(url: str, folder: Path) -> Path:
+    """Find the file of an address in a folder, compressed or not.
+
+    url (str): The address, of which the name of the file is taken.
+    folder (Path): The folder.
+    RETURNS (Path): The file.
+    RAISES (ValueError): If the folder has no such file.
+    """
+    name = unquote(urlsplit(url).path).rsplit("/", 1)[-1].removesuffix(".gz")
+    candidates = [folder / name, folder / f"{name}.gz"]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    names = " or ".join(candidate.name for candidate in candidates)
+    raise ValueError(Errors.P131.format(names=names, folder=folder))
+
+
+def _download(url: str, path: Path) -> None:
+    from http.client import HTTPException
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    from tqdm import tqdm
+
+    try:
+        with urlopen(url, timeout=TIMEOUT) as response, path.open("wb") as file_:
+            size = response.headers.get("Content-Length")
+            total = int(size) if size else None
+            progress = tqdm(total=total, unit="B", unit_scale=True, desc=path.name, disable=None)
+            with progress:
+                while block := response.read(BLOCK_SIZE):
+                    file_.write(block)
+                    progress.update(len(block))
+    except (URLError, HTTPException, TimeoutError, ConnectionError, ValueError) as err:
+        reason = err.reason if isinstance(err, URLError) else err
+        raise ValueError(Errors.P129.format(url=url, reason=reason)) from err
+
+
+def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -> None:
+    """Write the uncompressed text of a file, if it has the right checksum."""
+    from ..corpora.columns import open_binary
+
+    source = source or str(archive)
+    with atomic_path(path) as temporary:
+        try:
+            with open_binary(archive) as packed, temporary.open("wb") as text:
+                shutil.copyfileobj(packed, text, BLOCK_SIZE)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as err:
+            raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err
+        found = _sha256(temporary)
+        if found != sha256.lower():
+            raise ValueError(Errors.P130.format(source=source, found=found, expected=sha256))
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file_:
+        while block := file_.read(BLOCK_SIZE):
+            digest.update(block)
+    return digest.hexdigest()

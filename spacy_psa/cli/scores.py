@@ -1,0 +1,172 @@
+"""`spacy psa scores`: a table of the scores in metrics files, for the terminal and for Markdown."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+# In the order of the columns. A pattern may stand for several scores, e.g. of several span groups.
+MAIN_SCORES = ("tag_acc", "pos_acc", "morph_acc", "ents_[prf]", "spans_.+_[prf]", "speed")
+_PER_TYPE = re.compile("(.+)_per_(?:type|feat)")
+
+
+@psa_cli.command("scores")
+def scores_cli(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="METRICS...", help="JSON files written by 'spacy evaluate --output'"
+        ),
+    ],
+    output_path: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Markdown file to write the tables to")
+    ] = None,
+) -> None:
+    """
+    Show the scores of evaluations side by side.
+
+    Scores are in percent, speed is in words per second. Below, scores per type: precision, recall
+    and F1 of one evaluation, F1 alone of several.
+    """
+    with user_errors():
+        metrics = {
+            name: read_metrics(path) for name, path in zip(_names(paths), paths, strict=True)
+        }
+        tables = score_tables(metrics)
+        for table in tables:
+            msg.table(
+                table.rows,
+                title=table.title,
+                header=table.header,
+                divider=True,
+                aligns=("l",) + ("r",) * (len(table.header) - 1),
+            )
+        if output_path is not None:
+            with atomic_path(output_path) as temporary:
+                temporary.write_text(
+                    "\n".join(table.to_markdown() for table in tables), encoding="utf8"
+                )
+            msg.good(f"Saved tables to {output_path}")
+
+
+@dataclass
+class Table:
+    """A table of texts.
+
+    title (str): What it is about.
+    header (List[str]): The names of the columns.
+    rows (List[List[str]]): The rows, each as long as the header.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+    def to_markdown(self) -> str:
+        """RETURNS (str): The table in Markdown, below its title."""
+        lines = [self.header, ["---"] + ["---:"] * (len(self.header) - 1), *self.rows]
+        cells = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]
+        return f"### {self.title}\n\n" + "".join(f"| {line} |\n" for line in cells)
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """Read the scores that spaCy wrote.
+
+    path (Path): The JSON file.
+    RETURNS (Dict[str, Any]): The scores. Those per component are put together.
+    RAISES (ValueError): If there is no such file, or if it has no scores that we know.
+    """
+    import srsly
+
+    if not path.is_file():
+        raise ValueError(Errors.P109.format(path=path))
+    try:
+        data = srsly.read_json(path)
+    except ValueError as err:
+        raise ValueError(Errors.P128.format(path=path)) from err
+    if not isinstance(data, dict):
+        raise ValueError(Errors.P128.format(path=path))
+    for value in list(data.values()):
+        # `spacy evaluate --per-component` has the scores one level below.
+        if isinstance(value, dict) and _main_keys(value):
+            data = {**data, **value}
+    if not _main_keys(data):
+        raise ValueError(Errors.P128.format(path=path))
+    return data
+
+
+def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
+    """Lay out scores in tables.
+
+    metrics (Dict[str, Dict[str, Any]]): The scores of each evaluation by its name.
+    RETURNS (List[Table]): The main scores, then a table for each layer with scores per type.
+    """
+    keys = _in_order(_main_keys(scores) for scores in metrics.values())
+    keys.sort(key=_rank)
+    rows = [[name, *(_format(s.get(key), key) for key in keys)] for name, s in metrics.items()]
+    tables = [Table("Scores", ["", *keys], rows)]
+    for layer in _in_order(filter(_PER_TYPE.fullmatch, scores) for scores in metrics.values()):
+        per_type = {name: _prf_per_type(scores.get(layer)) for name, scores in metrics.items()}
+        labels = sorted(_in_order(per_type.values()))
+        if labels:
+            tables.append(_per_type_table(layer, labels, per_type))
+    return tables
+
+
+def _prf_per_type(scores: Any) -> dict[str, dict[str, float]]:
+    """Those of precision, recall and F1. spaCy has other figures per type for text categories."""
+    return {label: prf for label, prf in (scores or {}).items() if isinstance(prf, dict)}
+
+
+def _per_type_table(
+    layer: str, labels: Sequence[str], per_type: dict[str, dict[str, dict[str, float]]]
+) -> Table:
+    title = _PER_TYPE.sub(r"\1 per type", layer)
+    single = len(per_type) == 1
+    columns = [
+        (figure.upper() if single else name, scores, figure)
+        for name, scores in per_type.items()
+        for figure in ("prf" if single else "f")
+    ]
+    rows = [
+        [label, *(_format(scores.get(label, {}).get(figure)) for _, scores, figure in columns)]
+        for label in labels
+    ]
+    return Table(title if single else f"{title} (F)", ["", *(name for name, _, _ in columns)], rows)
+
+
+def _main_keys(scores: dict[str, Any]) -> list[str]:
+    """The main scores that are there. spaCy gives None where nothing could be scored."""
+    return [key for key, value in scores.items() if value is not None and _rank(key) is not None]
+
+
+def _rank(key: str) -> tuple[int, str, int] | None:
+    """Where a score stands in the table: precision, recall and F1 of one layer together."""
+    for i, pattern in enumerate(MAIN_SCORES):
+        if re.fullmatch(pattern, key):
+            return i, key[:-1], "prf".find(key[-1])
+    return None
+
+
+def _format(value: Any, key: str = "") -> str:
+    if not isinstance(value, (int, float)):
+        return "-"
+    return f"{value:,.0f}" if key == "speed" else f"{100 * value:.2f}"
+
+
+def _in_order(groups: Iterable[Iterable[str]]) -> list[str]:
+    """All members of the groups, each once, in the order in which they come."""
+    return list(dict.fromkeys(member for group in groups for member in group))
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """The names of the files; their whole paths where names would not be unique."""
+    stems = [path.stem for path in paths]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]

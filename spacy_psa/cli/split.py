@@ -1,0 +1,73 @@
+"""`spacy psa split`: hold out random Docs, for corpora without development data."""
+
+import random
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, check_docbin_name, psa_cli, read_docbin, user_errors
+
+
+@psa_cli.command("split")
+def split_cli(
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help="The .spacy file to split")],
+    train_path: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="The .spacy file for what is left")
+    ],
+    dev_path: Annotated[
+        Path, typer.Argument(metavar="DEV", help="The .spacy file for what is held out")
+    ],
+    n: Annotated[int, typer.Option("--n", "-n", help="How many Docs to hold out")] = 1000,
+    seed: Annotated[
+        int, typer.Option("--seed", "-s", help="Seed: the same one holds out the same Docs")
+    ] = 0,
+) -> None:
+    """
+    Hold out random Docs of a DocBin (.spacy).
+
+    Both parts keep the order of the input. For CoNLL-2000, which has no development data, papers
+    hold out 1,000 sentences of the training data.
+    """
+    with user_errors():
+        left, held_out = split(input_path, train_path, dev_path, n=n, seed=seed)
+    msg.good(f"Wrote {left} Docs to {train_path} and {held_out} to {dev_path}")
+
+
+def split(
+    input_path: Path, train_path: Path, dev_path: Path, *, n: int = 1000, seed: int = 0
+) -> tuple[int, int]:
+    """Split a DocBin at random.
+
+    input_path (Path): The .spacy file to split.
+    train_path (Path): The .spacy file for the Docs that are left.
+    dev_path (Path): The .spacy file for the Docs that are held out.
+    n (int): How many to hold out.
+    seed (int): The seed of the random choice.
+    RETURNS (Tuple[int, int]): The number of Docs left and held out.
+    RAISES (ValueError): If one of the parts would be empty, or if a path does not suit.
+    """
+    from spacy.tokens import DocBin
+    from spacy.vocab import Vocab
+
+    check_docbin_name(train_path)
+    check_docbin_name(dev_path)
+    if train_path.resolve() == dev_path.resolve():
+        raise ValueError(Errors.P123.format(path=dev_path))
+    source = read_docbin(input_path)
+    total = len(source)
+    if not 0 < n < total:
+        raise ValueError(
+            Errors.P122.format(n=n, total=total, path=input_path, largest=max(total - 1, 0))
+        )
+    held_out = set(random.Random(seed).sample(range(total), n))
+    has_user_data = any(data is not None for data in source.user_data)
+    train, dev = (DocBin(source.attrs, store_user_data=has_user_data) for _ in range(2))
+    for i, doc in enumerate(source.get_docs(Vocab())):
+        (dev if i in held_out else train).add(doc)
+    with atomic_path(train_path) as train_file, atomic_path(dev_path) as dev_file:
+        train.to_disk(train_file)
+        dev.to_disk(dev_file)
+    return len(train), len(dev)

@@ -1,0 +1,70 @@
+"""`spacy psa tag`: look at what a pipeline makes of a few sentences."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg, table
+
+from ..errors import Errors
+from ._util import psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spacy.tokens import Doc, Span
+
+
+@psa_cli.command("tag")
+def tag_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT...", help="Texts to tag")
+    ] = None,
+    path: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Text file with more of them, one a line")
+    ] = None,
+) -> None:
+    """
+    Tag texts and print a table of each: words, parts of speech, entities and other spans.
+    """
+    with user_errors():
+        lines = list(texts or [])
+        if path is not None:
+            lines += [line.strip() for line in path.open(encoding="utf8") if line.strip()]
+        if not lines:
+            raise ValueError(Errors.P140)
+        import spacy
+
+        nlp = spacy.load(model)
+        for doc in nlp.pipe(lines):
+            msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
+            print(format_doc(doc))
+
+
+def format_doc(doc: "Doc") -> str:
+    """Draw a table of a document, one line a token; empty columns are left out.
+
+    doc (Doc): The document.
+    RETURNS (str): The table.
+    """
+    columns = {
+        "TAG": [token.tag_ for token in doc],
+        "POS": [token.pos_ for token in doc],
+        "MORPH": [str(token.morph) for token in doc],
+        "ENTITY": _brackets(doc, doc.ents),
+        **{key.upper(): _brackets(doc, group) for key, group in sorted(doc.spans.items())},
+    }
+    shown = {name: values for name, values in columns.items() if any(values)}
+    words = [token.text for token in doc]
+    return table(zip(words, *shown.values(), strict=True), header=("", *shown), divider=True)
+
+
+def _brackets(doc: "Doc", spans: "Iterable[Span]") -> list[str]:
+    """Mark spans at the side: their label where they begin, a bar down to where they end."""
+    marks = [""] * len(doc)
+    for span in spans:
+        for i in range(span.start, span.end):
+            marks[i] = "│" if i < span.end - 1 else "└"
+        marks[span.start] = span.label_
+    return marks

@@ -1,0 +1,260 @@
+"""The catalogue of our errors and warnings: what is wrong, where, and what to do about it.
+
+As in spaCy, each message has a code, so that users can look it up and tests can tell one from
+another. `Errors.P001` is a template to be filled in by `str.format`.
+"""
+
+import re
+import warnings
+
+
+class _Coded(type):
+    """Put the attribute's name before its text: `Errors.P001` → `"[P001] …"`."""
+
+    def __getattribute__(cls, name: str) -> str:
+        value = super().__getattribute__(name)
+        return f"[{name}] {value}" if re.fullmatch(r"[PW]\d{3}", name) else value
+
+
+class Errors(metaclass=_Coded):
+    # Inference (P0xx)
+    P001 = (
+        "The potentials do not fit together: {problem}. Expected emissions (N, L) with "
+        "sum(lengths) = N, transitions (L, L), start (L,) and end (L,)."
+    )
+    P002 = "Unknown inference backend '{name}'. Choose one of: {options}."
+    P003 = "The labels do not fit the potentials: {problem}."
+    P004 = (
+        "The constraints do not fit: {problem}. Expected booleans, transitions (L, L), start (L,) "
+        "and end (L,), for as many labels L as the potentials have."
+    )
+    P005 = (
+        "The backend 'scaled' cannot differentiate marginals. Choose the backend 'logspace' (or "
+        "none), or detach the potentials if no gradient is needed."
+    )
+    P006 = (
+        "The backend 'scaled' cannot be differentiated twice. Choose the backend 'logspace' for "
+        "second derivatives."
+    )
+    P006 = (
+        "Two distributions can only be compared over the same chains, with the same kinds of "
+        "potentials (emissions, transitions, start, end)."
+    )
+
+    # Annotation: tag schemes (P100-P105)
+    P100 = "Unknown tag scheme '{name}'. Choose one of: {options}."
+    P101 = (
+        "The span ({start}, {end}, '{label}') does not lie within the {length} tokens. A span has "
+        "at least one token: 0 <= start < end <= number of tokens."
+    )
+    P102 = (
+        "The span ({start}, {end}, '{label}') overlaps with one that ends before token {last_end}. "
+        "Tags can only stand for spans that do not overlap: leave one of them out, e.g. with "
+        "spacy.util.filter_spans."
+    )
+    P103 = "'{tag}' is not a tag of the scheme {scheme}: expected one of {expected}."
+    P104 = "'{tag}' may not follow {before} in the scheme {scheme}."
+    P105 = "A sentence may not end with '{tag}' in the scheme {scheme}: the span is not closed."
+
+    # Evaluation (P106-P107)
+    P106 = (
+        "Sentence {index} has {gold} gold tags but {predicted} predicted ones. Both must have one "
+        "tag a token of the same tokens."
+    )
+    P107 = (
+        "The gold standard has {gold} sentences, the predictions have {predicted}. Compare the "
+        "same sentences in the same order."
+    )
+
+    # Corpora (P108-P119)
+    P108 = (
+        "No path to a corpus given. Set it in the config, or on the command line, e.g. "
+        "--paths.train corpus/train.txt."
+    )
+    P109 = "There is no file {path}. Check the path, or run first what makes the file."
+    P110 = "{path} is a directory, not a file. Give the path of one of the files in it: {files}."
+    P111 = (
+        "{path} has no sentences: it is empty, or has nothing but blank lines and comments. "
+        "Expected lines of {columns}, with a blank line after each sentence."
+    )
+    P112 = (
+        "{path}, line {line}: found {found} columns, expected {expected} ({columns}). Columns are "
+        "parted by blanks or tabs, and a blank line ends a sentence: correct the line, or choose "
+        "the format that the file has."
+    )
+    P113 = (
+        "{path}, line {line}: not valid UTF-8 at byte {byte} of the line. Convert the file first, "
+        "e.g. with: iconv -f ISO-8859-1 -t UTF-8."
+    )
+    P114 = (
+        "{path}, line {line}: this is a binary file, or text in UTF-16. Expected text in UTF-8, "
+        "plain or compressed by gzip: unpack or convert the file first."
+    )
+    P115 = (
+        "{path} is damaged{where}: the gzip data ends too early or is corrupt "
+        "({reason}). Get the file again."
+    )
+    P116 = (
+        "{path}, line {line}: '{tag}' in the column {column} is not a tag. Expected O or a tag "
+        "such as B-NP: are the columns of the file really {columns}?"
+    )
+    P117 = (
+        "{path}, line {line}: no known format has {found} columns. Expected one of: {formats}. "
+        "Name the format with --format, and correct the file if it should be one of these."
+    )
+    P118 = (
+        "n_sents is {n_sents}, but must be {expected}: it is the number of sentences in each Doc."
+    )
+    P119 = "Unknown format '{name}'. Choose one of: {options}."
+
+    # Command line (P120-P131)
+    P120 = "The output {path} must be a file with the ending .spacy, or spaCy will not find it."
+    P121 = (
+        "{path} is not a DocBin in spaCy's binary format. Expected a .spacy file, as written by "
+        "'spacy convert', 'spacy apply' or 'spacy psa convert'."
+    )
+    P122 = (
+        "Cannot hold out {n} of the {total} Docs in {path}: choose a number from 1 to {largest}, "
+        "so that both parts have some."
+    )
+    P123 = "The outputs for both parts are the same file, {path}. Give them different names."
+    P124 = (
+        "{gold_path} has {gold} Docs, but {predicted_path} has {predicted}. Make the predictions "
+        "on that very gold file, e.g. with 'spacy apply'."
+    )
+    P125 = (
+        "The words of Doc {index} are not the same in {gold_path} and {predicted_path}. Make the "
+        "predictions on that very gold file, e.g. with 'spacy apply'."
+    )
+    P126 = (
+        "Doc {index} in {path} has no annotation of {layer}. Choose a --target that is annotated; "
+        "for spans also the --spans-key: {keys}."
+    )
+    P127 = "Unknown target '{name}'. Choose one of: {options}."
+    P128 = (
+        "{path} has none of the scores that we know. Expected a JSON file as written by 'spacy "
+        "evaluate --output' or 'spacy benchmark accuracy --output'."
+    )
+    P129 = (
+        "Could not download {url} ({reason}): check the address and the network, or get the file "
+        "by other means and name its folder with --local."
+    )
+    P130 = (
+        "The text from {source} is not the expected one: its SHA-256 is {found}, expected "
+        "{expected}. Nothing was written; get the file again, or correct the checksum."
+    )
+    P131 = "There is none of the files {names} in the folder {folder}. Check --local."
+
+    # Models (P2xx)
+    P201 = (
+        "The model has no weights yet. Call nlp.initialize() with training examples, or load a "
+        "trained pipeline."
+    )
+    P202 = (
+        "The model data is damaged or incomplete ({problem}). Copy the pipeline again from where "
+        "it was saved; nothing has been changed."
+    )
+    P203 = (
+        "The model data belongs to another configuration: {problem}. Load it with the config.cfg "
+        "that was saved next to it, e.g. by spacy.load."
+    )
+    P204 = "Unknown attribute '{attr}' to look words up by. Choose one of: NORM, ORTH, LOWER."
+    P205 = (
+        "There are no training documents to take words from. Check the path of the training "
+        "corpus, and that it is not empty."
+    )
+    P206 = (
+        "The model's word embeddings are {width} wide, but the pipeline's vectors {found}. Leave "
+        "'width' of the tok2vec empty, set it to {found}, or use vectors of width {width} in "
+        "[initialize] vectors."
+    )
+    P207 = (
+        "The model was trained with vectors of width {width}, but the pipeline's vectors are "
+        "{found} wide. Load the pipeline with the vectors that it was trained with (its 'vocab' "
+        "must not be excluded)."
+    )
+    P208 = (
+        "The overlap of windows ({overlap}) must be at least 0 and smaller than max_length "
+        "({max_length})."
+    )
+    P209 = (
+        "The width of the tok2vec layer is unknown, and there are no documents to find it out "
+        "from. Call nlp.initialize() with training examples."
+    )
+    P210 = "Invalid value for '{name}': {value}. It must be {expected}."
+
+    # Components (P3xx)
+    P301 = (
+        "The label '{label}' of the target '{target}' is not one of the component's labels, but "
+        "stands in the training example beginning '{text}'. Initialize with a label file or with "
+        "examples that have all labels (python -m spacy init labels)."
+    )
+    P302 = (
+        "'{label}' is not a universal part of speech, which is what the target 'pos' writes. Use "
+        "the target 'tag' for other tag sets, or one of: {options}."
+    )
+    P303 = "Unknown target '{name}'. Choose one of: {options}."
+    P304 = (
+        "The component '{name}' cannot take the new label '{label}': its model has been "
+        "initialized with {n_tags} outputs. Add labels before nlp.initialize(), or initialize a "
+        "new component."
+    )
+    P305 = (
+        "The training examples have no labels for '{name}' (target '{target}'{key}). Check that "
+        "the corpus is annotated, that 'target' and 'spans_key' are those of the corpus, or give "
+        "labels in [initialize.components.{name}]."
+    )
+    P306 = (
+        "There are no training examples for '{name}'. Check the path of the training corpus, and "
+        "that it is not empty."
+    )
+    P307 = (
+        "The loss of '{name}' is {loss} in the batch beginning '{text}'. Lower the learning rate, "
+        "clip gradients (max_grad_norm), and check the data for vectors that are not finite."
+    )
+    P308 = (
+        "The component '{name}' is configured for {configured}, but the saved model is for "
+        "{found}. Load it with the config.cfg that was saved next to it."
+    )
+    P309 = (
+        "The saved component '{name}' has {n_tags} tags for its labels, but its model has {nO} "
+        "outputs. The files do not belong together: copy the pipeline again from where it was "
+        "saved."
+    )
+    P310 = (
+        "Prediction {found} for the document beginning '{text}' is not one of the {n_tags} tags of "
+        "'{name}'. Give set_annotations what predict returned, from the same component."
+    )
+    P311 = "The component '{name}' could not be loaded from {path}: {problem}"
+    P312 = (
+        "{n_docs} documents, but {n_predictions} predictions for '{name}'. Give set_annotations "
+        "what predict returned for the same documents."
+    )
+    P313 = "A label must be a string, but this one is of type {type}: {label!r}."
+
+
+class Warnings(metaclass=_Coded):
+    """Nothing is lost, but the user should know."""
+
+    W201 = (
+        "The word embeddings were initialized from {n_docs} documents only, and know no other "
+        "words. This happens if 'spacy_psa.WordCharEmbed.v1' is used in a component other than "
+        "ours, which shows it no more: use it inside 'psa_tagger'."
+    )
+    W301 = (
+        "The span '{text}' ({label}, tokens {start} to {end}) in doc.spans['{key}'] overlaps with "
+        "another one, which tags cannot express. It is skipped in training, in the document "
+        "beginning '{doc}'."
+    )
+    W302 = (
+        "The span '{text}' ({label}, tokens {start} to {end}) crosses a sentence boundary. It is "
+        "skipped in training, in the document beginning '{doc}'."
+    )
+
+
+def warn(message: str) -> None:
+    """Issue one of our warnings, attributed to the caller's caller.
+
+    message (str): A filled-in message of `Warnings`.
+    """
+    warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,0 +1,156 @@
+"""Precision, recall and F1 of chunks by the rules of the CoNLL evaluation script.
+
+Published figures for chunking and named entities come from that script, so ours have to count
+the same way, also where a system's tags are ill formed.
+
+SOURCE: conlleval, by Erik Tjong Kim Sang, for the shared tasks of CoNLL-2000 to 2003. The script
+knows B, I and E; S is read as in its usual extension to BIOES.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..annotation.schemes import read_spans, split_tag
+from ..errors import Errors
+
+
+@dataclass
+class Counts:
+    """How many chunks there are, were found, and were found rightly.
+
+    gold (int): Chunks in the gold standard.
+    predicted (int): Chunks in the predictions.
+    correct (int): Chunks in both, with the same tokens and the same type.
+    """
+
+    gold: int = 0
+    predicted: int = 0
+    correct: int = 0
+
+    @property
+    def precision(self) -> float:
+        """RETURNS (float): Correct among predicted, 0 to 1; 0 where there are none."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """RETURNS (float): Correct among gold, 0 to 1; 0 where there are none."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
+        total = self.gold + self.predicted
+        return 2 * self.correct / total if total else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """RETURNS (Dict[str, float]): Counts and scores, ready for JSON."""
+        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+
+
+@dataclass
+class ConllevalResult:
+    """What conlleval reports.
+
+    chunks (Counts): Counts over all types.
+    per_type (Dict[str, Counts]): Counts of each type in either gold standard or predictions.
+    sentences (int): Number of sentences.
+    tokens (int): Number of tokens.
+    correct_tags (int): Tokens whose whole tag is right, outside ones included.
+    """
+
+    chunks: Counts = field(default_factory=Counts)
+    per_type: dict[str, Counts] = field(default_factory=dict)
+    sentences: int = 0
+    tokens: int = 0
+    correct_tags: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """RETURNS (float): Right tags among all, 0 to 1. It depends on the tag scheme."""
+        return self.correct_tags / self.tokens if self.tokens else 0.0
+
+    def add(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
+        """Count one sentence.
+
+        gold (Sequence[str]): The gold standard's tags, one a token.
+        predicted (Sequence[str]): The predicted tags, of the same length.
+        RAISES (ValueError): If the lengths differ.
+        """
+        if len(gold) != len(predicted):
+            raise ValueError(
+                Errors.P106.format(
+                    index=self.sentences + 1, gold=len(gold), predicted=len(predicted)
+                )
+            )
+        self.sentences += 1
+        self.tokens += len(gold)
+        self.correct_tags += sum(
+            split_tag(g) == split_tag(p) for g, p in zip(gold, predicted, strict=True)
+        )
+        gold_spans, predicted_spans = set(read_spans(gold)), set(read_spans(predicted))
+        for spans, name in (
+            (gold_spans, "gold"),
+            (predicted_spans, "predicted"),
+            (gold_spans & predicted_spans, "correct"),
+        ):
+            for _, _, label in spans:
+                for counts in (self.chunks, self.per_type.setdefault(label, Counts())):
+                    setattr(counts, name, getattr(counts, name) + 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All counts and scores, ready for JSON."""
+        return {
+            **self.chunks.to_dict(),
+            "accuracy": self.accuracy,
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "correct_tags": self.correct_tags,
+            "per_type": {label: self.per_type[label].to_dict() for label in sorted(self.per_type)},
+        }
+
+
+def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> ConllevalResult:
+    """Score predicted tags against gold tags.
+
+    gold (Iterable[Sequence[str]]): The tags of each sentence, in BIO, IOB1, IO or BIOES.
+    predicted (Iterable[Sequence[str]]): The same for the predictions. The scheme may be another
+        one; only the accuracy of tags suffers by it.
+    RETURNS (ConllevalResult): The counts and scores.
+    RAISES (ValueError): If the numbers of sentences or of tokens differ.
+    """
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
+        raise ValueError(Errors.P107.format(gold=len(gold), predicted=len(predicted)))
+    result = ConllevalResult()
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        result.add(gold_tags, predicted_tags)
+    return result
+
+
+def format_table(result: ConllevalResult) -> str:
+    """Lay out scores as conlleval prints them, in percent.
+
+    result (ConllevalResult): The scores.
+    RETURNS (str): The summary, then a line for each type in alphabetical order: precision,
+        recall, FB1, number of predicted chunks.
+    """
+    total = result.chunks
+    lines = [
+        f"processed {result.tokens} tokens with {total.gold} phrases; "
+        f"found: {total.predicted} phrases; correct: {total.correct}."
+    ]
+    if result.tokens:
+        lines.append(f"accuracy: {100 * result.accuracy:6.2f}%; {_scores(total)}")
+    for label in sorted(result.per_type):
+        counts = result.per_type[label]
+        lines.append(f"{label:>17}: {_scores(counts)}  {counts.predicted}")
+    return "\n".join(lines) + "\n"
+
+
+def _scores(counts: Counts) -> str:
+    return (
+        f"precision: {100 * counts.precision:6.2f}%; recall: {100 * counts.recall:6.2f}%; "
+        f"FB1: {100 * counts.f1:6.2f}"
+    )

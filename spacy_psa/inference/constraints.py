@@ -1,0 +1,65 @@
+"""Which label sequences are possible at all, for example under a tag scheme such as BIOES."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import Errors
+from .potentials import Potentials
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Which labels may follow which, begin a chain, and end it. True means allowed.
+
+    transitions (Union[np.ndarray, Tensor]): *Shape:* (L, L). [i, j]: may label j follow label i?
+    start (Union[np.ndarray, Tensor]): *Shape:* (L,). May a chain begin with this label?
+    end (Union[np.ndarray, Tensor]): *Shape:* (L,). May a chain end with this label?
+    RAISES (ValueError): If the three do not hold booleans or do not fit together.
+    """
+
+    transitions: np.ndarray | Tensor
+    start: np.ndarray | Tensor
+    end: np.ndarray | Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("transitions", "start", "end"):
+            allowed = torch.as_tensor(getattr(self, name))
+            if allowed.dtype != torch.bool:
+                problem = f"{name} holds {allowed.dtype}, not booleans"
+                raise ValueError(Errors.P004.format(problem=problem))
+            object.__setattr__(self, name, allowed)
+        n_labels = self.n_labels
+        shapes = {"transitions": (n_labels, n_labels), "start": (n_labels,), "end": (n_labels,)}
+        for name, shape in shapes.items():
+            actual = tuple(getattr(self, name).shape)
+            if actual != shape:
+                problem = f"{name} has the shape {actual} instead of {shape}"
+                raise ValueError(Errors.P004.format(problem=problem))
+
+    @property
+    def n_labels(self) -> int:
+        """RETURNS (int): The number of labels, L."""
+        return self.start.numel()
+
+    def apply(self, potentials: Potentials) -> Potentials:
+        """Give everything that is not allowed the score -inf. No gradient flows to such a place.
+
+        potentials (Potentials): The scores. Missing transitions, start and end count as zeros.
+        RETURNS (Potentials): A copy with transitions, start and end.
+        RAISES (ValueError): If the number of labels differs.
+        """
+        if potentials.n_labels != self.n_labels:
+            problem = f"they are about {self.n_labels} labels, the potentials about "
+            problem += f"{potentials.n_labels}"
+            raise ValueError(Errors.P004.format(problem=problem))
+        constrained = {}
+        for name in ("transitions", "start", "end"):
+            allowed = getattr(self, name).to(potentials.device)
+            scores = getattr(potentials, name)
+            if scores is None:
+                scores = potentials.emissions.new_zeros(allowed.shape)
+            constrained[name] = scores.masked_fill(~allowed, -torch.inf)
+        return replace(potentials, **constrained)

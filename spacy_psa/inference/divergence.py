@@ -1,0 +1,32 @@
+"""How far one distribution over label sequences is from another."""
+
+import torch
+from torch import Tensor
+
+from ..errors import Errors
+from .linear_chain import LinearChain
+
+
+def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
+    """The Kullback-Leibler divergence of a student from a teacher, summed over all chains.
+
+        KL(p ‖ q) = log Z_q − log Z_p + E_p[score_p(y) − score_q(y)]
+
+    Scores are sums over tokens and transitions, so the expectation needs only the teacher's
+    marginals and expected transition counts; nothing is enumerated or sampled.
+
+    teacher (LinearChain): The distribution p. No gradient flows into it.
+    student (LinearChain): The distribution q, over the same chains and labels, with all the kinds
+        of potentials that the teacher has.
+    RETURNS (Tensor): A scalar, zero where both agree. Differentiable in the student's potentials.
+    RAISES (ValueError): If the two are not about the same chains.
+    """
+    p, q = teacher.potentials.detach().tensors(), student.potentials.tensors()
+    if teacher.potentials.lengths != student.potentials.lengths or p.keys() != q.keys():
+        raise ValueError(Errors.P006)
+    with torch.no_grad():
+        counts = teacher.expected_counts()._asdict()
+        counts["emissions"] = LinearChain(teacher.potentials.detach()).marginals
+        log_partition = teacher.log_partition.sum()
+    difference = torch.stack([(counts[name] * (p[name] - q[name])).sum() for name in q]).sum()
+    return student.log_partition.sum() - log_partition + difference

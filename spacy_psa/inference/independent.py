@@ -1,0 +1,50 @@
+"""Independent labels, the chain without transitions: a softmax. No recursion is needed."""
+
+import torch
+from torch import Tensor
+
+from .backends import ExpectedCounts
+from .layout import time_major
+from .logspace import LogMatMul
+from .potentials import Potentials
+from .scores import log_ratio, path_score, sum_by_chain, working_dtype
+
+
+class IndependentBackend:
+    """Log Z is a sum of logsumexp over the tokens, and marginals are softmax probabilities."""
+
+    differentiable_marginals = True
+
+    def log_partition(self, potentials: Potentials) -> Tensor:
+        log_z = sum_by_chain(_token_log_partition(potentials), potentials)
+        # As for any chain: if a token has no possible label, no token passes on a gradient
+        return torch.where(log_z == -torch.inf, log_z.detach(), log_z)
+
+    def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
+        return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
+
+    def marginals(self, potentials: Potentials) -> Tensor:
+        log_z = _token_log_partition(potentials)
+        impossible = sum_by_chain(log_z.detach(), potentials) == -torch.inf
+        chains = torch.from_numpy(time_major(potentials.lengths).chain_of_token)
+        dead = impossible[chains.to(impossible.device)]
+        scores = potentials.emissions.to(log_z.dtype) - log_z.masked_fill(dead, 0.0).unsqueeze(1)
+        probabilities = scores.masked_fill(dead.unsqueeze(1), -torch.inf).exp()
+        return probabilities.to(potentials.emissions.dtype)
+
+    def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
+        layout = time_major(potentials.lengths)
+        marginals = self.marginals(potentials.detach())
+        inner = torch.from_numpy(layout.inner_tokens).to(marginals.device)
+        first = torch.from_numpy(layout.first_tokens).to(marginals.device)
+        last = torch.from_numpy(layout.last_tokens).to(marginals.device)
+        return ExpectedCounts(
+            transitions=marginals[inner - 1].t() @ marginals[inner],
+            start=marginals[first].sum(dim=0),
+            end=marginals[last].sum(dim=0),
+        )
+
+
+def _token_log_partition(potentials: Potentials) -> Tensor:
+    emissions = potentials.emissions.to(working_dtype(potentials))
+    return LogMatMul.apply(emissions, emissions.new_zeros(potentials.n_labels, 1)).squeeze(1)

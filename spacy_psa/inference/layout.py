@@ -1,0 +1,88 @@
+"""The order in which recursions visit tokens: time step by time step, without padding."""
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+
+class TimeMajor:
+    """Tokens of many chains, sorted by their position in the chain, then by the chain's length.
+
+    Chains are ranked from the longest to the shortest. Step t of a recursion then works on one
+    contiguous block of rows, the t-th tokens of the `counts[t]` longest chains, and its
+    predecessors are the first `counts[t]` rows of the block before. Nothing is padded.
+
+    lengths (Tuple[int, ...]): The lengths of the C chains, N tokens together.
+    """
+
+    def __init__(self, lengths: tuple[int, ...]) -> None:
+        sizes = np.asarray(lengths, dtype=np.int64)
+        self.n_chains = sizes.size
+        self.n_tokens = int(sizes.sum())
+        n_steps = int(sizes.max(initial=0))
+        counts = self.n_chains - np.cumsum(np.bincount(sizes, minlength=n_steps + 1))[:n_steps]
+        offsets = np.cumsum(counts) - counts
+        # The chains that have tokens, from the longest to the shortest
+        self.chains = np.argsort(-sizes, kind="stable")[: counts[0] if n_steps else 0]
+        rank = np.zeros(self.n_chains, dtype=np.int64)
+        rank[self.chains] = np.arange(self.chains.size)
+        # Per token in its original place: its chain, its time step, its row in our order
+        self.chain_of_token = np.repeat(np.arange(self.n_chains), sizes)
+        self.first_tokens = (np.cumsum(sizes) - sizes)[self.chains]
+        self.last_tokens = (np.cumsum(sizes) - 1)[self.chains]
+        time = np.arange(self.n_tokens) - (np.cumsum(sizes) - sizes)[self.chain_of_token]
+        self.row_of_token = offsets[time] + rank[self.chain_of_token]
+        self.inner_tokens = np.flatnonzero(time)  # those with a predecessor
+        # Per row in our order
+        self.order = np.empty(self.n_tokens, dtype=np.int64)
+        self.order[self.row_of_token] = np.arange(self.n_tokens)
+        self.chain_of_row = self.chain_of_token[self.order]
+        self.last_rows = self.row_of_token[self.last_tokens]
+        self.sizes = sizes
+        # Plain integers, since they slice arrays in inner loops
+        self.counts: list[int] = counts.tolist()
+        self.offsets: list[int] = offsets.tolist()
+
+    @cached_property
+    def blocks(self) -> list[tuple[int, int, int, int]]:
+        """RETURNS (List[Tuple[int, int, int, int]]): For each time step after the first, from and
+        to which row its tokens go, and from and to which row their predecessors.
+        """
+        steps = zip(self.offsets[1:], self.counts[1:], self.offsets[:-1], strict=True)
+        return [(row, row + count, before, before + count) for row, count, before in steps]
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int, int, int]]:
+        """RETURNS (List[Tuple[int, int, int, int]]): As `blocks`, but as few as possible: steps in
+        a row whose predecessors are in a row as well make one.
+        """
+        runs = self.blocks[:1]
+        for begin, stop, before, before_stop in self.blocks[1:]:
+            run_begin, _, run_before, run_before_stop = runs[-1]
+            if run_before_stop == before:
+                runs[-1] = (run_begin, stop, run_before, before_stop)
+            else:
+                runs.append((begin, stop, before, before_stop))
+        return runs
+
+
+def sum_by(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """Add up the values of each index.
+
+    index (np.ndarray): *Shape:* (n,). Integers from 0 to size - 1.
+    values (np.ndarray): *Shape:* (n,)
+    size (int): The number of different indices.
+    RETURNS (np.ndarray): *Shape:* (size,). float64.
+    """
+    # The sum of no floats is an array of integers
+    return np.bincount(index, values, size).astype(np.float64, copy=False)
+
+
+@lru_cache(maxsize=16)
+def time_major(lengths: tuple[int, ...]) -> TimeMajor:
+    """The layout for these lengths. The same batch asks for it several times.
+
+    lengths (Tuple[int, ...]): The lengths of the chains.
+    RETURNS (TimeMajor): The layout, shared between callers: not to be changed.
+    """
+    return TimeMajor(lengths)

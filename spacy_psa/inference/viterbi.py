@@ -1,0 +1,93 @@
+"""The best label sequence, without backpointers.
+
+The forward pass keeps the best score of each label at each token and nothing else; on the way back,
+the best predecessor is found again, for one label a token instead of L (Viterbi 1967).
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .layout import time_major
+from .potentials import Potentials
+
+# The summands of one step, (rows, L, L), are cut into pieces that stay in the processor's cache
+CHUNK = 1 << 16
+
+
+def best_labels(potentials: Potentials) -> Tensor:
+    """The best label sequence of each chain. Ties go to the lower label index, from the end of the
+    chain to its beginning. Scores are added up in float64.
+
+    potentials (Potentials): The scores.
+    RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
+    """
+    if potentials.is_independent:
+        return potentials.emissions.argmax(dim=1)
+    if potentials.device.type == "cuda":
+        return viterbi_torch(potentials)
+    return viterbi_numpy(potentials)
+
+
+def viterbi_numpy(potentials: Potentials) -> Tensor:
+    """Viterbi's algorithm on the CPU.
+
+    potentials (Potentials): The scores.
+    RETURNS (Tensor): *Shape:* (N,)
+    """
+    layout, n_labels = time_major(potentials.lengths), potentials.n_labels
+    scores = {name: t.detach().cpu().double().numpy() for name, t in potentials.tensors().items()}
+    best = scores["emissions"][layout.order]
+    n_first = layout.chains.size
+    best[:n_first] += scores.get("start", 0.0)
+    transitions = np.zeros((n_labels, n_labels))
+    transitions += scores.get("transitions", 0.0)
+    rows_at_once = min(max(1, CHUNK // transitions.size), n_first)
+    # The maximum over the first axis goes along contiguous rows, however few labels there are
+    summands = np.empty((n_labels, rows_at_once, n_labels))
+    reached = np.empty((rows_at_once, n_labels))
+    for begin, _, before, before_stop in layout.blocks:
+        for source in range(before, before_stop, rows_at_once):
+            n_rows = min(rows_at_once, before_stop - source)
+            part, out = summands[:, :n_rows], reached[:n_rows]
+            np.add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
+            np.max(part, axis=0, out=out)
+            target = begin + source - before
+            best[target : target + n_rows] += out
+
+    last = best[layout.last_rows] + scores.get("end", 0.0)
+    path = np.empty(layout.n_tokens, dtype=np.int64)
+    path[layout.last_rows] = last.argmax(axis=1)
+    into = np.ascontiguousarray(transitions.T)
+    for begin, stop, before, before_stop in reversed(layout.blocks):
+        path[before:before_stop] = (best[before:before_stop] + into[path[begin:stop]]).argmax(
+            axis=1
+        )
+    labels = torch.from_numpy(path[layout.row_of_token])
+    return labels.to(potentials.device)
+
+
+def viterbi_torch(potentials: Potentials) -> Tensor:
+    """Viterbi's algorithm on the device of the potentials: a loop over time steps only.
+
+    potentials (Potentials): The scores.
+    RETURNS (Tensor): *Shape:* (N,)
+    """
+    layout, device = time_major(potentials.lengths), potentials.device
+    scores = {name: tensor.detach().double() for name, tensor in potentials.tensors().items()}
+    n_labels = potentials.n_labels
+    into = scores["emissions"].new_zeros(n_labels, n_labels)
+    if "transitions" in scores:
+        into = scores["transitions"].t().contiguous()
+    best = scores["emissions"][torch.from_numpy(layout.order).to(device)]
+    best[: layout.chains.size] += scores.get("start", 0.0)
+    for begin, stop, before, before_stop in layout.blocks:
+        best[begin:stop] += (best[before:before_stop].unsqueeze(1) + into).amax(dim=2)
+
+    last_rows = torch.from_numpy(layout.last_rows).to(device)
+    path = torch.empty(layout.n_tokens, dtype=torch.long, device=device)
+    path[last_rows] = (best[last_rows] + scores.get("end", 0.0)).argmax(dim=1)
+    for begin, stop, before, before_stop in reversed(layout.blocks):
+        candidates = best[before:before_stop] + into[path[begin:stop]]
+        path[before:before_stop] = candidates.argmax(dim=1)
+    return path[torch.from_numpy(layout.row_of_token).to(device)]

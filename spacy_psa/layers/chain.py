@@ -1,0 +1,35 @@
+"""Encoders one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+
+from .mask import SequenceMask
+
+
+class Chain(nn.Module):
+    """Feed a padded batch through encoders, one after the other.
+
+    Every encoder maps (batch_size, n, its input width) and a mask to (batch_size, n, `width`).
+
+    input_width (int): Width of the input, which is the output's if there are no encoders.
+    encoders (Iterable[nn.Module]): The encoders.
+    """
+
+    def __init__(self, input_width: int, encoders: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.encoders = nn.ModuleList(encoders)
+        self.width: int = self.encoders[-1].width if len(self.encoders) else input_width
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode tokens.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        for encoder in self.encoders:
+            x = encoder(x, mask)
+        return x

@@ -1,0 +1,53 @@
+"""Word representations from characters."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from .initialization import initialize_lstm, uniform_embedding_
+
+
+class CharacterBiLSTM(nn.Module):
+    """The last states of a bidirectional LSTM over the characters of a word.
+
+    n_characters (int): Rows of the embedding table; row 0 is padding.
+    embedding_width (int): Width of a character's embedding.
+    width (int): Width of a word's representation: both directions together, half each.
+
+    Source: Lample et al. (2016), section 4.1; Wei et al. (2021), section 5.2 (30 and 100).
+    """
+
+    def __init__(self, n_characters: int, *, embedding_width: int = 30, width: int = 100) -> None:
+        super().__init__()
+        self.width = width
+        self.embedding = nn.Embedding(n_characters, embedding_width)
+        uniform_embedding_(self.embedding.weight)
+        self.forwards = _lstm(embedding_width, width // 2)
+        self.backwards = _lstm(embedding_width, width - width // 2)
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words.
+
+        characters (Tensor): Rows of the table, words sorted from the longest to the shortest.
+            Shape: (words, longest word), integers.
+        lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        order = torch.arange(characters.shape[1], device=characters.device).unsqueeze(0)
+        ends = lengths.to(characters.device).unsqueeze(1)
+        reversal = torch.where(order < ends, ends - 1 - order, order)
+        states = []
+        for lstm, ids in (
+            (self.forwards, characters),
+            (self.backwards, characters.gather(1, reversal)),
+        ):
+            packed = pack_padded_sequence(self.embedding(ids), lengths, batch_first=True)
+            _, (last, _) = lstm(packed)
+            states.append(last[0])
+        return torch.cat(states, dim=1)
+
+
+def _lstm(input_width: int, hidden_width: int) -> nn.LSTM:
+    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))

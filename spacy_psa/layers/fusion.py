@@ -1,0 +1,143 @@
+"""The self-attentional context fusion layer of PSA (Wei et al. 2021, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .additive import additive_scores
+from .initialization import glorot_, linear
+from .mask import SequenceMask, masked_softmax
+
+
+class AdditiveSelfAttention(nn.Module):
+    """Position-aware self-attention.
+
+        f(x_i, x_j) = wᵀ tanh(W⁽¹⁾x_i + W⁽²⁾x_j + b) + Ψ_ij(x_i)     (equation 6)
+        a_i = softmax(f(x_i, ·))                                      (equation 7)
+        s_i = Σ_j a_i(j) x_j                                          (equation 8)
+
+    The paper leaves σ of equation 5 open ('an activation function'); tanh is that of the additive
+    attention it cites (Bahdanau et al. 2015). A token that may attend to nothing, such as the only
+    one of its sentence under the self-disabled mask, has the zero vector as its context.
+
+    width (int): Width d of the token vectors.
+    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width, e.g.
+        `PSABias`; None for none.
+
+    Source: Wei et al. (2021), equations 5 to 9.
+    """
+
+    def __init__(self, width: int, *, bias: Callable[[int], nn.Module] | None = None) -> None:
+        super().__init__()
+        self.query = linear(width, width)
+        self.key = linear(width, width, bias=False)
+        self.weight = nn.Parameter(glorot_(torch.empty(width)))
+        self.bias = bias(width) if bias is not None else None
+
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The attention weights a_i(j).
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, n); rows sum to one, or to zero where there is
+            nothing to attend to.
+        """
+        scores = additive_scores(self.query(x), self.key(x), self.weight)
+        masks_self = False
+        if self.bias is not None:
+            masks_self = self.bias.masks_self
+            position = self.bias(x)
+            if position is not None:
+                scores = scores + position
+        return masked_softmax(scores, mask.pairs(include_self=not masks_self))
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The context s_i of each token.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, d).
+        """
+        return self.attention(x, mask) @ x
+
+
+class FeatureGate(nn.Module):
+    """The feature-wise fusion gate, which mixes a token with its context.
+
+        λ = sigmoid(W⁽ᶠ³⁾ tanh(W⁽ᶠ¹⁾x_i + W⁽ᶠ²⁾s̃_i))               (equation 13)
+        x̃_i = λ ⊙ x_i + (1 − λ) ⊙ s̃_i                               (equation 14)
+
+    width (int): Width d of the token vectors.
+
+    Source: Wei et al. (2021), equations 13 and 14. They have no biases.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.token = linear(width, width, bias=False)
+        self.context = linear(width, width, bias=False)
+        self.output = linear(width, width, bias=False)
+
+    def gate(self, x: Tensor, context: Tensor) -> Tensor:
+        """How much of each feature comes from the token itself.
+
+        x (Tensor): Token vectors. Shape: (..., d).
+        context (Tensor): Their contexts s̃. Shape: (..., d).
+        RETURNS (Tensor): λ, in (0, 1). Shape: (..., d).
+        """
+        return torch.sigmoid(self.output(torch.tanh(self.token(x) + self.context(context))))
+
+    def forward(self, x: Tensor, context: Tensor) -> Tensor:
+        """Mix tokens with their contexts.
+
+        x (Tensor): Token vectors. Shape: (..., d).
+        context (Tensor): Their contexts s̃. Shape: (..., d).
+        RETURNS (Tensor): Shape: (..., d).
+        """
+        return torch.lerp(context, x, self.gate(x, context))
+
+
+class ContextFusion(nn.Module):
+    """The self-attentional context fusion layer.
+
+        s̃_i = tanh(W⁽ᶻ²⁾ tanh(W⁽ᶻ¹⁾s_i + b))                         (equation 12)
+
+    between the attention's output s and the fusion gate. Algorithm 1 of the paper is this layer.
+
+    width (int): Width d of the token vectors, in and out.
+    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width.
+    gate (Callable[[int], nn.Module]): Makes the gate that mixes tokens and contexts.
+    dropout (float): Dropout on the output s of the self-attention (the paper's 0.2).
+
+    Source: Wei et al. (2021), section 4.2, equations 12 to 14.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        bias: Callable[[int], nn.Module] | None = None,
+        gate: Callable[[int], nn.Module] = FeatureGate,
+        dropout: float = 0.2,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.attention = AdditiveSelfAttention(width, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        self.hidden = linear(width, width)
+        self.output = linear(width, width, bias=False)
+        self.gate = gate(width)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Give each token its context.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, d).
+        """
+        context = self.dropout(self.attention(x, mask))
+        context = torch.tanh(self.output(torch.tanh(self.hidden(context))))
+        return self.gate(x, context)

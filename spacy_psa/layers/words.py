@@ -1,0 +1,82 @@
+"""Word embeddings: trainable rows for the words of the training data, fixed vectors for others."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from .initialization import uniform_embedding_
+
+
+class WordEmbedding(nn.Module):
+    """Trainable rows, next to vectors that come from outside.
+
+    Only the words of the training data have rows, so that the cost of a training step does not
+    grow with the table of pretrained vectors; the vectors of all other words are handed in.
+
+    n_words (int): Number of rows; row 0 is for unknown words.
+    width (int): Width of the embeddings.
+
+    Source: Wei et al. (2021), section 5.2: pretrained vectors, fine-tuned in training.
+    """
+
+    def __init__(self, n_words: int, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weight = nn.Parameter(uniform_embedding_(torch.empty(n_words, width)))
+
+    def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
+        """Look words up.
+
+        rows (Tensor): Row of each word, or -1 where its vector is fixed. Shape: (words,), integers.
+        vectors (Optional[Tensor]): The fixed vectors, in order, of the words that have row -1.
+            Shape: (words with row -1, width).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        if vectors is None:
+            return embedding(rows, self.weight)
+        output = embedding(rows.clamp(min=0), self.weight)
+        fixed = torch.nonzero(rows < 0).squeeze(1)
+        return output.index_copy(0, fixed, vectors.to(output.dtype))
+
+
+class WordCharacterEmbedding(nn.Module):
+    """The distributed representation of a word: its embedding beside that of its characters.
+
+    Each distinct word of a batch is computed once, however often it stands there.
+
+    words (WordEmbedding): Makes the word's part.
+    characters (Optional[nn.Module]): Makes the characters' part from (characters, lengths); None
+        for words alone.
+
+    Source: Wei et al. (2021), figure 2 and section 5.2.
+    """
+
+    def __init__(self, words: WordEmbedding, characters: nn.Module | None) -> None:
+        super().__init__()
+        self.words = words
+        self.characters = characters
+        self.width = words.width + (0 if characters is None else characters.width)
+
+    def forward(
+        self,
+        rows: Tensor,
+        vectors: Tensor | None,
+        characters: Tensor,
+        lengths: Tensor,
+        tokens: Tensor,
+    ) -> Tensor:
+        """Represent tokens.
+
+        rows, vectors (Tensor): The distinct words, as in `WordEmbedding`. Shapes: (words,) and
+            (words with row -1, word width).
+        characters, lengths (Tensor): The distinct words, as in `CharacterBiLSTM`. Shapes:
+            (words, longest word) and (words,).
+        tokens (Tensor): Which of the words each token is. Shape: (tokens,), integers.
+        RETURNS (Tensor): Shape: (tokens, width).
+        """
+        parts = [self.words(rows, vectors)]
+        if self.characters is not None:
+            parts.append(self.characters(characters, lengths))
+        return embedding(tokens, torch.cat(parts, dim=1) if len(parts) > 1 else parts[0])

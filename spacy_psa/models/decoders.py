@@ -1,0 +1,22 @@
+"""Decoders that a config can name. What each of them computes stands in `spacy_psa.layers`."""
+
+from __future__ import annotations
+
+from ..layers import CRFDecoder, SoftmaxDecoder
+from .types import DecoderBuilder
+
+
+def build_crf() -> DecoderBuilder:
+    """Configure a linear-chain conditional random field.
+
+    RETURNS (DecoderBuilder): Builds a `CRFDecoder`.
+    """
+    return CRFDecoder
+
+
+def build_softmax() -> DecoderBuilder:
+    """Configure a softmax over the labels of each token: a CRF without transitions.
+
+    RETURNS (DecoderBuilder): Builds a `SoftmaxDecoder`.
+    """
+    return SoftmaxDecoder

@@ -1,0 +1,146 @@
+"""The model of a sequence labeling component: tok2vec, encoder, decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import ArgsKwargs, Model
+from thinc.types import Floats2d
+from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from torch import nn
+
+from ..errors import Errors
+from ..inference import Potentials
+from ..layers.labeler import SequenceLabelerNetwork
+from ..layers.layout import make_layout
+from .shim import NetworkShim
+from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec
+
+
+def build_sequence_labeler(
+    tok2vec: Tok2Vec,
+    encoder: EncoderBuilder,
+    decoder: DecoderBuilder,
+    max_length: int = 512,
+    overlap: int = 64,
+    nO: int | None = None,
+) -> SequenceLabeler:
+    """Put a sequence labeling model together.
+
+    Documents are encoded sentence by sentence where they have sentence boundaries, else whole.
+    Longer stretches than `max_length` go through the encoder in overlapping windows, and are
+    decoded whole.
+
+    tok2vec (Tok2Vec): Embeds tokens: `spacy_psa.WordCharEmbed.v1`, or any of spaCy's, e.g.
+        `spacy.HashEmbedCNN.v2`, `spacy.Tok2VecListener.v1`,
+        `spacy-transformers.TransformerListener.v1`.
+    encoder (EncoderBuilder): Puts tokens in context, e.g. `spacy_psa.PSAEncoder.v1`.
+    decoder (DecoderBuilder): Scores labels, e.g. `spacy_psa.CRF.v1`.
+    max_length (int): Tokens that the encoder sees at once at most.
+    overlap (int): Tokens that neighbouring windows share at least.
+    nO (Optional[int]): Number of labels; set at initialization.
+    RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
+    RAISES (ValueError): If the overlap is not smaller than the window.
+    """
+    if not 0 <= overlap < max_length:
+        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
+    network: Model = Model(
+        "psa_network",
+        _network_forward,
+        dims={"nI": None, "nO": nO},
+        shims=[NetworkShim(partial(_make_network, encoder, decoder))],
+    )
+    return Model(
+        "sequence_labeler",
+        forward,
+        init=init,
+        layers=[tok2vec, network],
+        dims={"nO": nO},
+        refs={"tok2vec": tok2vec, "network": network},
+        attrs={"max_length": max_length, "overlap": overlap},
+    )
+
+
+def _make_network(
+    encoder: EncoderBuilder, decoder: DecoderBuilder, *, input_width: int, n_labels: int
+) -> nn.Module:
+    encoder_module = encoder(input_width, n_labels)
+    return SequenceLabelerNetwork(encoder_module, decoder(encoder_module.width, n_labels))
+
+
+def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:
+    """Initialize the model; `nO` must be known.
+
+    X (Optional[List[Doc]]): A few documents, from which the width of the tok2vec is found out.
+    """
+    tok2vec: Tok2Vec = model.layers[0]
+    network = model.get_ref("network")
+    tok2vec.initialize(X=X)
+    width = tok2vec.maybe_get_dim("nO")
+    if width is None:
+        if not X:
+            raise ValueError(Errors.P209)
+        width = tok2vec.predict(X)[0].shape[1]
+    n_labels = model.get_dim("nO")
+    network.set_dim("nI", width, force=True)
+    network.set_dim("nO", n_labels, force=True)
+    network.shims[0].build(input_width=width, n_labels=n_labels)
+    return model
+
+
+def forward(
+    model: SequenceLabeler, docs: list[Doc], is_train: bool
+) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
+    """Score the label sequences of documents, one chain for each sentence that is not empty."""
+    # Through `layers`, not a reference: `replace_listeners` exchanges a layer.
+    tok2vec, network = model.layers
+    vectors, backprop_tok2vec = tok2vec(docs, is_train)
+    layout = make_layout(
+        [length for doc in docs for length in sentence_lengths(doc)],
+        max_length=model.attrs["max_length"],
+        overlap=model.attrs["overlap"],
+    )
+    flat = model.ops.flatten(vectors)
+    potentials, backprop_network = network((flat, layout), is_train)
+
+    def backprop(d_potentials: Potentials) -> list[Doc]:
+        d_flat = backprop_network(d_potentials)
+        return backprop_tok2vec(model.ops.unflatten(d_flat, [len(doc) for doc in docs]))
+
+    return potentials, backprop
+
+
+def _network_forward(
+    model: Model, inputs: tuple[Floats2d, Any], is_train: bool
+) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
+    shim: NetworkShim = model.shims[0]
+    flat, layout = inputs
+    x = xp2torch(flat, requires_grad=is_train, device=get_torch_default_device())
+    arguments = ArgsKwargs(args=(x, layout), kwargs={})
+    if not is_train:
+        return shim.predict(arguments), lambda d_potentials: flat
+    potentials, backward = shim.begin_update(arguments)
+
+    def backprop(d_potentials: Potentials) -> Floats2d:
+        gradients = d_potentials.tensors()
+        outputs = potentials.tensors()
+        backward([outputs[name] for name in gradients], list(gradients.values()))
+        return torch2xp(x.grad)
+
+    return potentials, backprop
+
+
+def sentence_lengths(doc: Doc) -> list[int]:
+    """The lengths of what is labeled as one sequence.
+
+    doc (Doc): The document.
+    RETURNS (List[int]): Tokens of each sentence, or of the document if it has no boundaries.
+    """
+    if not len(doc):
+        return []
+    if not doc.has_annotation("SENT_START"):
+        return [len(doc)]
+    return [len(sentence) for sentence in doc.sents]

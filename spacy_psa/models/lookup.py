@@ -1,0 +1,155 @@
+"""From the tokens of a batch to what the word and character embeddings read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ORTH
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.vectors import Mode, Vectors
+from spacy.vocab import Vocab
+
+UNKNOWN_ROW = 0
+FIXED_ROW = -1
+PADDING_CHARACTER = 0
+UNKNOWN_CHARACTER = 1
+FIRST_CHARACTER = 2
+# Distinct words remembered, so that a long-running process does not grow forever.
+CACHE_SIZE = 100_000
+
+
+@dataclass(frozen=True)
+class WordFeatures:
+    """The distinct words of a batch, from the longest to the shortest, and who they are.
+
+    rows (NDArray): Row in the trainable table, or -1 if the vector is fixed. Shape: (words,).
+    vector_keys (List[int]): Keys in the vectors table of the words with row -1, in order.
+    characters (NDArray): Character ids. Shape: (words, longest word).
+    lengths (NDArray): Characters of each word. Shape: (words,).
+    tokens (NDArray): Which word each token is. Shape: (tokens,).
+    """
+
+    rows: NDArray[np.int64]
+    vector_keys: list[int]
+    characters: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Word:
+    row: int
+    vector_key: int
+    characters: tuple[int, ...]
+
+
+class WordLookup:
+    """Look the words and characters of documents up.
+
+    A word is looked up by its attribute (the norm, by default), then by the lower case of that:
+    first among the words of the training data, then in the vectors of the vocabulary.
+
+    words (Sequence[str]): The words that have trainable rows, from row 1 on.
+    characters (Sequence[str]): The known characters.
+    attr (int): The attribute by which words are looked up.
+    max_characters (int): Characters of a word that are read. Of a longer one, half of them are
+        its first and half its last.
+    """
+
+    def __init__(
+        self, words: Sequence[str], characters: Sequence[str], *, attr: int, max_characters: int
+    ) -> None:
+        self.attr = attr
+        self.max_characters = max_characters
+        self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
+        self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
+        self._cache: dict[int, _Word] = {}
+        self._cached_vectors: tuple[int, int] | None = None
+
+    def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
+        """Look up a batch.
+
+        docs (Iterable[Doc]): The documents, not all empty.
+        vocab (Vocab): Their vocabulary.
+        RETURNS (WordFeatures): The distinct words.
+        """
+        # The array goes with the words, not with the objects, since vectors may be replaced.
+        table = (id(vocab.vectors), len(vocab.vectors))
+        if self._cached_vectors != table or len(self._cache) > CACHE_SIZE:
+            self._cache = {}
+            self._cached_vectors = table
+        pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
+        # The same form may have two norms; a pair of hashes is still one number.
+        keys = pairs[:, 0] * np.uint64(31) + pairs[:, 1]
+        distinct, first, tokens = np.unique(keys, return_index=True, return_inverse=True)
+        words = [
+            self._cache.get(key) or self._look_up(key, int(orth), int(attr), vocab)
+            for key, (orth, attr) in zip(distinct.tolist(), pairs[first], strict=True)
+        ]
+        lengths = np.array([len(word.characters) for word in words], dtype=np.int64)
+        order = np.argsort(-lengths, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        words = [words[i] for i in order]
+        lengths = lengths[order]
+        characters = np.full((len(words), lengths[0]), PADDING_CHARACTER, dtype=np.int64)
+        characters[np.arange(lengths[0]) < lengths[:, None]] = [
+            c for word in words for c in word.characters
+        ]
+        return WordFeatures(
+            rows=np.array([word.row for word in words], dtype=np.int64),
+            vector_keys=[word.vector_key for word in words if word.row == FIXED_ROW],
+            characters=characters,
+            lengths=lengths,
+            tokens=place[tokens.reshape(-1)],
+        )
+
+    def _look_up(self, key: int, orth: int, attr: int, vocab: Vocab) -> _Word:
+        form = vocab.strings[attr] if attr else ""
+        row, vector_key = UNKNOWN_ROW, 0
+        for candidate in (form, form.lower()):
+            if candidate in self._rows:
+                row = self._rows[candidate]
+                break
+        else:
+            found = find_vector(form, vocab.vectors)
+            if found is not None:
+                row, vector_key = FIXED_ROW, found
+        text = vocab.strings[orth]
+        if len(text) > self.max_characters:
+            half = self.max_characters // 2
+            text = text[: self.max_characters - half] + text[len(text) - half :]
+        characters = tuple(self._characters.get(c, UNKNOWN_CHARACTER) for c in text)
+        word = _Word(row, vector_key, characters or (UNKNOWN_CHARACTER,))
+        self._cache[key] = word
+        return word
+
+
+def find_vector(form: str, vectors: Vectors) -> int | None:
+    """Find the vector of a word: by its form, then by its lower case.
+
+    form (str): The word.
+    vectors (Vectors): The table.
+    RETURNS (Optional[int]): The key in the table, or None if it has neither.
+    """
+    if vectors.shape[1] == 0:
+        return None
+    for candidate in (form, form.lower()):
+        key = get_string_id(candidate)
+        if vectors.mode == Mode.floret or key in vectors.key2row:
+            return key
+    return None
+
+
+def read_vectors(keys: Sequence[int], vectors: Vectors) -> NDArray[np.float32]:
+    """Read vectors.
+
+    keys (Sequence[int]): Keys in the table.
+    vectors (Vectors): The table.
+    RETURNS (NDArray): Shape: (keys, width), of NumPy or CuPy, float32.
+    """
+    return vectors.get_batch(np.array(keys, dtype=np.uint64)).astype("float32")

@@ -1,0 +1,163 @@
+"""The bridge between our networks and thinc."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import srsly
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from thinc.api import ArgsKwargs, Optimizer, PyTorchShim
+from thinc.types import FloatsXd
+from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from torch import Tensor, nn
+
+from ..errors import Errors
+from . import forking
+
+
+class NetworkShim(PyTorchShim):
+    """Hold a network that is built once its widths are known, and give it to thinc.
+
+    What thinc's own `PyTorchShim` does not do: averaged parameters (`use_averages`), tensors that
+    stay in place when they are updated (cuDNN wants its weights in one piece), evaluation mode
+    at all times but during a training step (so that threads may share a network), and bytes that
+    are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
+    type.
+
+    make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
+    """
+
+    def __init__(self, make: Callable[..., nn.Module]) -> None:
+        super().__init__(None)
+        self._make = make
+
+    @property
+    def network(self) -> nn.Module:
+        """The network. RAISES (ValueError): If it has not been built."""
+        if self._model is None:
+            raise ValueError(Errors.P201)
+        return self._model
+
+    def build(self, **config: Any) -> nn.Module:
+        """Build the network with new weights.
+
+        **config: What the network depends on, as plain numbers, strings and lists: saved with it.
+        RETURNS (nn.Module): The network.
+        """
+        self.cfg = config
+        self._model = self._make(**config).to(get_torch_default_device()).eval()
+        return self._model
+
+    def predict(self, inputs: ArgsKwargs) -> Any:
+        """Run the network without gradients.
+
+        inputs (ArgsKwargs): The arguments of the network.
+        RETURNS: Its output.
+        """
+        forking.note_forward()
+        with torch.no_grad():
+            return self.network(*inputs.args, **inputs.kwargs)
+
+    def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
+        """Run the network, keeping what backpropagation needs.
+
+        inputs (ArgsKwargs): The arguments of the network.
+        RETURNS (Tuple[Any, Callable]): Its output, and a function that takes tensors of the output
+            and their gradients, and accumulates gradients in parameters and inputs.
+        """
+        forking.note_forward()
+        self.network.train()
+        try:
+            output = self.network(*inputs.args, **inputs.kwargs)
+        finally:
+            self.network.eval()
+        return output, torch.autograd.backward
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Update all parameters that have gradients, in place, and reset these.
+
+        optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
+        """
+        for name, parameter in self.network.named_parameters():
+            if parameter.grad is None:
+                continue
+            array = torch2xp(parameter.data)
+            updated, _ = optimizer((self.id, name), array, torch2xp(parameter.grad))
+            if updated is not array:
+                parameter.data.copy_(xp2torch(updated, device=parameter.device))
+            parameter.grad.zero_()
+
+    @contextlib.contextmanager
+    def use_params(self, params: dict[tuple[int, str], FloatsXd]) -> Iterator[None]:
+        """Use other values for the parameters, e.g. the optimizer's averages, for a while.
+
+        params (Dict[Tuple[int, str], FloatsXd]): Values by `(shim id, name)`.
+        """
+        backup: dict[str, Tensor] = {}
+        parameters = dict(self._model.named_parameters()) if self._model is not None else {}
+        for name, parameter in parameters.items():
+            if (self.id, name) in params:
+                backup[name] = parameter.data.clone()
+                parameter.data.copy_(xp2torch(params[self.id, name], device=parameter.device))
+        try:
+            yield
+        finally:
+            for name, value in backup.items():
+                parameters[name].data.copy_(value)
+
+    def to_bytes(self) -> bytes:
+        """Serialize the network: its configuration, and its tensors by safetensors.
+
+        RETURNS (bytes): The serialized network, also if there is none yet.
+        """
+        state = None
+        if self._model is not None:
+            tensors = {k: v.contiguous().cpu() for k, v in self._model.state_dict().items()}
+            state = save_tensors(tensors)
+        return srsly.msgpack_dumps({"config": self.cfg, "state": state})
+
+    def from_bytes(self, bytes_data: bytes) -> NetworkShim:
+        """Load a network, unless its tensors are not those of this configuration.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        RETURNS (NetworkShim): The shim.
+        RAISES (ValueError): If the data is damaged, or belongs to another configuration.
+        """
+        try:
+            message = srsly.msgpack_loads(bytes_data)
+            config, state = message["config"], message["state"]
+            tensors = None if state is None else load_tensors(state)
+        except (ValueError, TypeError, KeyError, SafetensorError) as error:
+            raise ValueError(Errors.P202.format(problem=error)) from error
+        if tensors is None:
+            self.cfg, self._model = config, None
+            return self
+        try:
+            network = self._make(**config)
+        except TypeError as error:
+            raise ValueError(Errors.P203.format(problem=error)) from error
+        problem = _difference(network.state_dict(), tensors)
+        if problem is not None:
+            raise ValueError(Errors.P203.format(problem=problem))
+        network.load_state_dict(tensors)
+        self.cfg = config
+        self._model = network.to(get_torch_default_device()).eval()
+        return self
+
+
+def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | None:
+    """Say in what the tensors of a file differ from those that a network has."""
+    for name, tensor in expected.items():
+        if name not in found:
+            return f"'{name}' is missing"
+        if found[name].shape != tensor.shape:
+            return f"'{name}' has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}"
+        if found[name].dtype != tensor.dtype:
+            return f"'{name}' has type {found[name].dtype}, not {tensor.dtype}"
+    unknown = sorted(set(found) - set(expected))
+    return f"'{unknown[0]}' is not part of it" if unknown else None

@@ -1,0 +1,231 @@
+"""Our token embedding: words, with pretrained vectors, and their characters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from spacy.attrs import NAMES, intify_attr
+from spacy.tokens import Doc
+from thinc.api import ArgsKwargs, Model
+from thinc.types import Floats2d
+from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from torch import nn
+
+from ..errors import Errors, Warnings, warn
+from ..layers import CharacterBiLSTM, WordCharacterEmbedding, WordEmbedding
+from .lookup import (
+    FIRST_CHARACTER,
+    UNKNOWN_ROW,
+    WordLookup,
+    find_vector,
+    read_vectors,
+)
+from .shim import NetworkShim
+from .types import PartBuilder, Tok2Vec
+
+RANDOM_WIDTH = 100
+
+
+def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> PartBuilder:
+    """Configure the last states of a BiLSTM over characters, as a word's representation.
+
+    embedding_width (int): Width of a character's embedding.
+    width (int): Width of a word's representation, both directions together.
+    RETURNS (PartBuilder): Builds a `CharacterBiLSTM` for a number of characters.
+    """
+    return partial(CharacterBiLSTM, embedding_width=embedding_width, width=width)
+
+
+def build_word_char_embed(
+    characters: PartBuilder | None = None,
+    width: int | None = None,
+    attr: str = "NORM",
+    min_freq: int = 2,
+    max_characters: int = 50,
+) -> Tok2Vec:
+    """Embed words, beside their characters.
+
+    Words of the training data have trainable embeddings, which start from the pipeline's
+    pretrained vectors (`[initialize] vectors`) where it has any; other words keep the vectors of
+    the pipeline. Words with neither share one embedding.
+
+    characters (Optional[PartBuilder]): The characters' part, e.g. `spacy_psa.CharacterBiLSTM.v1`;
+        None for words alone.
+    width (Optional[int]): Width of the words' part. By default that of the pipeline's vectors,
+        or 100 if it has none.
+    attr (str): What a word is looked up by: "NORM", "ORTH" or "LOWER". If the vectors do not have
+        it, its lower case is tried.
+    min_freq (int): How often a word without a vector must stand in the training data to have an
+        embedding of its own. The rarer ones train the embedding of unknown words.
+    max_characters (int): Characters of a word that are read at most.
+    RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
+    RAISES (ValueError): If the attribute is unknown, or the width is not that of the vectors.
+
+    Source: Wei et al. (2021), section 5.2.
+    """
+    if attr not in ("NORM", "ORTH", "LOWER"):
+        raise ValueError(Errors.P204.format(attr=attr))
+    shim = WordCharacterShim(
+        partial(_make_network, characters),
+        attr=intify_attr(attr),
+        max_characters=max_characters,
+    )
+    return Model(
+        "word_char_embed",
+        forward,
+        init=init,
+        dims={"nO": None},
+        attrs={"observe": observe, "width": width, "min_freq": min_freq},
+        shims=[shim],
+    )
+
+
+class WordCharacterShim(NetworkShim):
+    """The network of `spacy_psa.WordCharEmbed.v1`, with the words and characters that it knows.
+
+    make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
+    attr (int): What words are looked up by.
+    max_characters (int): Characters of a word that are read.
+    """
+
+    def __init__(self, make: Callable[..., nn.Module], *, attr: int, max_characters: int) -> None:
+        super().__init__(make)
+        self.attr = attr
+        self.max_characters = max_characters
+        self._lookup: WordLookup | None = None
+
+    @property
+    def lookup(self) -> WordLookup:
+        """The look-up that goes with the network, made when it is first needed."""
+        if self._lookup is None:
+            self._lookup = WordLookup(
+                self.cfg["words"],
+                self.cfg["characters"],
+                attr=self.attr,
+                max_characters=self.max_characters,
+            )
+        return self._lookup
+
+    def build(self, **config: Any) -> nn.Module:
+        """Build the network for new words. See `NetworkShim.build`."""
+        self._lookup = None
+        return super().build(**config)
+
+    def from_bytes(self, bytes_data: bytes) -> NetworkShim:
+        """Load a network and its words. See `NetworkShim.from_bytes`."""
+        self._lookup = None
+        return super().from_bytes(bytes_data)
+
+
+def _make_network(
+    make_characters: PartBuilder | None,
+    *,
+    words: list[str],
+    characters: list[str],
+    width: int,
+    has_vectors: bool,
+) -> WordCharacterEmbedding:
+    return WordCharacterEmbedding(
+        WordEmbedding(UNKNOWN_ROW + 1 + len(words), width),
+        None if make_characters is None else make_characters(FIRST_CHARACTER + len(characters)),
+    )
+
+
+def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
+    """Take the words and characters of the training data, before the model is initialized.
+
+    model (Tok2Vec): The layer.
+    docs (Iterable[Doc]): All documents of the training data.
+    """
+    shim: WordCharacterShim = model.shims[0]
+    words: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    vectors = None
+    for doc in docs:
+        vectors = doc.vocab.vectors
+        for token in doc:
+            words[doc.vocab.strings[getattr(token, NAMES[shim.attr].lower())]] += 1
+            characters.update(token.text)
+    if vectors is None:
+        raise ValueError(Errors.P205)
+    has_vectors = vectors.shape[0] > 0 and vectors.shape[1] > 0
+    width = model.attrs["width"] or (vectors.shape[1] if has_vectors else RANDOM_WIDTH)
+    if has_vectors and width != vectors.shape[1]:
+        raise ValueError(Errors.P206.format(width=width, found=vectors.shape[1]))
+    keys = {word: find_vector(word, vectors) if has_vectors else None for word in words}
+    min_freq = model.attrs["min_freq"]
+    # Sorted, so that the same data gives the same model in whatever order it comes.
+    known = sorted(word for word in words if keys[word] is not None or words[word] >= min_freq)
+    network = shim.build(
+        words=known,
+        characters=sorted(c for c in characters if characters[c] >= min_freq),
+        width=width,
+        has_vectors=has_vectors,
+    )
+    model.set_dim("nO", network.width, force=True)
+    pretrained = [(row, keys[word]) for row, word in enumerate(known, 1) if keys[word] is not None]
+    if pretrained:
+        rows, vector_keys = zip(*pretrained, strict=True)
+        weight = network.words.weight.data
+        values = xp2torch(read_vectors(vector_keys, vectors), device=weight.device)
+        weight[torch.tensor(rows, device=weight.device)] = values
+
+
+def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
+    """Initialize the layer, if `observe` has not done so: then from the sample alone."""
+    shim: WordCharacterShim = model.shims[0]
+    if shim._model is None and X:
+        warn(Warnings.W201.format(n_docs=len(X)))
+        observe(model, X)
+    return model
+
+
+def forward(
+    model: Tok2Vec, docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    """Embed the tokens of documents."""
+    shim: WordCharacterShim = model.shims[0]
+    lengths = [len(doc) for doc in docs]
+    if not any(lengths):
+        empty = [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs]
+        return empty, lambda d_outputs: []
+    inputs = ArgsKwargs(args=_arguments(shim, docs), kwargs={})
+    if not is_train:
+        output = shim.predict(inputs)
+        return model.ops.unflatten(torch2xp(output), lengths), lambda d_outputs: []
+    output, backward = shim.begin_update(inputs)
+
+    def backprop(d_outputs: list[Floats2d]) -> list[Doc]:
+        gradient = xp2torch(model.ops.flatten(d_outputs), device=output.device)
+        backward([output], [gradient])
+        return []
+
+    return model.ops.unflatten(torch2xp(output.detach()), lengths), backprop
+
+
+def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
+    vocab = docs[0].vocab
+    vectors = vocab.vectors
+    found = vectors.shape[1] if vectors.shape[0] else 0
+    if shim.cfg.get("has_vectors") and found != shim.network.words.width:
+        raise ValueError(Errors.P207.format(width=shim.network.words.width, found=found))
+    features = shim.lookup.features(docs, vocab)
+    device = get_torch_default_device()
+    fixed = None
+    if features.vector_keys and shim.cfg.get("has_vectors"):
+        fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)
+    rows = torch.from_numpy(features.rows)
+    if fixed is None:
+        # Vectors that came after training were never seen by the model: not used.
+        rows = rows.clamp(min=UNKNOWN_ROW)
+    return (
+        rows.to(device),
+        fixed,
+        torch.from_numpy(features.characters).to(device),
+        torch.from_numpy(features.lengths),
+        torch.from_numpy(features.tokens).to(device),
+    )

@@ -1,0 +1,45 @@
+"""The signatures of the blocks that a config puts together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+from torch import nn
+
+from ..inference import Potentials
+
+Tok2Vec = Model[list[Doc], list[Floats2d]]
+"""Any of spaCy's sublayers that embed tokens, or one of ours."""
+
+SequenceLabeler = Model[list[Doc], Potentials]
+"""The model of a component."""
+
+EncoderBuilder = Callable[[int, int], nn.Module]
+"""(input width, number of labels) → encoder, which has a `width` and maps (batch_size, n, input
+width) and a `SequenceMask` to (batch_size, n, width). Encoders are built when the widths are known,
+at initialization or when a model is loaded."""
+
+DecoderBuilder = Callable[[int, int], nn.Module]
+"""(input width, number of labels) → decoder, which maps (batch_size, n, input width) and a
+`SequenceMask` to emissions (batch_size, n, labels), and has `transition_scores()`."""
+
+PartBuilder = Callable[[int], nn.Module]
+"""(width) → a part inside an encoder, such as a positional bias or a gate."""
+
+
+def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any) -> nn.Module:
+    """Build a layer that does not depend on the labels.
+
+    `functools.partial(plain, layer, **settings)` is an `EncoderBuilder` that can be pickled.
+
+    layer (Callable[..., nn.Module]): The layer's class.
+    input_width (int): Width of its input.
+    n_labels (int): Number of labels; not used.
+    **settings: The layer's other arguments.
+    RETURNS (nn.Module): The layer.
+    """
+    return layer(input_width, **settings)

@@ -1,0 +1,1 @@
+"""How the papers train: optimizers, schedules, clipping."""

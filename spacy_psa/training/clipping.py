@@ -1,0 +1,43 @@
+"""Clip the global norm of all gradients of a model, as the papers do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from thinc.api import Model, PyTorchShim
+from thinc.util import xp2torch
+from torch import Tensor
+
+
+def clip_global_norm(model: Model, max_norm: float) -> float:
+    """Scale all gradients of a model down, if their norm taken together is too large.
+
+    thinc's `grad_clip` clips each tensor on its own, which changes the direction of the step.
+
+    model (Model): The model, of thinc's and PyTorch's parameters alike.
+    max_norm (float): The largest norm that is left alone.
+    RETURNS (float): The norm before clipping.
+
+    Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
+    """
+    gradients = list(_gradients(model))
+    if not gradients:
+        return 0.0
+    norm = float(torch.nn.utils.get_total_norm(gradients))
+    if norm > max_norm:
+        torch._foreach_mul_(gradients, max_norm / norm)
+    return norm
+
+
+def _gradients(model: Model) -> Iterator[Tensor]:
+    """All gradients, as tensors that share the gradients' memory."""
+    for node in model.walk():
+        for name in node.grad_names:
+            if node.has_grad(name):
+                yield xp2torch(node.get_grad(name))
+        for shim in node.shims:
+            if isinstance(shim, PyTorchShim) and shim._model is not None:
+                for parameter in shim._model.parameters():
+                    if parameter.grad is not None:
+                        yield parameter.grad

@@ -1,0 +1,112 @@
+import json
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from spacy_psa.cli.scores import read_metrics, score_tables
+
+PSA = {
+    "token_acc": 1.0,
+    "speed": 12345.6,
+    "spans_chunks_f": 0.9509,
+    "spans_chunks_p": 0.95,
+    "spans_chunks_r": 0.9518,
+    "tag_acc": 0.9759,
+    "spans_chunks_per_type": {
+        "VP": {"p": 0.9, "r": 0.8, "f": 0.85},
+        "NP": {"p": 0.96, "r": 0.95, "f": 0.955},
+    },
+}
+CRF = {
+    "tag_acc": None,
+    "spans_chunks_p": 0.94,
+    "spans_chunks_r": 0.93,
+    "spans_chunks_f": 0.935,
+    "spans_chunks_per_type": {"NP": {"p": 0.96, "r": 0.95, "f": 0.95}},
+    "cats_auc_per_type": {"A": 0.5},
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="psa.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf8")
+        return path
+
+    return write
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["psa", "scores", *map(str, arguments)])
+
+
+def test_main_scores_come_in_a_fixed_order_in_percent():
+    main, _ = score_tables({"psa": PSA})
+    header = ["", "tag_acc", "spans_chunks_p", "spans_chunks_r", "spans_chunks_f", "speed"]
+    assert main.header == header
+    assert main.rows == [["psa", "97.59", "95.00", "95.18", "95.09", "12,346"]]
+
+
+def test_scores_that_one_evaluation_is_without_are_dashes():
+    main, _ = score_tables({"psa": PSA, "crf": CRF})
+    assert main.rows[1] == ["crf", "-", "94.00", "93.00", "93.50", "-"]
+
+
+def test_scores_per_type_of_one_evaluation():
+    _, table = score_tables({"psa": PSA})
+    assert (table.title, table.header) == ("spans_chunks per type", ["", "P", "R", "F"])
+    assert table.rows == [["NP", "96.00", "95.00", "95.50"], ["VP", "90.00", "80.00", "85.00"]]
+
+
+def test_scores_per_type_of_several_evaluations():
+    _, table = score_tables({"psa": PSA, "crf": CRF})
+    assert (table.title, table.header) == ("spans_chunks per type (F)", ["", "psa", "crf"])
+    assert table.rows == [["NP", "95.50", "95.00"], ["VP", "85.00", "-"]]
+
+
+def test_markdown():
+    main, _ = score_tables({"a|b": {"tag_acc": 0.5}, "c": PSA})
+    lines = main.to_markdown().splitlines()
+    assert lines[:2] == ["### Scores", ""]
+    assert lines[3] == "| --- | ---: | ---: | ---: | ---: | ---: |"
+    assert lines[4] == "| a\\|b | 50.00 | - | - | - | - |"
+
+
+def test_command_prints_tables_and_writes_markdown(write, tmp_path):
+    output = tmp_path / "scores.md"
+    result = run(write(PSA), write(CRF, "crf.json"), "--output", output)
+    assert result.exit_code == 0
+    assert "95.09" in result.output and "spans_chunks per type (F)" in result.output
+    text = output.read_text(encoding="utf8")
+    assert "| psa | 97.59 | 95.00 | 95.18 | 95.09 | 12,346 |\n" in text
+    assert "\n\n### spans_chunks per type (F)\n" in text
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_paths(write):
+    first, second = write(PSA, "one/metrics.json"), write(CRF, "two/metrics.json")
+    output = first.with_name("scores.md")
+    assert run(first, second, "--output", output).exit_code == 0
+    text = output.read_text(encoding="utf8")
+    assert f"| {first} |" in text and f"| {second} |" in text
+
+
+def test_scores_per_component_are_put_together(write):
+    path = write({"tagger": {"tag_acc": 0.5}, "ner": {"ents_f": 0.25, "ents_per_type": {}}})
+    main, *others = score_tables({"x": read_metrics(path)})
+    assert main.rows == [["x", "50.00", "25.00"]]
+    assert others == []
+
+
+@pytest.mark.parametrize("data", ["no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}])
+def test_files_without_scores_are_errors(write, data):
+    with pytest.raises(ValueError, match=r"P128.*psa\.json"):
+        read_metrics(write(data))
+
+
+def test_missing_files_are_errors(tmp_path):
+    result = run(tmp_path / "nowhere.json")
+    assert result.exit_code == 1
+    assert "P109" in result.output

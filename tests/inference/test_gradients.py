@@ -1,0 +1,139 @@
+"""Gradients against finite differences, and against what they mean."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from spacy_psa.inference import BACKENDS, LinearChain, Potentials
+
+from .brute_force import random_potentials
+
+LENGTHS = (3, 0, 1, 4, 4)
+FIELDS = [("transitions", "start", "end"), ("transitions",), ("start", "end"), ()]
+
+all_backends = pytest.mark.parametrize("backend", sorted(BACKENDS))
+all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
+
+
+def as_function(function, fields, lengths=LENGTHS):
+    """A function of a potentials object as one of tensors, which gradcheck needs."""
+
+    def of_tensors(emissions: Tensor, *others: Tensor) -> Tensor:
+        return function(Potentials(emissions, lengths, **dict(zip(fields, others, strict=True))))
+
+    return of_tensors
+
+
+def leaves(fields, n_labels=3, seed=0):
+    potentials = random_potentials(n_labels, LENGTHS, fields=fields, seed=seed).requires_grad_()
+    return tuple(potentials.tensors().values())
+
+
+@all_backends
+@all_fields
+def test_gradient_of_log_partition(backend, fields):
+    function = as_function(lambda p: LinearChain(p, backend=backend).log_partition, fields)
+    assert torch.autograd.gradcheck(function, leaves(fields))
+
+
+@all_backends
+@all_fields
+@pytest.mark.parametrize("unknown", [False, True])
+def test_gradient_of_log_prob(backend, fields, unknown):
+    labels = torch.tensor([0, 1, 2, 1, 1, 2, 0, 0, 2, 2, 1, 0])
+    if unknown:
+        labels[[1, 3, 6, 7]] = -1
+    function = as_function(lambda p: LinearChain(p, backend=backend).log_prob(labels), fields)
+    assert torch.autograd.gradcheck(function, leaves(fields))
+
+
+@all_fields
+def test_gradient_of_marginals(fields):
+    function = as_function(lambda p: LinearChain(p, backend="logspace").marginals, fields)
+    assert torch.autograd.gradcheck(function, leaves(fields))
+
+
+def test_gradient_of_max_score():
+    fields = FIELDS[0]
+    function = as_function(lambda p: LinearChain(p).max_score, fields)
+    assert torch.autograd.gradcheck(function, leaves(fields))
+
+
+@pytest.mark.parametrize("fields", [FIELDS[0], ()], ids=["chain", "softmax"])
+def test_second_derivative_of_log_partition(fields):
+    function = as_function(lambda p: LinearChain(p, backend="logspace").log_partition, fields)
+    assert torch.autograd.gradgradcheck(function, leaves(fields))
+
+
+def test_second_derivative_of_marginals():
+    fields, lengths = FIELDS[0], (2, 1, 3)
+    function = as_function(lambda p: LinearChain(p, backend="logspace").marginals, fields, lengths)
+    potentials = random_potentials(2, lengths).requires_grad_()
+    assert torch.autograd.gradgradcheck(function, tuple(potentials.tensors().values()))
+
+
+@all_backends
+def test_expected_counts_and_marginals_are_the_gradient_of_log_partition(backend):
+    potentials = random_potentials(4, LENGTHS).requires_grad_()
+    chain = LinearChain(potentials, backend=backend)
+    chain.log_partition.sum().backward()
+    gradients = potentials.gradients()
+    counts = chain.expected_counts()
+    assert torch.allclose(counts.transitions, gradients["transitions"], rtol=1e-9)
+    assert torch.allclose(counts.start, gradients["start"], rtol=1e-9)
+    assert torch.allclose(counts.end, gradients["end"], rtol=1e-9)
+    with torch.no_grad():
+        assert torch.allclose(chain.marginals, gradients["emissions"], rtol=1e-9)
+
+
+@all_backends
+def test_upstream_gradient_weights_chains(backend):
+    weights = torch.tensor([2.0, 5.0, 0.0, -1.0, 0.5], dtype=torch.float64)
+    potentials = random_potentials(3, LENGTHS).requires_grad_()
+    (LinearChain(potentials, backend=backend).log_partition * weights).sum().backward()
+    with torch.no_grad():
+        marginals = LinearChain(potentials, backend=backend).marginals
+    expected = marginals * weights.repeat_interleave(torch.tensor(LENGTHS)).unsqueeze(1)
+    assert torch.allclose(potentials.gradients()["emissions"], expected, rtol=1e-9)
+
+
+@all_backends
+@pytest.mark.parametrize("name", ["emissions", "transitions", "start", "end"])
+def test_gradient_of_one_tensor_alone(backend, name):
+    potentials = random_potentials(3, LENGTHS)
+    every = potentials.requires_grad_()
+    LinearChain(every, backend=backend).log_partition.sum().backward()
+    tensors = potentials.tensors()
+    tensors[name] = tensors[name].clone().requires_grad_()
+    alone = Potentials(lengths=LENGTHS, **tensors)
+    LinearChain(alone, backend=backend).log_partition.sum().backward()
+    assert torch.allclose(tensors[name].grad, every.gradients()[name], rtol=1e-9)
+
+
+@all_backends
+def test_graph_can_be_kept_for_a_second_backward_pass(backend):
+    potentials = random_potentials(30, (50, 40)).requires_grad_()
+    log_z = LinearChain(potentials, backend=backend).log_partition.sum()
+    first = torch.autograd.grad(log_z, potentials.emissions, retain_graph=True)[0]
+    LinearChain(potentials, backend=backend).log_partition.sum().backward()
+    second = torch.autograd.grad(log_z, potentials.emissions)[0]
+    assert torch.equal(first, second)
+
+
+@all_backends
+def test_gradient_survives_later_computations(backend):
+    potentials = random_potentials(30, (50, 40)).requires_grad_()
+    LinearChain(potentials, backend=backend).log_partition.sum().backward()
+    before = {name: gradient.clone() for name, gradient in potentials.gradients().items()}
+    other = random_potentials(30, (50, 40), seed=1).requires_grad_()
+    for _ in range(3):
+        LinearChain(other, backend=backend).log_partition.sum().backward()
+    assert all(torch.equal(g, before[name]) for name, g in potentials.gradients().items())
+
+
+def test_no_gradient_flows_through_forbidden_places():
+    potentials = random_potentials(3, (3, 2)).requires_grad_()
+    allowed = torch.tensor([[True, False, True]] * 5)
+    LinearChain(potentials).log_prob_of(allowed).sum().backward()
+    expected = -LinearChain(potentials.detach()).marginals[:, 1]
+    assert torch.allclose(potentials.gradients()["emissions"][:, 1], expected, rtol=1e-9)

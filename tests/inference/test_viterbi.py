@@ -1,0 +1,74 @@
+import pytest
+import torch
+
+from spacy_psa.inference import LinearChain, Potentials
+from spacy_psa.inference.viterbi import viterbi_numpy, viterbi_torch
+
+from .brute_force import BruteForce, random_potentials
+
+kernels = pytest.mark.parametrize("kernel", [viterbi_numpy, viterbi_torch])
+
+
+@kernels
+@pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("transitions",), ("end",)])
+@pytest.mark.parametrize("lengths", [(4, 0, 2, 1, 5), (0, 0), ()])
+@pytest.mark.parametrize("scale", [1.0, 0])
+def test_kernels_against_enumeration(kernel, fields, lengths, scale):
+    potentials = random_potentials(3, lengths, fields=fields, scale=scale)
+    assert kernel(potentials).tolist() == BruteForce(potentials).argmax.tolist()
+
+
+@kernels
+def test_kernels_leave_the_potentials_as_they_were(kernel):
+    potentials = random_potentials(3, (4, 2))
+    before = {name: scores.clone() for name, scores in potentials.tensors().items()}
+    kernel(potentials)
+    assert all(torch.equal(scores, before[name]) for name, scores in potentials.tensors().items())
+
+
+def test_numpy_kernel_in_small_pieces(monkeypatch):
+    potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=0)
+    monkeypatch.setattr("spacy_psa.inference.viterbi.CHUNK", 18)
+    assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
+
+
+@kernels
+def test_kernels_agree_at_realistic_sizes(kernel):
+    potentials = random_potentials(30, (40, 7, 25, 25), dtype=torch.float32)
+    chain = LinearChain(potentials)
+    labels = kernel(potentials)
+    assert torch.allclose(chain.score(labels), chain.max_score, rtol=1e-12)
+
+
+@kernels
+def test_forbidden_transitions_are_never_taken(kernel):
+    potentials = Potentials(
+        torch.tensor([[5.0, 0.0], [0.0, 5.0], [5.0, 0.0]]),
+        (3,),
+        transitions=torch.tensor([[0.0, -torch.inf], [0.0, 0.0]]),
+    )
+    assert kernel(potentials).tolist() == [0, 0, 0]
+
+
+@kernels
+def test_small_differences_between_large_float32_scores_count(kernel):
+    # In float32, 1e6 + 0.01 is 1e6: only emissions that are added up exactly tell the labels apart
+    potentials = Potentials(
+        torch.tensor([[0.0, 0.01], [1e6, 1e6]]),
+        (2,),
+        transitions=torch.tensor([[0.0, -1e3], [-1e3, 0.0]]),
+    )
+    assert kernel(potentials).tolist() == [1, 1]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_equals_cpu():
+    potentials = random_potentials(9, (12, 0, 7, 3), dtype=torch.float32)
+    moved = Potentials(
+        lengths=potentials.lengths, **{k: t.cuda() for k, t in potentials.tensors().items()}
+    )
+    chain, on_cuda = LinearChain(potentials), LinearChain(moved)
+    assert torch.equal(on_cuda.argmax.cpu(), chain.argmax)
+    assert torch.allclose(on_cuda.log_partition.cpu().double(), chain.log_partition, rtol=1e-5)
+    assert torch.allclose(on_cuda.marginals.cpu(), chain.marginals, atol=1e-5)
