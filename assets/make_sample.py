@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -200,7 +200,7 @@ class Writer:
         self.rng = rng
         self.unseen = unseen
 
-    def expand(self, pattern: Pattern, used: dict[str, list[Pattern]]) -> Iterator[Token | Mark]:
+    def expand(self, pattern: Pattern, used: list[Pattern]) -> Iterator[Token | Mark]:
         """Yield the words and marks of a pattern; `used` holds what its slots were filled with."""
         for part in pattern:
             if isinstance(part, Choice):
@@ -212,15 +212,15 @@ class Writer:
             else:
                 yield part
 
-    def fill(self, name: str, used: dict[str, list[Pattern]]) -> Pattern:
-        """Draw an alternative of a slot, if possible one that the sentence has not used yet."""
+    def fill(self, name: str, used: list[Pattern]) -> Pattern:
+        """Draw an alternative of a slot, if possible one that is not in the sentence yet."""
         pool = self.grammar.slots[name]
         if name in self.grammar.held_out and self.rng.random() < self.unseen:
             pool = self.grammar.held_out[name]
-        # A list without names of its own (`PERSON`) may repeat: its names will differ.
-        fresh = [option for option in pool if option not in used[name]]
-        used[name].append(draw(self.rng, fresh or pool))
-        return used[name][-1]
+        # `used` is shared by all slots: no person called Lincoln lives in Lincoln.
+        fresh = [option for option in pool if option not in used]
+        used.append(draw(self.rng, fresh or pool))
+        return used[-1]
 
     def sentence(self, template: Pattern) -> list[Row]:
         """Expand a template and turn its marks into BIO labels.
@@ -231,7 +231,7 @@ class Writer:
         """
         rows: list[Row] = []
         chunk, entity = Span(), Span()
-        for part in self.expand(template, defaultdict(list)):
+        for part in self.expand(template, []):
             if isinstance(part, Mark):
                 (chunk if part.text[0] in "[]" else entity).mark(part.text)
                 continue

@@ -33,12 +33,12 @@ class Errors(metaclass=_Coded):
         "none), or detach the potentials if no gradient is needed."
     )
     P006 = (
-        "The backend 'scaled' cannot be differentiated twice. Choose the backend 'logspace' for "
-        "second derivatives."
-    )
-    P006 = (
         "Two distributions can only be compared over the same chains, with the same kinds of "
         "potentials (emissions, transitions, start, end)."
+    )
+    P007 = (
+        "The backend 'scaled' cannot be differentiated twice. Choose the backend 'logspace' for "
+        "second derivatives."
     )
 
     # Annotation: tag schemes (P100-P105)
@@ -144,6 +144,7 @@ class Errors(metaclass=_Coded):
         "{expected}. Nothing was written; get the file again, or correct the checksum."
     )
     P131 = "There is none of the files {names} in the folder {folder}. Check --local."
+    P140 = "There is nothing to tag. Give texts on the command line, or a file of them with --file."
 
     # Models (P2xx)
     P201 = (

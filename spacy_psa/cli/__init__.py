@@ -8,7 +8,16 @@ from .convert import convert_cli
 from .fetch import fetch_cli
 from .scores import scores_cli
 from .split import split_cli
+from .tag import tag_cli
 
 app.add_typer(psa_cli)
 
-__all__ = ["conlleval_cli", "convert_cli", "fetch_cli", "psa_cli", "scores_cli", "split_cli"]
+__all__ = [
+    "conlleval_cli",
+    "convert_cli",
+    "fetch_cli",
+    "psa_cli",
+    "scores_cli",
+    "split_cli",
+    "tag_cli",
+]

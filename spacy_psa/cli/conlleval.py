@@ -25,7 +25,7 @@ def conlleval_cli(
         Path,
         typer.Argument(
             metavar="PREDICTED",
-            help="The .spacy file with the predictions on it, made by 'spacy apply'",
+            help="A trained pipeline (folder), or a .spacy file with predictions for GOLD",
         ),
     ],
     target: Annotated[
@@ -41,7 +41,8 @@ def conlleval_cli(
     """
     Score predictions by the rules of the CoNLL script.
 
-    Prints the table that the script prints. Spans and entities are scored as BIO tags, which is
+    A pipeline predicts from the words of GOLD, without its annotation. Prints the table that the
+    script prints. Spans and entities are scored as BIO tags, which is
     what the accuracy refers to. For tag and pos each token is a phrase of its own.
     """
     from ..evaluation.conlleval import format_table
@@ -63,20 +64,18 @@ def score_docbins(
     """Score the Docs of a DocBin against those of another.
 
     gold_path (Path): The .spacy file with the gold standard.
-    predicted_path (Path): The .spacy file with the predictions for the same words.
+    predicted_path (Path): The folder of a pipeline, or the .spacy file with the predictions for
+        the same words.
     target (str): What to score: a key of `TARGETS`.
     spans_key (str): The key in `doc.spans`, if the target is spans.
     RETURNS (ConllevalResult): The scores, each Doc taken as one sentence.
     RAISES (ValueError): If the words are not the same, or if something is not annotated.
     """
-    from spacy.vocab import Vocab
-
     from ..evaluation.conlleval import ConllevalResult
 
     if target not in TARGETS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
-    vocab = Vocab()
-    gold_docs, predicted_docs = read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
+    gold_docs, predicted_docs = _read(gold_path, predicted_path)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}
     if len(gold_docs) != len(predicted_docs):
         raise ValueError(
@@ -98,6 +97,26 @@ def score_docbins(
         known = [i for i, tag in enumerate(pair[0]) if tag]
         result.add(*([tags[i] for i in known] for tags in pair))
     return result
+
+
+def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]":
+    import spacy
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+    from tqdm import tqdm
+
+    if not predicted_path.is_dir():
+        vocab = Vocab()
+        return read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
+    nlp = spacy.load(predicted_path)
+    gold_docs = read_docs(gold_path, nlp.vocab)
+    # New Docs of words alone, so that no gold annotation can leak into the predictions.
+    blank = (
+        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        for doc in gold_docs
+    )
+    predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold_docs), disable=None, leave=False))
+    return gold_docs, list(predicted)
 
 
 def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:

@@ -28,5 +28,9 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
         counts = teacher.expected_counts()._asdict()
         counts["emissions"] = LinearChain(teacher.potentials.detach()).marginals
         log_partition = teacher.log_partition.sum()
-    difference = torch.stack([(counts[name] * (p[name] - q[name])).sum() for name in q]).sum()
+    # What the teacher rules out (-inf) it expects no time; -inf - -inf must not spoil the sum.
+    differences = (
+        counts[name] * (p[name] - q[name]).masked_fill(counts[name] == 0, 0) for name in q
+    )
+    difference = torch.stack([terms.sum() for terms in differences]).sum()
     return student.log_partition.sum() - log_partition + difference

@@ -51,7 +51,7 @@ class LinearChain:
         if self.potentials.is_independent:
             chosen = INDEPENDENT
         default = "scaled" if potentials.device.type == "cpu" else "logspace"
-        self._is_default = True
+        self._is_default = chosen is None
         self._backend = chosen or BACKENDS[default]
 
     @property

@@ -99,7 +99,7 @@ class OnceDifferentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> NoReturn:
-        raise ValueError(Errors.P006)
+        raise ValueError(Errors.P007)
 
 
 class _Gold:

@@ -42,8 +42,8 @@ class WordFeatures:
 
 @dataclass(frozen=True)
 class _Word:
+    form: str
     row: int
-    vector_key: int
     characters: tuple[int, ...]
 
 
@@ -68,7 +68,6 @@ class WordLookup:
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
         self._cache: dict[int, _Word] = {}
-        self._cached_vectors: tuple[int, int] | None = None
 
     def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
         """Look up a batch.
@@ -77,11 +76,8 @@ class WordLookup:
         vocab (Vocab): Their vocabulary.
         RETURNS (WordFeatures): The distinct words.
         """
-        # The array goes with the words, not with the objects, since vectors may be replaced.
-        table = (id(vocab.vectors), len(vocab.vectors))
-        if self._cached_vectors != table or len(self._cache) > CACHE_SIZE:
+        if len(self._cache) > CACHE_SIZE:
             self._cache = {}
-            self._cached_vectors = table
         pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
         # The same form may have two norms; a pair of hashes is still one number.
         keys = pairs[:, 0] * np.uint64(31) + pairs[:, 1]
@@ -100,9 +96,20 @@ class WordLookup:
         characters[np.arange(lengths[0]) < lengths[:, None]] = [
             c for word in words for c in word.characters
         ]
+        # Vectors may be added or replaced at any time: these look-ups are not cached.
+        vector_keys = [
+            find_vector(word.form, vocab.vectors) if word.row == UNKNOWN_ROW else None
+            for word in words
+        ]
         return WordFeatures(
-            rows=np.array([word.row for word in words], dtype=np.int64),
-            vector_keys=[word.vector_key for word in words if word.row == FIXED_ROW],
+            rows=np.array(
+                [
+                    word.row if key is None else FIXED_ROW
+                    for word, key in zip(words, vector_keys, strict=True)
+                ],
+                dtype=np.int64,
+            ),
+            vector_keys=[key for key in vector_keys if key is not None],
             characters=characters,
             lengths=lengths,
             tokens=place[tokens.reshape(-1)],
@@ -110,21 +117,13 @@ class WordLookup:
 
     def _look_up(self, key: int, orth: int, attr: int, vocab: Vocab) -> _Word:
         form = vocab.strings[attr] if attr else ""
-        row, vector_key = UNKNOWN_ROW, 0
-        for candidate in (form, form.lower()):
-            if candidate in self._rows:
-                row = self._rows[candidate]
-                break
-        else:
-            found = find_vector(form, vocab.vectors)
-            if found is not None:
-                row, vector_key = FIXED_ROW, found
+        row = self._rows.get(form) or self._rows.get(form.lower(), UNKNOWN_ROW)
         text = vocab.strings[orth]
         if len(text) > self.max_characters:
             half = self.max_characters // 2
             text = text[: self.max_characters - half] + text[len(text) - half :]
         characters = tuple(self._characters.get(c, UNKNOWN_CHARACTER) for c in text)
-        word = _Word(row, vector_key, characters or (UNKNOWN_CHARACTER,))
+        word = _Word(form, row, characters or (UNKNOWN_CHARACTER,))
         self._cache[key] = word
         return word
 

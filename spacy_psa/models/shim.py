@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from thinc.api import ArgsKwargs, Optimizer, PyTorchShim
+from thinc.api import ArgsKwargs, Optimizer, PyTorchShim, Shim
 from thinc.types import FloatsXd
 from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import Tensor, nn
@@ -79,7 +80,7 @@ class NetworkShim(PyTorchShim):
         return output, torch.autograd.backward
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Update all parameters that have gradients, in place, and reset these.
+        """Update all parameters that have gradients, in place, and drop these.
 
         optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
         """
@@ -90,7 +91,19 @@ class NetworkShim(PyTorchShim):
             updated, _ = optimizer((self.id, name), array, torch2xp(parameter.grad))
             if updated is not array:
                 parameter.data.copy_(xp2torch(updated, device=parameter.device))
-            parameter.grad.zero_()
+            # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
+            parameter.grad = None
+
+    def copy(self) -> NetworkShim:
+        """Copy the network. The copy has its own id, by which optimizers know parameters.
+
+        RETURNS (NetworkShim): The copy.
+        """
+        copied = copy.deepcopy(self)
+        with Shim.global_id_lock:
+            Shim.global_id += 1
+            copied.id = Shim.global_id
+        return copied
 
     @contextlib.contextmanager
     def use_params(self, params: dict[tuple[int, str], FloatsXd]) -> Iterator[None]:

@@ -319,9 +319,7 @@ class PSATagger(TrainablePipe):
             )
         tags, overwrite = self.tags, self.cfg["overwrite"]
         for doc, ids in zip(docs, predictions, strict=True):
-            if len(ids) != len(doc) or any(
-                not 0 <= i < len(tags) for i in (ids.min(initial=0), ids.max(initial=0))
-            ):
+            if len(ids) != len(doc) or (len(ids) and not 0 <= ids.min() <= ids.max() < len(tags)):
                 raise ValueError(
                     Errors.P310.format(
                         found=ids, text=doc.text[:60], n_tags=len(tags), name=self.name
@@ -460,15 +458,25 @@ class PSATagger(TrainablePipe):
     def _load(
         self, load: Callable[..., Any], data: Any, exclude: Iterable[str], source: Any
     ) -> PSATagger:
-        before = deepcopy(self.cfg)
+        # A model that has no weights yet costs next to nothing to keep.
+        before, weights = deepcopy(self.cfg), self.model.to_bytes()
+        dims = [
+            (node, {d: node.maybe_get_dim(d) for d in node.dim_names}) for node in self.model.walk()
+        ]
         try:
             load(data, exclude=exclude)
             self._check_loaded(before)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except Exception as error:
             self.cfg = before
             self._tags = []
+            self.model.from_bytes(weights)
+            for node, sizes in dims:
+                for name, size in sizes.items():
+                    node.set_dim(name, size, force=True)
+            known = isinstance(error, ValueError | OSError)
+            problem = error if known else Errors.P202.format(problem=repr(error))
             raise ValueError(
-                Errors.P311.format(name=self.name, path=source, problem=error)
+                Errors.P311.format(name=self.name, path=source, problem=problem)
             ) from error
         return self
 

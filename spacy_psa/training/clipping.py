@@ -24,7 +24,7 @@ def clip_global_norm(model: Model, max_norm: float) -> float:
     gradients = list(_gradients(model))
     if not gradients:
         return 0.0
-    norm = float(torch.nn.utils.get_total_norm(gradients))
+    norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
     if norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
     return norm

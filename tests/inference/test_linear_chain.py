@@ -192,7 +192,7 @@ class TestChoiceOfBackend:
         potentials = random_potentials(3, (4, 2)).requires_grad_()
         log_z = LinearChain(potentials, backend="scaled").log_partition.sum()
         (gradient,) = torch.autograd.grad(log_z, potentials.emissions, create_graph=True)
-        with pytest.raises(ValueError, match="P006"):
+        with pytest.raises(ValueError, match="P007"):
             gradient.sum().backward()
 
     @pytest.mark.parametrize("fields", [(), ("transitions",)])
