@@ -1,19 +1,13 @@
 """Write the sample corpus: English sentences in the four columns of CoNLL-2003.
 
-Every sentence comes from a hand-written template in `sample/grammar.txt` whose
-annotation is written inline, so words and labels cannot drift apart. The grammar
-file explains its notation. Three things are decided here:
-
-* which template comes next: the templates of a topic are dealt like a pack of
-  cards, so that all of them are used about equally often;
-* which name fills a slot: about 15 % of each list of names (`:names`) are held
-  back from the training file, so that the other two contain unseen names;
-* where documents begin: a document keeps to one topic.
+Every sentence comes from a hand-written template in `sample/grammar.txt` that carries
+its annotation; the file explains the notation. Templates are dealt like a pack of cards,
+so that all are used about equally often, and a document keeps to one topic. Some names
+are held back from the training file, so that the other two contain unseen ones.
 
 Usage:
     python assets/make_sample.py            write train.conll, dev.conll, test.conll
     python assets/make_sample.py --check    compare the files on disk, write nothing
-    python assets/make_sample.py --counts   print the table of sample/README.md
 """
 
 from __future__ import annotations
@@ -21,7 +15,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -33,11 +26,12 @@ SAMPLE = Path(__file__).resolve().parent / "sample"
 SEED = 2021
 SIZES = {"train": 420, "dev": 90, "test": 90}
 HELD_OUT = 0.15  # share of each list of names that the training file never shows
-UNSEEN = 0.3  # how often a name of dev or test comes from that share
+UNSEEN = 0.2  # how often a name of dev or test comes from that share
 DOCUMENT = (5, 15)  # sentences in a document, at least and at most
 LEXEME = re.compile(r"\[[A-Z]+|<[A-Z]+|\{[A-Z_]+(?::[A-Z]+)?\}|[\]<>{}|]|[^\s\[\]<>{}|]+")
 PUNCTUATION = {",": ",", ".": ".", "?": ".", ":": ":", ";": ":", "--": ":", "(": "(", ")": ")"}
 T = TypeVar("T")
+Document = list["list[Row]"]
 
 
 class Row(NamedTuple):
@@ -56,12 +50,6 @@ class Token(NamedTuple):
     tag: str
 
 
-class Mark(NamedTuple):
-    """The beginning or the end of a chunk or an entity: `[NP`, `]`, `<PER`, `>`."""
-
-    text: str
-
-
 class Slot(NamedTuple):
     """A reference to a list of alternatives, with an entity type that replaces theirs."""
 
@@ -69,23 +57,15 @@ class Slot(NamedTuple):
     entity: str
 
 
-class Choice(NamedTuple):
-    """Alternatives, of which one is drawn."""
-
-    options: list[Pattern]
-
-
-Pattern = list[Token | Mark | Slot | Choice]
+# A string begins or ends a chunk or an entity: `[NP`, `]`, `<PER`, `>`. A list is a choice.
+Pattern = list["Token | Slot | str | list[Pattern]"]
 
 
 @dataclass
 class Grammar:
-    """What `grammar.txt` holds.
+    """What `grammar.txt` holds: parts of speech, alternatives of slots, templates of topics.
 
-    tags (dict[str, str]): The part of speech of words that have only one here.
-    slots (dict[str, list[Pattern]]): The alternatives of each slot.
-    held_out (dict[str, list[Pattern]]): For lists of names, those kept for dev and test.
-    topics (dict[str, list[Pattern]]): The templates of each topic.
+    The held-out alternatives are those of lists of names that are kept for dev and test.
     """
 
     tags: dict[str, str] = field(default_factory=dict)
@@ -118,16 +98,18 @@ def parse(lexemes: Iterator[str], tag: str, *, nested: bool = False) -> list[Pat
         if lexeme == "|":
             options.append([])
         elif lexeme == "{":
-            options[-1].append(Choice(parse(lexemes, tag, nested=True)))
+            options[-1].append(parse(lexemes, tag, nested=True))
         elif lexeme == "}" and nested:
             return options
         elif lexeme[0] == "{":
             name, _, entity = lexeme[1:-1].partition(":")
             options[-1].append(Slot(name, entity))
         elif lexeme[0] in "[]<>":
-            options[-1].append(Mark(lexeme))
+            options[-1].append(lexeme)
         elif lexeme[0] != "}":
             word, slash, own_tag = lexeme.rpartition("/")
+            if slash and not (word and own_tag):
+                raise ValueError(f"{lexeme!r} is not of the form word/TAG")
             options[-1].append(Token(word, own_tag) if slash else Token(lexeme, tag))
         else:
             raise ValueError("'}' without '{'")
@@ -145,27 +127,26 @@ def read_grammar(path: Path) -> Grammar:
     """
     grammar = Grammar()
     kind, name, tag = "", "", ""
+    names: list[str] = []
     for number, line in enumerate(path.read_text(encoding="utf8").splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith(":"):
             kind, name, tag = [*line[1:].split(), "", ""][:3]
-            if kind == "names":
-                grammar.held_out[name] = []
-            continue
-        if kind == "tags":
-            pos, words = line.split(" ", 1)
-            grammar.tags.update(dict.fromkeys(words.split(), pos))
-            continue
-        lists = grammar.topics if kind == "topic" else grammar.slots
-        try:
-            lists.setdefault(name, []).extend(parse(iter(LEXEME.findall(line)), tag))
-        except ValueError as error:
-            raise ValueError(f"{path.name}, line {number}: {error}") from error
-    for name in grammar.held_out:
-        names = shuffled(Random(f"{SEED} {name}"), grammar.slots[name])
-        cut = max(1, round(HELD_OUT * len(names)))
-        grammar.held_out[name], grammar.slots[name] = names[:cut], names[cut:]
+            names += [name] if kind == "names" else []
+        elif kind == "tags":
+            pos, *words = line.split()
+            grammar.tags.update(dict.fromkeys(words, pos))
+        else:
+            lists = grammar.topics if kind == "topic" else grammar.slots
+            try:
+                lists.setdefault(name, []).extend(parse(iter(LEXEME.findall(line)), tag))
+            except ValueError as error:
+                raise ValueError(f"{path.name}, line {number}: {error}") from error
+    for name in names:
+        options = shuffled(Random(f"{SEED} {name}"), grammar.slots[name])
+        cut = max(1, round(HELD_OUT * len(options)))
+        grammar.held_out[name], grammar.slots[name] = options[:cut], options[cut:]
     return grammar
 
 
@@ -187,28 +168,27 @@ class Span:
         return next(self.labels) if self.depth else "O"
 
 
+@dataclass
 class Writer:
-    """Expands templates with one stream of random numbers.
+    """Expands templates into sentences.
 
     grammar (Grammar): The templates and lists.
     rng (Random): The random numbers.
     unseen (float): How often a name is taken from the held-out ones.
     """
 
-    def __init__(self, grammar: Grammar, rng: Random, unseen: float) -> None:
-        self.grammar = grammar
-        self.rng = rng
-        self.unseen = unseen
+    grammar: Grammar
+    rng: Random
+    unseen: float
 
-    def expand(self, pattern: Pattern, used: list[Pattern]) -> Iterator[Token | Mark]:
+    def expand(self, pattern: Pattern, used: list[Pattern]) -> Iterator[Token | str]:
         """Yield the words and marks of a pattern; `used` holds what its slots were filled with."""
         for part in pattern:
-            if isinstance(part, Choice):
-                yield from self.expand(draw(self.rng, part.options), used)
+            if isinstance(part, list):
+                yield from self.expand(draw(self.rng, part), used)
             elif isinstance(part, Slot):
                 filling = self.expand(self.fill(part.name, used), used)
-                outer = [Mark(f"<{part.entity}")] if part.entity else []
-                yield from [*outer, *filling, *(Mark(">") for _ in outer)]
+                yield from [f"<{part.entity}", *filling, ">"] if part.entity else filling
             else:
                 yield part
 
@@ -232,8 +212,8 @@ class Writer:
         rows: list[Row] = []
         chunk, entity = Span(), Span()
         for part in self.expand(template, []):
-            if isinstance(part, Mark):
-                (chunk if part.text[0] in "[]" else entity).mark(part.text)
+            if isinstance(part, str):
+                (chunk if part[0] in "[]" else entity).mark(part)
                 continue
             tag = part.tag or PUNCTUATION.get(part.word) or self.grammar.tags.get(part.word)
             if not tag:
@@ -258,28 +238,27 @@ def deal(rng: Random, items: Sequence[T]) -> Iterator[T]:
         yield from shuffled(rng, items)
 
 
-def make_split(grammar: Grammar, name: str, seen: set[str]) -> list[list[list[Row]]]:
+def make_split(grammar: Grammar, name: str, seen: set[str]) -> list[Document]:
     """Make the documents of one file.
 
     grammar (Grammar): The templates and lists.
     name (str): Which file: train, dev or test.
     seen (set[str]): The sentences of all files so far; those of this one are added.
-    RETURNS (list[list[list[Row]]]): Documents of sentences of rows.
+    RETURNS (list[Document]): The documents.
     """
     rng = Random(f"{SEED} {name}")
     writer = Writer(grammar, rng, 0.0 if name == "train" else UNSEEN)
     decks = {topic: deal(rng, templates) for topic, templates in grammar.topics.items()}
-    rounds = {topic: rng.random() for topic in decks}  # how often a topic's templates were dealt
+    rounds = dict.fromkeys(shuffled(rng, list(decks)), 0.0)  # how often each deck was dealt
     shortest, longest = DOCUMENT
-    documents: list[list[list[Row]]] = []
-    left = SIZES[name]
+    documents, left = [], SIZES[name]
     while left:
         size = shortest + int(rng.random() * (longest - shortest + 1))
         if left - size < shortest:  # leave no document that is too short
             size = left if left <= longest else left - shortest
         topic = min(rounds, key=lambda topic: rounds[topic])
         rounds[topic] += size / len(grammar.topics[topic])
-        document: list[list[Row]] = []
+        document: Document = []
         while len(document) < size:
             sentence = writer.sentence(next(decks[topic]))
             text = " ".join(row.word for row in sentence)
@@ -291,55 +270,29 @@ def make_split(grammar: Grammar, name: str, seen: set[str]) -> list[list[list[Ro
     return documents
 
 
-def write_conll(documents: list[list[list[Row]]]) -> str:
+def write_conll(documents: list[Document]) -> str:
     """Return the documents in the format of CoNLL-2003."""
-    blocks = []
-    for document in documents:
-        blocks.append("-DOCSTART- -X- -X- O\n")
-        blocks.extend("".join(f"{' '.join(row)}\n" for row in rows) for rows in document)
-    return "\n".join(blocks)
-
-
-def count(documents: list[list[list[Row]]]) -> dict[str, int]:
-    """Count documents, sentences, tokens and the entities of each type."""
-    sentences = [rows for document in documents for rows in document]
-    labels = Counter(row.entity for rows in sentences for row in rows)
-    return {
-        "documents": len(documents),
-        "sentences": len(sentences),
-        "tokens": sum(map(len, sentences)),
-        **{kind: labels[f"B-{kind}"] for kind in ("PER", "LOC", "ORG", "MISC")},
-    }
+    start = [Row("-DOCSTART-", "-X-", "-X-", "O")]
+    blocks = (rows for document in documents for rows in [start, *document])
+    return "\n".join("".join(f"{' '.join(row)}\n" for row in rows) for rows in blocks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the script; see the top of the file.
-
-    arguments (Optional[Sequence[str]]): The command line; that of the process by default.
-    RETURNS (int): The exit status: 1 if `--check` finds a difference, else 0.
-    """
+    """Write or check the files; the exit status is 1 if `--check` finds a difference."""
     parser = argparse.ArgumentParser(description="Write the sample corpus.")
     parser.add_argument("--check", action="store_true", help="compare the files, write nothing")
-    parser.add_argument("--counts", action="store_true", help="print the table of the README")
     options = parser.parse_args(arguments)
-    grammar = read_grammar(SAMPLE / "grammar.txt")
-    seen: set[str] = set()
-    corpus = {name: make_split(grammar, name, seen) for name in SIZES}
-    status = 0
-    for name, documents in corpus.items():
+    grammar, seen, stale = read_grammar(SAMPLE / "grammar.txt"), set(), []
+    for name in SIZES:
         path = SAMPLE / f"{name}.conll"
-        content = write_conll(documents).encode("utf8")
-        if options.counts:
-            counts = count(documents)
-            if name == "train":
-                print("| file |", " | ".join(counts), "|\n| --- |", "---: | " * len(counts))
-            print(f"| `{path.name}` |", " | ".join(f"{n:,}" for n in counts.values()), "|")
-        elif not options.check:
+        content = write_conll(make_split(grammar, name, seen)).encode("utf8")
+        if not options.check:
             path.write_bytes(content)
         elif not path.exists() or path.read_bytes() != content:
-            print(f"{path.name} differs: run `python assets/make_sample.py`", file=sys.stderr)
-            status = 1
-    return status
+            stale.append(path.name)
+    if stale:
+        print("Run `python assets/make_sample.py`: out of date are", *stale, file=sys.stderr)
+    return int(bool(stale))
 
 
 if __name__ == "__main__":

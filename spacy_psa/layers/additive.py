@@ -45,9 +45,9 @@ class _Reciprocals:
     """r = 1 / (1 + e^{2(q + k)}) for tiles of pairs, so that tanh(q + k) = 1 − 2r."""
 
     def __init__(self, queries: Tensor, keys: Tensor) -> None:
-        largest = max(_abs_max(queries), _abs_max(keys))
-        # NaN compares false: it takes the careful path and comes out as NaN.
-        self.separable = largest <= EXP_LIMIT
+        # NaN compares false: it takes the careful path and comes out as NaN. (The maximum of the
+        # two could lose it, and with it whatever large numbers stand beside it.)
+        self.separable = _abs_max(queries) <= EXP_LIMIT and _abs_max(keys) <= EXP_LIMIT
         self.left = torch.exp(2 * queries) if self.separable else queries
         self.right = torch.exp(2 * keys) if self.separable else keys
 

@@ -41,6 +41,7 @@ class SequenceLabelerNetwork(nn.Module):
             parts.append(self.decoder(encoded, mask).flatten(0, 1))
         emissions = torch.cat(parts) if len(parts) > 1 else parts[0]
         rows = torch.from_numpy(layout.rows).to(x.device)
+        emissions = emissions.index_select(0, rows)
         # Mixed precision ends here: inference is not for half precision.
-        emissions = emissions.index_select(0, rows).float()
+        emissions = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         return Potentials(emissions, layout.lengths, **self.decoder.transition_scores())

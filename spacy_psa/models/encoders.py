@@ -6,9 +6,8 @@ from functools import partial
 
 from torch import nn
 
-from ..errors import Errors
 from ..layers import BiLSTM, Chain, ContextFusion, FeatureGate, PSABias
-from .types import EncoderBuilder, PartBuilder, plain
+from .types import EncoderBuilder, PartBuilder, check_value, plain
 
 
 def build_psa_encoder(
@@ -61,8 +60,8 @@ def build_bilstm(
     RETURNS (EncoderBuilder): Builds a `BiLSTM`.
     RAISES (ValueError): If a value is out of its range.
     """
-    _check("hidden_width", hidden_width, hidden_width >= 2, "at least 2")
-    _check("depth", depth, depth >= 1, "at least 1")
+    check_value("hidden_width", hidden_width, hidden_width >= 2, "at least 2")
+    check_value("depth", depth, depth >= 1, "at least 1")
     _check_dropout("input_dropout", input_dropout)
     _check_dropout("output_dropout", output_dropout)
     return partial(
@@ -109,8 +108,8 @@ def build_psa_bias(
     RETURNS (PartBuilder): Builds a `PSABias`.
     RAISES (ValueError): If a value is out of its range.
     """
-    _check("window", window, window > 0, "greater than 0")
-    _check("max_distance", max_distance, max_distance >= 1, "at least 1")
+    check_value("window", window, window > 0, "greater than 0")
+    check_value("max_distance", max_distance, max_distance >= 1, "at least 1")
     return partial(
         PSABias,
         window=window,
@@ -129,10 +128,5 @@ def build_feature_gate() -> PartBuilder:
     return FeatureGate
 
 
-def _check(name: str, value: float, holds: bool, expected: str) -> None:
-    if not holds:
-        raise ValueError(Errors.P210.format(name=name, value=value, expected=expected))
-
-
 def _check_dropout(name: str, value: float) -> None:
-    _check(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")
+    check_value(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")

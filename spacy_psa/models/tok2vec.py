@@ -25,7 +25,7 @@ from .lookup import (
     read_vectors,
 )
 from .shim import NetworkShim
-from .types import PartBuilder, Tok2Vec
+from .types import PartBuilder, Tok2Vec, check_value
 
 RANDOM_WIDTH = 100
 
@@ -36,7 +36,10 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> PartB
     embedding_width (int): Width of a character's embedding.
     width (int): Width of a word's representation, both directions together.
     RETURNS (PartBuilder): Builds a `CharacterBiLSTM` for a number of characters.
+    RAISES (ValueError): If a value is out of its range.
     """
+    check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
+    check_value("width", width, width >= 2, "at least 2")
     return partial(CharacterBiLSTM, embedding_width=embedding_width, width=width)
 
 
@@ -63,12 +66,16 @@ def build_word_char_embed(
         embedding of its own. The rarer ones train the embedding of unknown words.
     max_characters (int): Characters of a word that are read at most.
     RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
-    RAISES (ValueError): If the attribute is unknown, or the width is not that of the vectors.
+    RAISES (ValueError): If the attribute is unknown, or a value is out of its range.
 
     Source: Wei et al. (2021), section 5.2.
     """
     if attr not in ("NORM", "ORTH", "LOWER"):
         raise ValueError(Errors.P204.format(attr=attr))
+    if width is not None:
+        check_value("width", width, width >= 1, "at least 1, or null")
+    check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
+    check_value("max_characters", max_characters, max_characters >= 1, "at least 1")
     shim = WordCharacterShim(
         partial(_make_network, characters),
         attr=intify_attr(attr),
@@ -140,6 +147,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
 
     model (Tok2Vec): The layer.
     docs (Iterable[Doc]): All documents of the training data.
+    RAISES (ValueError): If there are none, or the width is not that of the vectors.
     """
     shim: WordCharacterShim = model.shims[0]
     words: Counter[str] = Counter()
@@ -208,15 +216,16 @@ def forward(
 
 
 def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
+    network = shim.network
     vocab = docs[0].vocab
     vectors = vocab.vectors
     found = vectors.shape[1] if vectors.shape[0] else 0
-    if shim.cfg.get("has_vectors") and found != shim.network.words.width:
-        raise ValueError(Errors.P207.format(width=shim.network.words.width, found=found))
+    if shim.cfg["has_vectors"] and found != network.words.width:
+        raise ValueError(Errors.P207.format(width=network.words.width, found=found))
     features = shim.lookup.features(docs, vocab)
     device = get_torch_default_device()
     fixed = None
-    if features.vector_keys and shim.cfg.get("has_vectors"):
+    if features.vector_keys and shim.cfg["has_vectors"]:
         fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)
     rows = torch.from_numpy(features.rows)
     if fixed is None:

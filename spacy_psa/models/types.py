@@ -10,6 +10,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from torch import nn
 
+from ..errors import Errors
 from ..inference import Potentials
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
@@ -43,3 +44,16 @@ def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings
     RETURNS (nn.Module): The layer.
     """
     return layer(input_width, **settings)
+
+
+def check_value(name: str, value: float, holds: bool, expected: str) -> None:
+    """Check a value of a config.
+
+    name (str): What it is called there.
+    value (float): The value.
+    holds (bool): Whether it is in its range.
+    expected (str): The range, in words.
+    RAISES (ValueError): If it is not.
+    """
+    if not holds:
+        raise ValueError(Errors.P210.format(name=name, value=value, expected=expected))

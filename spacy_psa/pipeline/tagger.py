@@ -169,7 +169,14 @@ class PSATagger(TrainablePipe):
         vocab (Vocab): The shared vocabulary.
         model (SequenceLabeler): The model.
         name (str): The component's name in the pipeline.
+        RAISES (ValueError): If the target is unknown, or `max_grad_norm` is not positive.
         """
+        if max_grad_norm is not None and max_grad_norm <= 0.0:
+            raise ValueError(
+                Errors.P210.format(
+                    name="max_grad_norm", value=max_grad_norm, expected="greater than 0, or null"
+                )
+            )
         self.vocab = vocab
         self.model = model
         self.name = name

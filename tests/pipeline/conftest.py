@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
+import torch
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -16,6 +17,9 @@ from spacy.util import fix_random_seed
 from thinc.api import Adam, Optimizer
 
 from spacy_psa.pipeline.tagger import PSATagger
+
+# On networks as small as these, threads cost more than they give.
+torch.set_num_threads(1)
 
 NAME = "psa_tagger"
 TARGETS = ("tag", "pos", "morph", "ents", "spans")
@@ -132,7 +136,7 @@ def tiny_model(**overrides: Any) -> dict[str, Any]:
 def make_nlp(
     target: str = "tag",
     *,
-    lang: str = "en",
+    lang: str = "xx",
     model: dict[str, Any] | None = None,
     **config: Any,
 ) -> Language:
@@ -160,9 +164,7 @@ def gold_doc(nlp: Language, i: int) -> Doc:
 
 def make_examples(nlp: Language) -> list[Example]:
     """Examples with the annotation of all targets."""
-    return [
-        Example(Doc(nlp.vocab, words=words), gold_doc(nlp, i)) for i, words in enumerate(WORDS)
-    ]
+    return [Example(Doc(nlp.vocab, words=words), gold_doc(nlp, i)) for i, words in enumerate(WORDS)]
 
 
 def make_adam(learn_rate: float = 0.03, **settings: Any) -> Optimizer:

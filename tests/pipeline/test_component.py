@@ -141,7 +141,7 @@ def test_init_labels_writes_what_initialize_reads(tmp_path: Path, target: str) -
     nlp = make_nlp(target)
     corpus = tmp_path / "train.spacy"
     DocBin(docs=[gold_doc(nlp, i) for i in range(len(WORDS))]).to_disk(corpus)
-    nlp.config["paths"]["train"] = str(corpus)
+    nlp.config["paths"] = {**nlp.config["paths"], "train": str(corpus), "dev": str(corpus)}
     _init_labels(init_nlp(nlp.config), tmp_path)
     written = json.loads((tmp_path / f"{NAME}.json").read_text("utf8"))
     assert written == LABELS[target]

@@ -1,0 +1,57 @@
+"""Random inputs and parameters for the tests of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from spacy_psa.layers import SequenceMask
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+DTYPES = list(TOLERANCE)
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
+
+def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
+    """Normally distributed numbers in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64) * scale
+
+
+def randomized(module: ModuleT, *, seed: int = 0, scale: float = 0.6) -> ModuleT:
+    """Give every parameter, biases included, other numbers than zero; float64, no dropout."""
+    module.double().eval()
+    with torch.no_grad():
+        for i, parameter in enumerate(module.parameters()):
+            parameter.copy_(normal(*parameter.shape, seed=1000 * seed + i + 1, scale=scale))
+    return module
+
+
+def state_of(module: nn.Module) -> dict[str, NDArray[np.float64]]:
+    """The parameters as the reference wants them."""
+    return {
+        name: value.detach().cpu().double().numpy() for name, value in module.state_dict().items()
+    }
+
+
+def mask_of(lengths: Sequence[int], device: torch.device | str = "cpu") -> SequenceMask:
+    """The mask of a batch that is as wide as its longest sequence."""
+    return SequenceMask(torch.tensor(lengths, device=device), max(lengths))
+
+
+def batch_of(lengths: Sequence[int], width: int, *, seed: int = 0) -> Tensor:
+    """Token vectors, with ordinary numbers in the padding as well."""
+    return normal(len(lengths), max(lengths), width, seed=seed)
+
+
+def assert_close(actual: Tensor, expected: Tensor | NDArray[np.float64], atol: float) -> None:
+    """Compare in float64. NaN is never close to anything."""
+    wanted = torch.as_tensor(expected)
+    torch.testing.assert_close(
+        actual.detach().cpu().double(), wanted.detach().cpu().double(), rtol=atol, atol=atol
+    )

@@ -1,0 +1,190 @@
+"""Additive scores against the definition: loops, and tanh over all pairs."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from spacy_psa.layers import additive, additive_scores
+
+from .helpers import DTYPES, TOLERANCE, assert_close, normal
+from .reference import equation_5
+
+
+def naive(queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    return torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ weight
+
+
+def inputs(batch_size: int, n: int, m: int, d: int, *, seed: int = 0) -> tuple[Tensor, ...]:
+    return (
+        normal(batch_size, n, d, seed=seed),
+        normal(batch_size, m, d, seed=seed + 1),
+        normal(d, seed=seed + 2),
+    )
+
+
+def gradients(function, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    output = function(*leaves)
+    output.backward(normal(*output.shape, seed=9).to(output))
+    return [leaf.grad for leaf in leaves]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equal_loops_over_equation_5(dtype, device):
+    q, k, w = inputs(2, 3, 4, 5)
+    expected = np.zeros((2, 3, 4))
+    identity, zeros = np.eye(5), np.zeros(5)
+    for row in range(2):
+        for i in range(3):
+            for j in range(4):
+                x_i, x_j = q[row, i].numpy(), k[row, j].numpy()
+                expected[row, i, j] = equation_5(x_i, x_j, w.numpy(), identity, identity, zeros)
+    actual = additive_scores(*(x.to(device, dtype) for x in (q, k, w)))
+    assert actual.dtype == dtype
+    assert_close(actual, expected, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 6), (6, 1), (7, 5), (40, 40)])
+def test_equal_tanh_over_all_pairs(n, m, dtype, device):
+    tensors = inputs(3, n, m, 16)
+    actual = additive_scores(*(x.to(device, dtype) for x in tensors))
+    assert_close(actual, naive(*tensors), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_equal_those_of_tanh_over_all_pairs(dtype, device):
+    tensors = inputs(3, 7, 5, 8)
+    actual = gradients(additive_scores, tuple(x.to(device, dtype) for x in tensors))
+    for a, e in zip(actual, gradients(naive, tensors), strict=True):
+        assert_close(a, e, TOLERANCE[dtype])
+
+
+def test_gradients_pass_gradcheck():
+    tensors = [x.requires_grad_() for x in inputs(2, 3, 4, 3)]
+    assert torch.autograd.gradcheck(additive_scores, tensors)
+
+
+def test_gradients_pass_gradcheck_beyond_the_exponential_limit():
+    q, k, w = inputs(1, 3, 3, 2)
+    # Sums near zero of large numbers, so that the slope of tanh is not zero.
+    tensors = [(q + 60).requires_grad_(), (k - 60).requires_grad_(), w.requires_grad_()]
+    assert torch.autograd.gradcheck(additive_scores, tensors)
+
+
+# 5 keys of width 4 are 20 numbers a query: below one query, one, some of one row, some rows, all.
+@pytest.mark.parametrize("tile", [1, 20, 65, 250, 10_000])
+@pytest.mark.parametrize("shift", [0.0, 60.0], ids=["separable", "fallback"])
+def test_tiles_change_neither_scores_nor_gradients(tile, shift, monkeypatch):
+    monkeypatch.setattr(additive, "CPU_TILE", tile)
+    q, k, w = inputs(5, 6, 5, 4)
+    tensors = (q + shift, k - shift, w)
+    assert_close(additive_scores(*tensors), naive(*tensors), 1e-12)
+    for a, e in zip(gradients(additive_scores, tensors), gradients(naive, tensors), strict=True):
+        assert_close(a, e, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [42.9, 43.1, 50.0, 1e4])
+def test_large_inputs_are_finite_and_equal_tanh(size, dtype, device):
+    signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    q = (size * signs).view(1, 2, 1).repeat(1, 1, 3) + normal(1, 2, 3, seed=1)
+    k = (size * signs).view(1, 2, 1).repeat(1, 1, 3) + normal(1, 2, 3, seed=2)
+    # Rounded first: at 1e4 in float32 the rounding of the input alone is larger than 1e-5.
+    rounded = [x.to(device, dtype) for x in (q, k, normal(3, seed=3))]
+    expected = naive(*(x.double() for x in rounded))
+    tolerance = max(TOLERANCE[dtype], 4 * size * torch.finfo(dtype).eps)
+    actual = additive_scores(*rounded)
+    assert actual.isfinite().all()
+    assert_close(actual, expected, tolerance)
+    wanted = gradients(naive, tuple(x.double() for x in rounded))
+    for a, e in zip(gradients(additive_scores, tuple(rounded)), wanted, strict=True):
+        assert a.isfinite().all()
+        assert_close(a, e, 4 * tolerance)
+
+
+@pytest.mark.parametrize("culprit", [0, 1], ids=["queries", "keys"])
+def test_nan_input_yields_nan_where_it_takes_part(culprit):
+    tensors = list(inputs(1, 3, 3, 2))
+    tensors[culprit][0, 1, 0] = torch.nan
+    actual = additive_scores(*tensors)
+    assert torch.equal(actual.isnan(), naive(*tensors).isnan())
+    assert actual.isnan().sum() == 3
+
+
+@pytest.mark.parametrize("culprit", [0, 1], ids=["queries", "keys"])
+def test_nan_does_not_hide_that_other_numbers_are_too_large(culprit):
+    q = torch.tensor([[[0.0], [-43.0]]])
+    k = torch.tensor([[[0.0], [44.5]]])
+    w = torch.ones(1)
+    tensors = (q, k, w) if culprit == 1 else (k, q, w)
+    # exp(2 * 44.5) is infinite in float32.
+    tensors[culprit][0, 0, 0] = torch.nan
+    actual, expected = additive_scores(*tensors), naive(*tensors)
+    assert torch.equal(actual.isnan(), expected.isnan())
+    assert_close(actual.nan_to_num(), expected.nan_to_num(), 1e-5)
+
+
+def test_no_tensor_over_all_pairs_and_features_is_allocated():
+    n, d = 512, 64
+    largest = 0
+
+    class Largest(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            nonlocal largest
+            result = func(*args, **(kwargs or {}))
+            for x in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(x, Tensor):
+                    largest = max(largest, x.untyped_storage().nbytes() // x.element_size())
+            return result
+
+    tensors = [x.float().requires_grad_() for x in inputs(1, n, n, d)]
+    with Largest():
+        additive_scores(*tensors).sum().backward()
+    # At least the scores themselves, so that the observation is known to work.
+    assert n * n <= largest <= max(n * n, additive.CPU_TILE)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    shape=st.tuples(*[st.integers(1, 6)] * 4),
+    tile=st.integers(1, 300),
+    scale=st.sampled_from([0.1, 1.0, 20.0, 100.0]),
+    seed=st.integers(0, 2**20),
+)
+def test_any_shape_and_tile_equals_tanh(shape, tile, scale, seed):
+    q, k, w = inputs(*shape, seed=seed)
+    tensors = (q * scale, k * scale, w)
+    with patch.object(additive, "CPU_TILE", tile):
+        assert_close(additive_scores(*tensors), naive(*tensors), 1e-11)
+        for a, e in zip(
+            gradients(additive_scores, tensors), gradients(naive, tensors), strict=True
+        ):
+            assert_close(a, e, 1e-11)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2)])
+def test_empty_dimensions_have_empty_scores_and_zero_gradients(shape):
+    tensors = inputs(*shape)
+    assert additive_scores(*tensors).shape == shape[:3]
+    for gradient in gradients(additive_scores, tensors):
+        assert not gradient.any()
+
+
+def test_strided_inputs_and_gradients_are_welcome():
+    q, k, w = inputs(2, 4, 4, 6)
+    strided = (q.transpose(0, 1).contiguous().transpose(0, 1), k[..., ::2], w[::2])
+    strided = (strided[0][..., ::2], strided[1], strided[2])
+
+    def turned(function):
+        return lambda *tensors: function(*tensors).transpose(1, 2)
+
+    actual = gradients(turned(additive_scores), strided)
+    for a, e in zip(actual, gradients(turned(naive), strided), strict=True):
+        assert_close(a, e, 1e-12)

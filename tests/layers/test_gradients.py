@@ -1,0 +1,77 @@
+"""Every module's gradients, for its input and each of its parameters, by finite differences."""
+
+import functools
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from spacy_psa.layers import (
+    AdditiveSelfAttention,
+    BiLSTM,
+    Chain,
+    CharacterBiLSTM,
+    ContextFusion,
+    CRFDecoder,
+    FeatureGate,
+    PSABias,
+    SoftmaxDecoder,
+    TokenPositionBias,
+)
+
+from .helpers import batch_of, mask_of, normal, randomized
+
+# With padding and a sentence of one token.
+LENGTHS, WIDTH = [3, 1], 2
+PSA = functools.partial(PSABias, window=4, max_distance=2)
+ENCODERS: dict[str, Callable[[], nn.Module]] = {
+    "attention": lambda: AdditiveSelfAttention(WIDTH),
+    "position-aware attention": lambda: AdditiveSelfAttention(WIDTH, bias=PSA),
+    "fusion": lambda: ContextFusion(WIDTH, bias=PSA),
+    "bilstm": lambda: BiLSTM(WIDTH, hidden_width=3, depth=2),
+    "chain": lambda: Chain(WIDTH, [ContextFusion(WIDTH, bias=PSA), BiLSTM(WIDTH, hidden_width=2)]),
+    "softmax decoder": lambda: SoftmaxDecoder(WIDTH, 3),
+    "crf decoder": lambda: CRFDecoder(WIDTH, 3),
+}
+BIASES: dict[str, Callable[[], nn.Module]] = {
+    "token position": lambda: TokenPositionBias(WIDTH, max_distance=2),
+    "psa": lambda: PSA(WIDTH),
+    "psa without gaussian": lambda: PSA(WIDTH, gaussian=False),
+    "psa without token position": lambda: PSA(WIDTH, token_position=False),
+}
+
+
+def gradcheck(module: nn.Module, function: Callable, *inputs: torch.Tensor) -> bool:
+    """Differences are taken in place, so that the module sees those of its parameters too."""
+    tensors = [*(x.requires_grad_() for x in inputs), *module.parameters()]
+    return torch.autograd.gradcheck(lambda *given: function(*given[: len(inputs)]), tensors)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_and_decoders_pass_gradcheck(name):
+    module, mask = randomized(ENCODERS[name]()), mask_of(LENGTHS)
+    # The scores that do not depend on tokens are outputs as well.
+    scores = getattr(module, "transition_scores", dict)
+    assert gradcheck(
+        module,
+        lambda x: (module(x, mask), *(score * 1 for score in scores().values())),
+        batch_of(LENGTHS, WIDTH),
+    )
+
+
+@pytest.mark.parametrize("name", BIASES)
+def test_biases_pass_gradcheck(name):
+    module = randomized(BIASES[name]())
+    assert gradcheck(module, module, normal(2, 4, WIDTH))
+
+
+def test_gate_passes_gradcheck():
+    module = randomized(FeatureGate(WIDTH))
+    assert gradcheck(module, module, normal(3, WIDTH, seed=1), normal(3, WIDTH, seed=2))
+
+
+def test_characters_pass_gradcheck():
+    module = randomized(CharacterBiLSTM(4, embedding_width=2, width=3))
+    characters, lengths = torch.tensor([[1, 2, 3], [3, 0, 0]]), torch.tensor([3, 1])
+    assert gradcheck(module, lambda: module(characters, lengths))

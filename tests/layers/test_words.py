@@ -1,0 +1,109 @@
+"""Word embeddings: rows that are trained, vectors that are not, and characters beside them."""
+
+import pytest
+import torch
+
+from spacy_psa.layers import CharacterBiLSTM, WordCharacterEmbedding, WordEmbedding
+
+from .helpers import DTYPES, TOLERANCE, assert_close, normal, randomized
+from .test_characters import CHARACTERS, LENGTHS
+
+ROWS = torch.tensor([2, -1, 0, -1])
+
+
+def make_words() -> WordEmbedding:
+    return randomized(WordEmbedding(5, 3))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_words_have_their_rows_or_their_vectors(dtype, device):
+    layer, vectors = make_words(), normal(2, 3, seed=7)
+    weight = layer.weight.detach().clone()
+    layer.to(device, dtype)
+    output = layer(ROWS.to(device), vectors.to(device, dtype))
+    assert output.dtype == dtype
+    expected = torch.stack([weight[2], vectors[0], weight[0], vectors[1]])
+    assert_close(output, expected, TOLERANCE[dtype])
+
+
+def test_vectors_take_the_type_of_the_rows():
+    output = make_words()(ROWS, normal(2, 3).float())
+    assert output.dtype == torch.float64
+
+
+def test_words_without_fixed_vectors_have_their_rows():
+    layer = make_words()
+    assert torch.equal(layer(torch.tensor([4, 0, 4]), None), layer.weight[[4, 0, 4]])
+
+
+def test_words_can_all_be_fixed():
+    vectors = normal(3, 3)
+    assert torch.equal(make_words()(torch.tensor([-1, -1, -1]), vectors), vectors)
+
+
+def test_an_empty_set_of_vectors_is_none():
+    layer = make_words()
+    rows = torch.tensor([1, 3])
+    assert torch.equal(layer(rows, torch.empty(0, 3)), layer(rows, None))
+
+
+def test_only_rows_in_use_get_gradients():
+    layer = make_words()
+    layer(torch.tensor([3, 1, 3]), None).sum().backward()
+    assert layer.weight.grad[:, 0].tolist() == [0.0, 1.0, 0.0, 2.0, 0.0]
+
+
+def test_fixed_words_give_no_gradient_to_any_row():
+    layer = make_words()
+    layer(torch.tensor([-1, 2, -1]), normal(2, 3)).sum().backward()
+    assert layer.weight.grad[:, 0].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_fixed_vectors_are_neither_parameters_nor_changed_by_a_step():
+    layer, vectors = make_words(), normal(2, 3)
+    before = vectors.clone()
+    optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
+    layer(ROWS, vectors).sum().backward()
+    optimizer.step()
+    assert vectors.grad is None
+    assert torch.equal(layer(ROWS, vectors)[[1, 3]], before)
+    assert [name for name, _ in layer.named_parameters()] == ["weight"]
+
+
+def test_word_embedding_passes_gradcheck():
+    layer, vectors = make_words(), normal(2, 3)
+    assert torch.autograd.gradcheck(lambda _: layer(ROWS, vectors), (layer.weight,))
+
+
+TOKENS = torch.tensor([3, 0, 0, 1, 2, 3])
+
+
+def make_both() -> WordCharacterEmbedding:
+    characters = randomized(CharacterBiLSTM(8, embedding_width=3, width=4), seed=1)
+    return WordCharacterEmbedding(make_words(), characters)
+
+
+def test_tokens_have_the_word_beside_its_characters():
+    layer, vectors = make_both(), normal(2, 3, seed=7)
+    output = layer(ROWS, vectors, CHARACTERS, LENGTHS, TOKENS)
+    words, characters = layer.words(ROWS, vectors), layer.characters(CHARACTERS, LENGTHS)
+    assert layer.width == 7
+    assert output.shape == (6, 7)
+    for t, word in enumerate(TOKENS.tolist()):
+        assert_close(output[t, :3], words[word], 0.0)
+        assert_close(output[t, 3:], characters[word], 0.0)
+
+
+def test_tokens_without_characters_have_the_word_alone():
+    layer = WordCharacterEmbedding(make_words(), None)
+    vectors = normal(2, 3)
+    assert layer.width == 3
+    output = layer(ROWS, vectors, CHARACTERS, LENGTHS, TOKENS)
+    assert torch.equal(output, layer.words(ROWS, vectors)[TOKENS])
+
+
+def test_each_token_adds_to_the_gradient_of_its_word():
+    layer = WordCharacterEmbedding(make_words(), None)
+    layer(ROWS, normal(2, 3), CHARACTERS, LENGTHS, TOKENS).sum().backward()
+    # Word 0 has row 2 and stands there twice, word 2 has row 0 and stands there once.
+    assert layer.words.weight.grad[:, 0].tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]

@@ -1,0 +1,372 @@
+"""Learning: losses and gradients, accumulation, rehearsal, averages, frozen components."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import SGD, Optimizer
+
+from spacy_psa.inference import Potentials
+from spacy_psa.training.clipping import clip_global_norm
+from spacy_psa.training.optimizers import create_sgd
+
+from .conftest import (
+    NAME,
+    annotation,
+    assert_same_weights,
+    initialized_nlp,
+    make_adam,
+    make_docs,
+    make_examples,
+    make_nlp,
+    tagger_of,
+    tiny_model,
+    train,
+    trained_nlp,
+    weights,
+)
+
+
+def gradients(nlp: Language) -> dict[str, np.ndarray]:
+    return {
+        f"{i}.{name}": parameter.grad.numpy().copy()
+        for i, node in enumerate(tagger_of(nlp).model.walk())
+        for shim in node.shims
+        for name, parameter in shim._model.named_parameters()
+        if parameter.grad is not None
+    }
+
+
+def plain_sgd(learn_rate: float) -> Optimizer:
+    return SGD(learn_rate, L2=0.0, grad_clip=0.0, use_averages=False)
+
+
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return all(np.array_equal(one[name], other[name]) for name in one)
+
+
+# Losses and gradients
+
+
+@pytest.mark.parametrize("constrain", [True, False])
+def test_the_gradient_is_that_of_the_loss(target: str, constrain: bool) -> None:
+    nlp = initialized_nlp(target, constrain_training=constrain)
+    tagger = tagger_of(nlp)
+    examples = make_examples(nlp)
+    # An annotation that is incomplete, too.
+    examples.append(Example(make_docs(nlp)[0], make_docs(nlp)[0]))
+    found = tagger.model.predict([eg.predicted for eg in examples])
+    fields = {name: tensor.double() for name, tensor in found.tensors().items()}
+    _, gradient = tagger.get_loss(examples, Potentials(lengths=found.lengths, **fields))
+    rng = np.random.default_rng(0)
+    for name, tensor in fields.items():
+        for _ in range(4):
+            place = tuple(int(rng.integers(size)) for size in tensor.shape)
+            losses = []
+            for step in (1e-4, -1e-4):
+                moved = tensor.clone()
+                moved[place] += step
+                potentials = Potentials(lengths=found.lengths, **{**fields, name: moved})
+                losses.append(tagger.get_loss(examples, potentials)[0])
+            numeric = (losses[0] - losses[1]) / 2e-4
+            assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+
+
+def test_the_loss_is_a_mean_over_sentences() -> None:
+    nlp = initialized_nlp()
+    tagger, examples = tagger_of(nlp), make_examples(nlp)
+    losses = [tagger.update([eg])[NAME] for eg in examples]
+    assert tagger.update(examples)[NAME] == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_losses_add_up() -> None:
+    nlp = initialized_nlp()
+    losses = {NAME: 1.0, "other": 2.0}
+    found = tagger_of(nlp).update(make_examples(nlp), losses=losses)
+    assert found is losses
+    assert losses[NAME] > 1.0
+    assert losses["other"] == 2.0
+
+
+def test_a_loss_that_is_not_finite_is_an_error_and_changes_nothing() -> None:
+    nlp = initialized_nlp()
+    network = tagger_of(nlp).model.get_ref("network").shims[0].network
+    network.decoder.emission.bias.data[:] = float("nan")
+    before = weights(nlp)
+    with pytest.raises(ValueError, match=r"P307.*nan.*Ann Lee"):
+        nlp.update(make_examples(nlp), sgd=make_adam())
+    assert_same_weights(weights(nlp), before)
+
+
+def test_a_label_that_is_new_in_training_is_an_error() -> None:
+    nlp = initialized_nlp()
+    example = Example.from_dict(Doc(nlp.vocab, words=["a"]), {"tags": ["NEW"]})
+    with pytest.raises(ValueError, match=r"P301.*'NEW'"):
+        nlp.update([example])
+
+
+def test_something_other_than_examples_is_an_error() -> None:
+    nlp = initialized_nlp()
+    with pytest.raises(TypeError, match="E978"):
+        tagger_of(nlp).update([nlp.make_doc("a")])
+
+
+def test_all_parameters_learn(target: str) -> None:
+    nlp = initialized_nlp(target)
+    before = weights(nlp)
+    train(nlp, make_examples(nlp), steps=2)
+    after = weights(nlp)
+    assert [name for name in before if np.array_equal(before[name], after[name])] == []
+
+
+def test_the_model_is_in_evaluation_mode_after_an_update_and_after_a_prediction() -> None:
+    nlp = initialized_nlp()
+    networks = [s.network for node in tagger_of(nlp).model.walk() for s in node.shims]
+    assert len(networks) == 2
+    for step in (lambda: nlp.update(make_examples(nlp)), lambda: nlp("Ann saw Berlin .")):
+        step()
+        assert not any(module.training for n in networks for module in n.modules())
+
+
+def test_dropout_is_on_in_updates_and_off_in_predictions() -> None:
+    model = tiny_model(encoder__recurrent__input_dropout=0.5)
+    nlp = initialized_nlp(model=model)
+    tagger, examples = tagger_of(nlp), make_examples(nlp)
+    losses = {tagger.update(examples)[NAME] for _ in range(3)}
+    assert len(losses) == 3
+    docs = make_docs(nlp)
+    first, second = (tagger.model.predict(docs).emissions for _ in range(2))
+    assert torch.equal(first, second)
+
+
+def test_spacys_drop_setting_does_not_reach_our_layers() -> None:
+    nlp = initialized_nlp()
+    tagger, examples = tagger_of(nlp), make_examples(nlp)
+    assert tagger.update(examples, drop=0.9)[NAME] == tagger.update(examples, drop=0.0)[NAME]
+
+
+# Optimizers
+
+
+def test_without_an_optimizer_gradients_add_up() -> None:
+    nlp = initialized_nlp(max_grad_norm=None)
+    tagger, examples = tagger_of(nlp), make_examples(nlp)
+    before = weights(nlp)
+    tagger.update(examples)
+    once = gradients(nlp)
+    tagger.update(examples)
+    assert_same_weights(weights(nlp), before)
+    for name, gradient in gradients(nlp).items():
+        np.testing.assert_allclose(gradient, 2 * once[name], rtol=1e-4, atol=1e-6)
+
+
+def test_accumulated_gradients_equal_one_large_batch() -> None:
+    found = []
+    for batches in ([[0], [1], [2]], [[0, 1, 2]]):
+        nlp = initialized_nlp(max_grad_norm=None)
+        examples = make_examples(nlp)
+        for batch in batches:
+            tagger_of(nlp).update([examples[i] for i in batch])
+        # The loss is a mean over the batch.
+        tagger_of(nlp).finish_update(plain_sgd(0.1 * len(batches[0])))
+        found.append(weights(nlp))
+    for name in found[0]:
+        np.testing.assert_allclose(found[0][name], found[1][name], atol=1e-5)
+
+
+def test_an_update_takes_the_gradients_away() -> None:
+    nlp = initialized_nlp()
+    nlp.update(make_examples(nlp), sgd=make_adam())
+    before = weights(nlp)
+    tagger_of(nlp).finish_update(plain_sgd(1.0))
+    assert_same_weights(weights(nlp), before)
+
+
+@pytest.mark.parametrize(("max_norm", "expected"), [(0.01, 0.01), (None, None), (1e6, None)])
+def test_the_global_norm_is_clipped(max_norm: float | None, expected: float | None) -> None:
+    nlp = initialized_nlp(max_grad_norm=max_norm)
+    tagger = tagger_of(nlp)
+    before = weights(nlp)
+    tagger.update(make_examples(nlp))
+    norm = clip_global_norm(tagger.model, float("inf"))
+    tagger.finish_update(plain_sgd(1.0))
+    after = weights(nlp)
+    step = np.sqrt(sum(((before[name] - after[name]) ** 2).sum() for name in before))
+    assert norm > 0.01
+    assert step == pytest.approx(expected or norm, rel=1e-3)
+
+
+@pytest.mark.parametrize("max_norm", [0.0, -1.0])
+def test_a_norm_that_nothing_can_have_is_an_error(max_norm: float) -> None:
+    with pytest.raises(ValueError, match=r"P210.*max_grad_norm"):
+        make_nlp(max_grad_norm=max_norm)
+
+
+def test_learns_with_the_papers_optimizer(target: str) -> None:
+    nlp = initialized_nlp(target)
+    optimizer = create_sgd(0.1)
+    examples = make_examples(nlp)
+    first = nlp.update(examples, sgd=optimizer)[NAME]
+    for _ in range(15):
+        last = nlp.update(examples, sgd=optimizer)[NAME]
+    assert last < first / 2
+
+
+# Averages
+
+
+@pytest.mark.parametrize("make", [make_adam, create_sgd])
+def test_averages_take_the_place_of_all_parameters_and_give_it_back(make) -> None:
+    nlp = initialized_nlp()
+    optimizer = make(0.05, use_averages=True)
+    for _ in range(3):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    before = weights(nlp)
+    with nlp.use_params(optimizer.averages):
+        inside = weights(nlp)
+        saved = nlp.to_bytes()
+    assert_same_weights(weights(nlp), before)
+    assert [name for name in before if np.array_equal(before[name], inside[name])] == []
+    assert len(optimizer.averages) == len(before)
+    expected = sorted(float(np.abs(value).sum()) for value in optimizer.averages.values())
+    found = sorted(float(np.abs(value).sum()) for value in inside.values())
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert_same_weights(weights(make_nlp().from_bytes(saved)), inside)
+
+
+def test_averages_change_predictions_for_a_while_only() -> None:
+    nlp = initialized_nlp()
+    optimizer = make_adam(0.1, use_averages=True)
+    for _ in range(5):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    docs, model = make_docs(nlp), tagger_of(nlp).model
+    before = model.predict(docs).emissions
+    with nlp.use_params(optimizer.averages):
+        assert not torch.allclose(model.predict(docs).emissions, before)
+    assert torch.equal(model.predict(docs).emissions, before)
+
+
+def test_averages_are_taken_back_after_an_error() -> None:
+    nlp = initialized_nlp()
+    optimizer = make_adam(use_averages=True)
+    nlp.update(make_examples(nlp), sgd=optimizer)
+    nlp.update(make_examples(nlp), sgd=optimizer)
+    before = weights(nlp)
+    with pytest.raises(RuntimeError), nlp.use_params(optimizer.averages):
+        raise RuntimeError
+    assert_same_weights(weights(nlp), before)
+
+
+def test_averages_do_not_mind_a_component_without_weights() -> None:
+    nlp = make_nlp()
+    with nlp.use_params({(1, "W"): np.zeros((2, 2), dtype="f")}):
+        assert weights(nlp) == {}
+
+
+# Frozen components
+
+
+def test_an_excluded_component_does_not_change() -> None:
+    nlp = trained_nlp()
+    before = weights(nlp)
+    losses = nlp.update(make_examples(nlp), sgd=make_adam(), exclude=[NAME])
+    assert_same_weights(weights(nlp), before)
+    assert losses == {}
+
+
+def test_a_disabled_component_neither_predicts_nor_learns() -> None:
+    nlp = trained_nlp()
+    before = weights(nlp)
+    with nlp.select_pipes(disable=[NAME]):
+        doc = nlp("Ann saw Berlin .")
+        nlp.update(make_examples(nlp), sgd=make_adam())
+    assert [token.tag_ for token in doc] == [""] * 4
+    assert_same_weights(weights(nlp), before)
+    assert nlp("Ann saw Berlin .")[0].tag_ == "NNP"
+
+
+def test_a_frozen_component_can_annotate_for_others() -> None:
+    nlp = trained_nlp()
+    nlp.add_pipe("psa_tagger", "second", config={"target": "ents", "model": tiny_model()})
+    nlp.get_pipe("second").initialize(lambda: make_examples(nlp))
+    before = weights(nlp)
+    examples = make_examples(nlp)
+    losses = nlp.update(examples, sgd=make_adam(), exclude=[NAME], annotates=[NAME])
+    assert losses["second"] > 0.0
+    assert_same_weights(weights(nlp), before)
+
+
+# Rehearsal
+
+
+def rehearsing() -> Language:
+    nlp = trained_nlp()
+    nlp.resume_training()
+    return nlp
+
+
+def raw(nlp: Language) -> list[Example]:
+    return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
+
+
+def test_rehearsal_without_resume_training_does_nothing() -> None:
+    nlp = trained_nlp()
+    before = weights(nlp)
+    assert tagger_of(nlp).rehearse(raw(nlp), sgd=make_adam()) == {NAME: 0.0}
+    assert_same_weights(weights(nlp), before)
+
+
+def test_there_is_nothing_to_rehearse_at_first() -> None:
+    nlp = rehearsing()
+    assert tagger_of(nlp).rehearse(raw(nlp))[NAME] == pytest.approx(0.0, abs=1e-4)
+
+
+def drift(nlp: Language) -> None:
+    """Forget: learn that all is something else."""
+    examples = [Example.from_dict(doc, {"tags": ["NN"] * len(doc)}) for doc in make_docs(nlp)]
+    optimizer = make_adam()
+    for _ in range(5):
+        nlp.update(examples, sgd=optimizer)
+
+
+@pytest.mark.parametrize("through_nlp", [True, False])
+def test_rehearsal_brings_a_model_back_that_drifted(through_nlp: bool) -> None:
+    nlp = rehearsing()
+    before = [annotation(doc) for doc in nlp.pipe(make_docs(nlp))]
+    drift(nlp)
+    assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] != before
+    optimizer = make_adam()
+    rehearse = nlp.rehearse if through_nlp else tagger_of(nlp).rehearse
+    losses = [rehearse(raw(nlp), sgd=optimizer)[NAME] for _ in range(25)]
+    assert losses[-1] < losses[0] / 10
+    assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] == before
+
+
+def test_rehearsal_uses_no_annotation() -> None:
+    found = []
+    for examples_of in (raw, make_examples):
+        nlp = rehearsing()
+        drift(nlp)
+        tagger_of(nlp).rehearse(examples_of(nlp), sgd=make_adam())
+        found.append(weights(nlp))
+    assert_same_weights(*found)
+
+
+def test_rehearsal_with_empty_docs_only_does_nothing() -> None:
+    nlp = rehearsing()
+    empty = [Example.from_dict(nlp.make_doc(""), {})]
+    assert tagger_of(nlp).rehearse(empty, sgd=make_adam()) == {NAME: 0.0}
+
+
+def test_the_teacher_does_not_learn() -> None:
+    nlp = rehearsing()
+    teacher = tagger_of(nlp)._rehearsal_model
+    before = deepcopy(teacher.to_bytes())
+    drift(nlp)
+    tagger_of(nlp).rehearse(raw(nlp), sgd=make_adam())
+    assert teacher.to_bytes() == before
+    assert not same(weights(nlp), weights(trained_nlp()))
