@@ -4,6 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# PyTorch's threads spin while they wait. On a machine that is busy with something else, that makes
+# the small matrices of these models many times slower.
+export OMP_WAIT_POLICY ?= PASSIVE
+
 .PHONY: demo test lint clean
 
 demo: $(READY)

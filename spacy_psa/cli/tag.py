@@ -57,7 +57,8 @@ def format_doc(doc: "Doc") -> str:
     }
     shown = {name: values for name, values in columns.items() if any(values)}
     words = [token.text for token in doc]
-    return table(zip(words, *shown.values(), strict=True), header=("", *shown), divider=True)
+    rows = list(zip(words, *shown.values(), strict=True))
+    return table(rows, header=("", *shown), divider=True)
 
 
 def _brackets(doc: "Doc", spans: "Iterable[Span]") -> list[str]:

@@ -280,14 +280,15 @@ class PSATagger(TrainablePipe):
 
         A factory has one set of weights, which is that of its default target.
         """
+        if self.scorer is None:
+            return
         weights = nlp.config["training"]["score_weights"]
         own = self.target.score_weights
-        if self.scorer is None or any(weights.get(score) for score in own):
-            return
-        weights.update(own)
+        if not any(weights.get(score) for score in own):
+            weights.update(own)
+            logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
         if not any(self._is_scored_by(nlp, other, "tag_acc") for other in nlp.pipe_names):
             weights["tag_acc"] = None
-        logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
 
     @staticmethod
     def _is_scored_by(nlp: Language, pipe_name: str, score: str) -> bool:

@@ -1,6 +1,4 @@
-"""Learning: losses and gradients, accumulation, rehearsal, averages, frozen components."""
-
-from copy import deepcopy
+"""Learning: losses and gradients, accumulation, optimizers, frozen components."""
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from spacy_psa.training.optimizers import create_sgd
 
 from .conftest import (
     NAME,
-    annotation,
     assert_same_weights,
     initialized_nlp,
     make_adam,
@@ -43,10 +40,6 @@ def gradients(nlp: Language) -> dict[str, np.ndarray]:
 
 def plain_sgd(learn_rate: float) -> Optimizer:
     return SGD(learn_rate, L2=0.0, grad_clip=0.0, use_averages=False)
-
-
-def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
-    return all(np.array_equal(one[name], other[name]) for name in one)
 
 
 # Losses and gradients
@@ -216,57 +209,6 @@ def test_learns_with_the_papers_optimizer(target: str) -> None:
     assert last < first / 2
 
 
-# Averages
-
-
-@pytest.mark.parametrize("make", [make_adam, create_sgd])
-def test_averages_take_the_place_of_all_parameters_and_give_it_back(make) -> None:
-    nlp = initialized_nlp()
-    optimizer = make(0.05, use_averages=True)
-    for _ in range(3):
-        nlp.update(make_examples(nlp), sgd=optimizer)
-    before = weights(nlp)
-    with nlp.use_params(optimizer.averages):
-        inside = weights(nlp)
-        saved = nlp.to_bytes()
-    assert_same_weights(weights(nlp), before)
-    assert [name for name in before if np.array_equal(before[name], inside[name])] == []
-    assert len(optimizer.averages) == len(before)
-    expected = sorted(float(np.abs(value).sum()) for value in optimizer.averages.values())
-    found = sorted(float(np.abs(value).sum()) for value in inside.values())
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert_same_weights(weights(make_nlp().from_bytes(saved)), inside)
-
-
-def test_averages_change_predictions_for_a_while_only() -> None:
-    nlp = initialized_nlp()
-    optimizer = make_adam(0.1, use_averages=True)
-    for _ in range(5):
-        nlp.update(make_examples(nlp), sgd=optimizer)
-    docs, model = make_docs(nlp), tagger_of(nlp).model
-    before = model.predict(docs).emissions
-    with nlp.use_params(optimizer.averages):
-        assert not torch.allclose(model.predict(docs).emissions, before)
-    assert torch.equal(model.predict(docs).emissions, before)
-
-
-def test_averages_are_taken_back_after_an_error() -> None:
-    nlp = initialized_nlp()
-    optimizer = make_adam(use_averages=True)
-    nlp.update(make_examples(nlp), sgd=optimizer)
-    nlp.update(make_examples(nlp), sgd=optimizer)
-    before = weights(nlp)
-    with pytest.raises(RuntimeError), nlp.use_params(optimizer.averages):
-        raise RuntimeError
-    assert_same_weights(weights(nlp), before)
-
-
-def test_averages_do_not_mind_a_component_without_weights() -> None:
-    nlp = make_nlp()
-    with nlp.use_params({(1, "W"): np.zeros((2, 2), dtype="f")}):
-        assert weights(nlp) == {}
-
-
 # Frozen components
 
 
@@ -298,75 +240,3 @@ def test_a_frozen_component_can_annotate_for_others() -> None:
     losses = nlp.update(examples, sgd=make_adam(), exclude=[NAME], annotates=[NAME])
     assert losses["second"] > 0.0
     assert_same_weights(weights(nlp), before)
-
-
-# Rehearsal
-
-
-def rehearsing() -> Language:
-    nlp = trained_nlp()
-    nlp.resume_training()
-    return nlp
-
-
-def raw(nlp: Language) -> list[Example]:
-    return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
-
-
-def test_rehearsal_without_resume_training_does_nothing() -> None:
-    nlp = trained_nlp()
-    before = weights(nlp)
-    assert tagger_of(nlp).rehearse(raw(nlp), sgd=make_adam()) == {NAME: 0.0}
-    assert_same_weights(weights(nlp), before)
-
-
-def test_there_is_nothing_to_rehearse_at_first() -> None:
-    nlp = rehearsing()
-    assert tagger_of(nlp).rehearse(raw(nlp))[NAME] == pytest.approx(0.0, abs=1e-4)
-
-
-def drift(nlp: Language) -> None:
-    """Forget: learn that all is something else."""
-    examples = [Example.from_dict(doc, {"tags": ["NN"] * len(doc)}) for doc in make_docs(nlp)]
-    optimizer = make_adam()
-    for _ in range(5):
-        nlp.update(examples, sgd=optimizer)
-
-
-@pytest.mark.parametrize("through_nlp", [True, False])
-def test_rehearsal_brings_a_model_back_that_drifted(through_nlp: bool) -> None:
-    nlp = rehearsing()
-    before = [annotation(doc) for doc in nlp.pipe(make_docs(nlp))]
-    drift(nlp)
-    assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] != before
-    optimizer = make_adam()
-    rehearse = nlp.rehearse if through_nlp else tagger_of(nlp).rehearse
-    losses = [rehearse(raw(nlp), sgd=optimizer)[NAME] for _ in range(25)]
-    assert losses[-1] < losses[0] / 10
-    assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] == before
-
-
-def test_rehearsal_uses_no_annotation() -> None:
-    found = []
-    for examples_of in (raw, make_examples):
-        nlp = rehearsing()
-        drift(nlp)
-        tagger_of(nlp).rehearse(examples_of(nlp), sgd=make_adam())
-        found.append(weights(nlp))
-    assert_same_weights(*found)
-
-
-def test_rehearsal_with_empty_docs_only_does_nothing() -> None:
-    nlp = rehearsing()
-    empty = [Example.from_dict(nlp.make_doc(""), {})]
-    assert tagger_of(nlp).rehearse(empty, sgd=make_adam()) == {NAME: 0.0}
-
-
-def test_the_teacher_does_not_learn() -> None:
-    nlp = rehearsing()
-    teacher = tagger_of(nlp)._rehearsal_model
-    before = deepcopy(teacher.to_bytes())
-    drift(nlp)
-    tagger_of(nlp).rehearse(raw(nlp), sgd=make_adam())
-    assert teacher.to_bytes() == before
-    assert not same(weights(nlp), weights(trained_nlp()))

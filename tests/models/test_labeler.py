@@ -1,0 +1,188 @@
+"""The whole model: from documents to potentials and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from spacy_psa.inference import Potentials
+from spacy_psa.layers import BiLSTM
+from spacy_psa.models.decoders import build_crf, build_softmax
+from spacy_psa.models.encoders import build_bilstm, build_chain, build_psa_encoder
+from spacy_psa.models.labeler import build_sequence_labeler, sentence_lengths
+
+from ..pipeline.conftest import initialized_nlp, make_docs, tagger_of
+
+WIDTH = 3
+
+
+def forward_random(model: Model, docs: list[Doc], is_train: bool):
+    """Vectors that depend on nothing but the place."""
+    outputs = [
+        np.random.default_rng(len(doc)).normal(size=(len(doc), WIDTH)).astype("f") for doc in docs
+    ]
+
+    def backprop(gradients):
+        model.attrs["gradients"] = gradients
+        return []
+
+    return outputs, backprop
+
+
+def make_tok2vec(**dims: int) -> Model:
+    return Model("random", forward_random, dims={"nO": None, **dims})
+
+
+def make_model(decoder=build_crf, **dims: int) -> Model:
+    lstm = build_bilstm(4, 1, 0.0, 0.0)
+    model = build_sequence_labeler(make_tok2vec(**dims), lstm, decoder(), 20, 6)
+    model.set_dim("nO", 5)
+    return model
+
+
+def make_doc(length: int) -> Doc:
+    return Doc(Vocab(), words=["w"] * length)
+
+
+@pytest.mark.parametrize("dims", [{"nO": WIDTH}, {}])
+def test_the_width_of_the_tok2vec_is_known_or_found_out(dims: dict[str, int]) -> None:
+    model = make_model(**dims).initialize(X=[make_doc(2)])
+    assert model.get_ref("network").get_dim("nI") == WIDTH
+    assert model.get_ref("network").get_dim("nO") == 5
+
+
+def test_a_width_that_cannot_be_found_out_is_an_error() -> None:
+    with pytest.raises(ValueError, match="P209"):
+        make_model().initialize()
+
+
+@pytest.mark.parametrize(("overlap", "length"), [(-1, 5), (5, 5), (6, 5), (0, 0)])
+def test_windows_that_do_not_advance_are_an_error(overlap: int, length: int) -> None:
+    lstm = build_bilstm(4, 1, 0.0, 0.0)
+    with pytest.raises(ValueError, match="P208"):
+        build_sequence_labeler(make_tok2vec(), lstm, build_crf(), length, overlap)
+
+
+def test_the_output_is_potentials_of_all_tokens() -> None:
+    model = make_model().initialize(X=[make_doc(2)])
+    potentials = model.predict([make_doc(3), make_doc(0), make_doc(50)])
+    assert potentials.lengths == (3, 50)
+    assert potentials.emissions.shape == (53, 5)
+    assert potentials.emissions.dtype == torch.float32
+    assert not potentials.emissions.requires_grad
+
+
+def test_a_softmax_has_emissions_only() -> None:
+    model = make_model(build_softmax).initialize(X=[make_doc(2)])
+    assert list(model.predict([make_doc(3)]).tensors()) == ["emissions"]
+
+
+@pytest.mark.parametrize("length", [3, 50])
+def test_the_gradient_of_the_input_is_that_of_the_output(length: int) -> None:
+    model = make_model().initialize(X=[make_doc(2)])
+    tok2vec = model.layers[0]
+    docs = [make_doc(length), make_doc(0), make_doc(1)]
+    potentials, backprop = model.begin_update(docs)
+    weight = torch.randn(potentials.emissions.shape, generator=torch.manual_seed(0))
+    zeros = {name: torch.zeros_like(t) for name, t in potentials.tensors().items()}
+    backprop(Potentials(lengths=potentials.lengths, **{**zeros, "emissions": weight}))
+    found = tok2vec.attrs["gradients"]
+    assert [gradient.shape for gradient in found] == [(len(doc), WIDTH) for doc in docs]
+    inputs, _ = forward_random(tok2vec, docs, False)
+    network = model.get_ref("network")
+
+    def total(moved: list[np.ndarray]) -> float:
+        tok2vec._func = lambda model, docs, is_train: (moved, lambda d: [])
+        return float((model.predict(docs).emissions.double() * weight).sum())
+
+    for place in ((0, 0), (length - 1, 2), (length // 2, 1)):
+        sums = []
+        for step in (1e-2, -1e-2):
+            moved = [array.copy() for array in inputs]
+            moved[0][place] += step
+            sums.append(total(moved))
+        assert found[0][place] == pytest.approx((sums[0] - sums[1]) / 2e-2, abs=2e-3)
+    assert network.shims[0].network.encoder.width == 4
+
+
+def test_gradients_of_all_potentials_reach_the_parameters() -> None:
+    model = make_model().initialize(X=[make_doc(2)])
+    potentials, backprop = model.begin_update([make_doc(3)])
+    ones = {name: torch.ones_like(t) for name, t in potentials.tensors().items()}
+    backprop(Potentials(lengths=potentials.lengths, **ones))
+    network = model.get_ref("network").shims[0].network
+    for name in ("transitions", "start", "end"):
+        assert torch.equal(getattr(network.decoder, name).grad, ones[name])
+    assert float(network.decoder.emission.bias.grad.sum()) == 15.0
+
+
+def test_sentence_lengths() -> None:
+    doc = make_doc(5)
+    assert sentence_lengths(doc) == [5]
+    for token in doc:
+        token.is_sent_start = token.i in (0, 2, 3)
+    assert sentence_lengths(doc) == [2, 1, 2]
+    assert sentence_lengths(make_doc(0)) == []
+
+
+def test_a_missing_fusion_leaves_the_other_parts() -> None:
+    lstm = build_bilstm(4, 1, 0.0, 0.0)
+    encoder = build_psa_encoder(None, lstm, None)(WIDTH, 5)
+    assert [type(part) for part in encoder.encoders] == [BiLSTM]
+
+
+def test_a_chain_hands_widths_on() -> None:
+    parts = [build_bilstm(width, 1, 0.0, 0.0) for width in (6, 4, 8)]
+    encoder = build_chain(*parts)(WIDTH, 5)
+    assert [part.width for part in encoder.encoders] == [6, 4, 8]
+    assert encoder.width == 8
+
+
+def test_no_parameter_is_called_like_those_of_thincs_layers() -> None:
+    nlp = initialized_nlp()
+    for node in tagger_of(nlp).model.walk():
+        for shim in node.shims:
+            names = {name for name, _ in shim.network.named_parameters()}
+            assert all("." in name for name in names)
+
+
+def test_no_parameter_is_a_scalar_or_of_double_precision() -> None:
+    nlp = initialized_nlp()
+    for node in tagger_of(nlp).model.walk():
+        for shim in node.shims:
+            for parameter in shim.network.parameters():
+                assert parameter.dim() > 0
+                assert parameter.dtype == torch.float32
+
+
+def test_embeddings_have_dense_gradients() -> None:
+    nlp = initialized_nlp()
+    model = tagger_of(nlp).model
+    potentials, backprop = model.begin_update(make_docs(nlp))
+    ones = {name: torch.ones_like(t) for name, t in potentials.tensors().items()}
+    backprop(Potentials(lengths=potentials.lengths, **ones))
+    weight = model.get_ref("tok2vec").shims[0].network.words.weight
+    assert weight.grad.shape == weight.shape
+    assert not weight.grad.is_sparse
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_potentials_on_the_gpu_equal_those_on_the_cpu() -> None:
+    pytest.importorskip("cupy", reason="needs cupy")
+    from thinc.api import require_cpu, require_gpu
+
+    nlp = initialized_nlp()
+    expected = tagger_of(nlp).model.predict(make_docs(nlp)).emissions
+    data = nlp.to_bytes()
+    require_gpu()
+    try:
+        nlp = initialized_nlp().from_bytes(data)
+        found = tagger_of(nlp).model.predict(make_docs(nlp)).emissions
+    finally:
+        require_cpu()
+    torch.testing.assert_close(found.cpu(), expected, atol=1e-4, rtol=1e-4)

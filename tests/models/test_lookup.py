@@ -1,0 +1,139 @@
+"""From tokens to rows, keys of vectors and characters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spacy.attrs import LOWER, NORM, ORTH
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.vectors import Vectors
+from spacy.vocab import Vocab
+
+from spacy_psa.models import lookup as module
+from spacy_psa.models.lookup import (
+    FIRST_CHARACTER,
+    FIXED_ROW,
+    PADDING_CHARACTER,
+    UNKNOWN_CHARACTER,
+    UNKNOWN_ROW,
+    WordFeatures,
+    WordLookup,
+    find_vector,
+    read_vectors,
+)
+
+
+def make_lookup(attr: int = ORTH, max_characters: int = 50) -> WordLookup:
+    return WordLookup(["ann", "Bob"], ["a", "b", "n"], attr=attr, max_characters=max_characters)
+
+
+def look_up(words: list[str], vocab: Vocab | None = None, **settings: int) -> WordFeatures:
+    vocab = Vocab() if vocab is None else vocab
+    return make_lookup(**settings).features([Doc(vocab, words=words)], vocab)
+
+
+def vocab_with(*words: str) -> Vocab:
+    vocab = Vocab()
+    for i, word in enumerate(words, 1):
+        vocab.set_vector(word, np.full(3, i, dtype="f"))
+    return vocab
+
+
+def rows_of_tokens(features: WordFeatures) -> list[int]:
+    return features.rows[features.tokens].tolist()
+
+
+@pytest.mark.parametrize(
+    ("word", "row"), [("ann", 1), ("Ann", 1), ("ANN", 1), ("Bob", 2), ("bob", 0), ("x", 0)]
+)
+def test_words_are_found_by_their_form_then_by_its_lower_case(word: str, row: int) -> None:
+    assert rows_of_tokens(look_up([word])) == [row]
+
+
+def test_words_are_found_by_the_attribute() -> None:
+    vocab = Vocab()
+    doc = Doc(vocab, words=["X"])
+    doc[0].norm_ = "ann"
+    assert make_lookup(NORM).features([doc], vocab).rows.tolist() == [1]
+    assert make_lookup(ORTH).features([doc], vocab).rows.tolist() == [UNKNOWN_ROW]
+    assert make_lookup(LOWER).features([doc], vocab).rows.tolist() == [UNKNOWN_ROW]
+
+
+def test_each_distinct_word_comes_once() -> None:
+    features = look_up(["ann", "x", "ann", "Bob", "x"])
+    assert len(features.rows) == 3
+    assert rows_of_tokens(features) == [1, 0, 1, 2, 0]
+
+
+def test_words_go_from_the_longest_to_the_shortest() -> None:
+    features = look_up(["a", "abcd", "ab", "abc"])
+    assert features.lengths.tolist() == [4, 3, 2, 1]
+
+
+def test_characters_are_padded() -> None:
+    features = look_up(["ab", "bnx"])
+    a, b, n = range(FIRST_CHARACTER, FIRST_CHARACTER + 3)
+    assert features.characters.tolist() == [[b, n, UNKNOWN_CHARACTER], [a, b, PADDING_CHARACTER]]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(4, "abba"), (3, "aba"), (1, "a"), (6, "abnnba"), (7, "abnxnba")]
+)
+def test_long_words_are_read_at_both_ends(limit: int, expected: str) -> None:
+    long, short = (look_up([w], max_characters=limit) for w in ("abnxnba", expected))
+    assert long.characters.tolist() == short.characters.tolist()
+
+
+def test_words_that_have_a_vector_only_are_fixed() -> None:
+    features = look_up(["ann", "rome", "x", "Rome"], vocab_with("ann", "rome"))
+    assert rows_of_tokens(features) == [1, FIXED_ROW, UNKNOWN_ROW, FIXED_ROW]
+    assert features.vector_keys == [get_string_id("rome")] * 2
+
+
+def test_keys_of_vectors_are_in_the_order_of_the_words() -> None:
+    features = look_up(["a", "bbb", "x", "cc"], vocab_with("a", "bbb", "cc"))
+    assert features.vector_keys == [get_string_id(word) for word in ("bbb", "cc", "a")]
+
+
+def test_docs_of_a_batch_follow_each_other() -> None:
+    vocab = Vocab()
+    docs = [Doc(vocab, words=words) for words in ([], ["Bob"], ["ann", "x"], [])]
+    assert rows_of_tokens(make_lookup().features(docs, vocab)) == [2, 1, 0]
+
+
+def test_replaced_vectors_are_noticed() -> None:
+    vocab = vocab_with("rome")
+    lookup, doc = make_lookup(), Doc(vocab, words=["rome", "oslo"])
+    assert rows_of_tokens(lookup.features([doc], vocab)) == [FIXED_ROW, UNKNOWN_ROW]
+    vocab.vectors = Vectors(strings=vocab.strings, shape=(1, 3))
+    vocab.vectors.add("oslo", vector=np.ones(3, dtype="f"))
+    assert rows_of_tokens(lookup.features([doc], vocab)) == [UNKNOWN_ROW, FIXED_ROW]
+
+
+def test_the_cache_does_not_grow_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CACHE_SIZE", 5)
+    lookup, vocab = make_lookup(), Vocab()
+    for i in range(50):
+        features = lookup.features([Doc(vocab, words=[f"w{i}", "ann"])], vocab)
+        assert rows_of_tokens(features) == [0, 1]
+    assert len(lookup._cache) <= 8
+
+
+def test_the_cache_changes_nothing() -> None:
+    lookup, vocab = make_lookup(), vocab_with("rome")
+    doc = Doc(vocab, words=["rome", "ann", "xyz"])
+    first, second = (lookup.features([doc], vocab) for _ in range(2))
+    for name in ("rows", "vector_keys", "characters", "lengths", "tokens"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_find_vector_without_a_table() -> None:
+    assert find_vector("rome", Vectors()) is None
+
+
+def test_read_vectors() -> None:
+    vectors = vocab_with("a", "b").vectors
+    found = read_vectors([get_string_id("b"), get_string_id("a")], vectors)
+    assert found.tolist() == [[2.0] * 3, [1.0] * 3]
+    assert found.dtype == np.float32

@@ -1,0 +1,56 @@
+"""What other packages find by name."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import registry
+
+SETUP = Path(__file__).parents[2] / "setup.cfg"
+REGISTRIES = {
+    "spacy_architectures": registry.architectures,
+    "spacy_scorers": registry.scorers,
+    "spacy_readers": registry.readers,
+    "spacy_factories": registry._entry_point_factories,
+    "spacy_cli": registry.cli,
+    "thinc_optimizers": registry.optimizers,
+    "thinc_schedules": registry.schedules,
+}
+
+
+def entry_points() -> list[tuple[str, str, str]]:
+    parser = ConfigParser()
+    parser.optionxform = str
+    parser.read(SETUP, "utf8")
+    groups = parser["options.entry_points"]
+    return [
+        (group, *(part.strip() for part in line.split("=")))
+        for group, lines in groups.items()
+        for line in lines.strip().splitlines()
+    ]
+
+
+def test_all_registries_are_known() -> None:
+    assert {group for group, _, _ in entry_points()} == set(REGISTRIES)
+
+
+@pytest.mark.parametrize(("group", "name", "target"), entry_points())
+def test_an_entry_point_is_found_under_its_name(group: str, name: str, target: str) -> None:
+    path, _, attribute = target.partition(":")
+    expected = import_module(path)
+    expected = getattr(expected, attribute) if attribute else expected
+    assert REGISTRIES[group].get(name) is expected
+
+
+def test_the_factory_is_known_to_a_blank_pipeline() -> None:
+    assert "psa_tagger" in spacy.blank("xx").factory_names
+
+
+@pytest.mark.parametrize("name", [name for group, name, _ in entry_points() if "." in name])
+def test_names_have_a_namespace_and_a_version(name: str) -> None:
+    assert name.startswith("spacy_psa.")
+    assert name.endswith(".v1")

@@ -1,0 +1,77 @@
+"""Clipping of the global norm, against PyTorch's, over thinc's and PyTorch's parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from thinc.api import Linear, Model, PyTorchWrapper, chain
+from torch import nn
+
+from spacy_psa.training.clipping import clip_global_norm
+
+
+def mixed_model() -> Model:
+    """Layers of both kinds, with gradients."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 4))
+    model = chain(Linear(3, 2), PyTorchWrapper(module), Linear(2, 4)).initialize()
+    rng = np.random.default_rng(0)
+    for node in model.walk():
+        for name in node.param_names:
+            shape = node.get_param(name).shape
+            node.set_grad(name, rng.normal(size=shape).astype("f"))
+    for parameter in module.parameters():
+        parameter.grad = torch.randn(parameter.shape)
+    return model
+
+
+def gradients(model: Model) -> list[torch.Tensor]:
+    found = []
+    for node in model.walk():
+        found.extend(torch.tensor(node.get_grad(name)) for name in node.grad_names)
+        for shim in node.shims:
+            grads = (parameter.grad for parameter in shim._model.parameters())
+            found.extend(grad.clone() for grad in grads if grad is not None)
+    return found
+
+
+@pytest.mark.parametrize("max_norm", [0.1, 1.0, 5.0, 1000.0])
+def test_equals_pytorch(max_norm: float) -> None:
+    model = mixed_model()
+    parameters = [nn.Parameter(torch.zeros_like(gradient)) for gradient in gradients(model)]
+    for parameter, gradient in zip(parameters, gradients(model), strict=True):
+        parameter.grad = gradient
+    expected_norm = nn.utils.clip_grad_norm_(parameters, max_norm)
+    assert clip_global_norm(model, max_norm) == pytest.approx(float(expected_norm), rel=1e-6)
+    assert len(parameters) == 8
+    for found, parameter in zip(gradients(model), parameters, strict=True):
+        torch.testing.assert_close(found, parameter.grad, rtol=1e-5, atol=1e-7)
+
+
+def test_the_direction_stays() -> None:
+    model = mixed_model()
+    before = torch.cat([gradient.flatten() for gradient in gradients(model)])
+    clip_global_norm(model, 0.5)
+    after = torch.cat([gradient.flatten() for gradient in gradients(model)])
+    assert float(after.norm()) == pytest.approx(0.5, rel=1e-5)
+    assert float(torch.cosine_similarity(before, after, dim=0)) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_small_norm_is_left_alone() -> None:
+    model = mixed_model()
+    before = gradients(model)
+    clip_global_norm(model, 1e6)
+    assert all(torch.equal(a, b) for a, b in zip(before, gradients(model), strict=True))
+
+
+def test_a_model_without_gradients_has_the_norm_zero() -> None:
+    assert clip_global_norm(Linear(2, 3).initialize(), 1.0) == 0.0
+    assert clip_global_norm(PyTorchWrapper(nn.Linear(2, 3)), 1.0) == 0.0
+
+
+def test_parameters_without_gradients_do_not_count() -> None:
+    module = nn.Linear(2, 3)
+    module.bias.grad = torch.full((3,), 2.0)
+    assert clip_global_norm(PyTorchWrapper(module), 1.0) == pytest.approx(np.sqrt(12.0))
+    assert module.weight.grad is None

@@ -1,0 +1,145 @@
+"""Stochastic gradient descent with momentum, against PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from spacy.util import registry
+from thinc.api import Linear, Model, Optimizer
+
+from spacy_psa.training.optimizers import MomentumSGD, create_sgd
+from spacy_psa.training.schedules import inverse_epoch_decay
+
+STEPS = 20
+
+
+def gradients(shape: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=shape).astype("f") for _ in range(STEPS)]
+
+
+def run(optimizer: Optimizer, weights: np.ndarray, *, step_schedules: bool = False) -> np.ndarray:
+    weights = weights.copy()
+    for gradient in gradients(weights.shape):
+        weights, _ = optimizer((0, "W"), weights, gradient.copy())
+        if step_schedules:
+            optimizer.step_schedules()
+    return weights
+
+
+def run_torch(weights: np.ndarray, rates: list[float], **settings: float) -> np.ndarray:
+    parameter = torch.nn.Parameter(torch.tensor(weights))
+    optimizer = torch.optim.SGD([parameter], lr=rates[0], **settings)
+    for rate, gradient in zip(rates, gradients(weights.shape), strict=True):
+        optimizer.param_groups[0]["lr"] = rate
+        parameter.grad = torch.tensor(gradient)
+        optimizer.step()
+    return parameter.detach().numpy()
+
+
+@pytest.fixture
+def weights() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(4, 3)).astype("f")
+
+
+@pytest.mark.parametrize("L2", [0.0, 0.1])
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+def test_equals_pytorch(weights: np.ndarray, momentum: float, L2: float) -> None:
+    found = run(create_sgd(0.05, momentum, L2), weights)
+    expected = run_torch(weights, [0.05] * STEPS, momentum=momentum, weight_decay=L2)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_momentum_makes_a_difference(weights: np.ndarray) -> None:
+    with_it, without = (run(create_sgd(0.05, momentum), weights) for momentum in (0.9, 0.0))
+    assert np.abs(with_it - without).max() > 0.1
+
+
+def test_follows_a_schedule_as_pytorch_does(weights: np.ndarray) -> None:
+    optimizer = create_sgd(inverse_epoch_decay(0.1, 0.5, steps_per_epoch=6))
+    rates = [0.1 / (1 + 0.5 * (step // 6)) for step in range(STEPS)]
+    found = run(optimizer, weights, step_schedules=True)
+    np.testing.assert_allclose(found, run_torch(weights, rates, momentum=0.9), atol=1e-6)
+
+
+def test_learn_rate_may_be_scaled(weights: np.ndarray) -> None:
+    gradient = np.ones_like(weights)
+    found, _ = create_sgd(0.1)((0, "W"), weights.copy(), gradient, lr_scale=0.5)
+    np.testing.assert_allclose(found, weights - 0.05, rtol=1e-6)
+
+
+def test_updates_in_place_and_resets_the_gradient(weights: np.ndarray) -> None:
+    gradient = np.ones_like(weights)
+    found, zeros = create_sgd()((0, "W"), weights, gradient)
+    assert found is weights
+    assert zeros is gradient
+    assert not gradient.any()
+
+
+def test_each_parameter_has_its_own_velocity() -> None:
+    optimizer = create_sgd(1.0, 0.5)
+    one, other = np.zeros(2, dtype="f"), np.zeros(2, dtype="f")
+    for _ in range(2):
+        optimizer((0, "one"), one, np.ones(2, dtype="f"))
+    optimizer((0, "other"), other, np.ones(2, dtype="f"))
+    assert one.tolist() == [-2.5, -2.5]
+    assert other.tolist() == [-1.0, -1.0]
+
+
+def test_without_averages_there_are_none(weights: np.ndarray) -> None:
+    optimizer = create_sgd()
+    run(optimizer, weights)
+    assert optimizer.averages is None
+
+
+def test_averages_are_those_of_thinc(weights: np.ndarray) -> None:
+    ours = create_sgd(0.05, 0.0, use_averages=True)
+    thincs = Optimizer(0.05, L2=0.0, beta1=0.0, beta2=0.0, grad_clip=0.0, use_averages=True)
+    run(ours, weights)
+    run(thincs, weights)
+    found, expected = ours.averages[0, "W"], thincs.averages[0, "W"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.abs(expected - weights).max() > 0.01
+
+
+@pytest.mark.parametrize("momentum", [-0.1, 1.0, 2.0])
+def test_a_momentum_out_of_range_is_an_error(momentum: float) -> None:
+    with pytest.raises(ValueError, match=r"P210.*momentum"):
+        create_sgd(momentum=momentum)
+
+
+def test_misspelled_attributes_are_refused() -> None:
+    with pytest.raises(AttributeError):
+        create_sgd().momnetum = 0.5
+
+
+def test_is_made_from_a_config() -> None:
+    config = {
+        "optimizer": {
+            "@optimizers": "spacy_psa.SGD.v1",
+            "learn_rate": {
+                "@schedules": "spacy_psa.inverse_epoch_decay.v1",
+                "initial_rate": 0.2,
+                "decay": 1.0,
+                "steps_per_epoch": 2,
+            },
+        }
+    }
+    optimizer = registry.resolve(config)["optimizer"]
+    assert isinstance(optimizer, MomentumSGD)
+    rates = []
+    for _ in range(4):
+        rates.append(optimizer.learn_rate)
+        optimizer.step_schedules()
+    assert rates == pytest.approx([0.2, 0.2, 0.1, 0.1])
+
+
+def test_updates_thincs_layers() -> None:
+    layer: Model = Linear(2, 3).initialize()
+    before = layer.get_param("W").copy()
+    X = np.ones((4, 3), dtype="f")
+    _, backprop = layer.begin_update(X)
+    backprop(np.ones((4, 2), dtype="f"))
+    layer.finish_update(create_sgd(0.5))
+    np.testing.assert_allclose(layer.get_param("W"), before - 0.5 * 4.0, rtol=1e-5)
