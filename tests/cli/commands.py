@@ -1,0 +1,64 @@
+"""spaCy's commands, run in this process: importing everything anew for each costs seconds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import spacy.cli  # noqa: F401  (registers the commands)
+from click.testing import Result
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+import spacy_psa.cli  # noqa: F401  (registers ours)
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "assets" / "sample"
+
+
+@dataclass(frozen=True)
+class SmallCorpus:
+    """The first sentences of the sample corpus.
+
+    train (Path): The .spacy file for training.
+    dev (Path): The .spacy file for evaluation.
+    train_columns (Path): The column file that `train` was made from.
+    dev_columns (Path): The column file that `dev` was made from.
+    """
+
+    train: Path
+    dev: Path
+    train_columns: Path
+    dev_columns: Path
+
+    @property
+    def paths(self) -> list[str]:
+        """RETURNS (List[str]): The arguments that put the files into a config."""
+        return ["--paths.train", str(self.train), "--paths.dev", str(self.dev)]
+
+
+def run(*arguments: object) -> Result:
+    """Run one of spaCy's commands.
+
+    *arguments: The words of the command line after `python -m spacy`.
+    RETURNS (Result): The exit code, the output, and the exception if it ended with one.
+    """
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: object) -> str:
+    """Run one of spaCy's commands, which has to succeed.
+
+    *arguments: The words of the command line after `python -m spacy`.
+    RETURNS (str): What it printed, without colours.
+    """
+    result = run(*arguments)
+    if result.exit_code != 0:
+        raise AssertionError(f"{arguments} failed:\n{result.output}") from result.exception
+    return plain(result.output)
+
+
+def plain(output: str) -> str:
+    """Take the colours out of what a command printed."""
+    return re.sub(r"\x1b\[[\d;]*m", "", output)

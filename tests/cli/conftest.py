@@ -1,0 +1,73 @@
+"""A small corpus, and a small pipeline that spaCy's own command trained on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from thinc.api import Config
+
+from .commands import ROOT, SAMPLE, SmallCorpus, succeed
+
+# On networks as small as these, threads cost more than they give.
+torch.set_num_threads(1)
+
+N_SENTENCES = {"train": 120, "dev": 20}
+COMPONENTS = ("psa_pos", "psa_ner")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> SmallCorpus:
+    """The first sentences of the sample corpus."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for split, n in N_SENTENCES.items():
+        blocks = (SAMPLE / f"{split}.conll").read_text(encoding="utf8").split("\n\n")
+        columns = folder / f"{split}.conll"
+        columns.write_text("\n\n".join(blocks[:n]) + "\n", encoding="utf8")
+        succeed("psa", "convert", columns, folder / f"{split}.spacy")
+    return SmallCorpus(
+        train=folder / "train.spacy",
+        dev=folder / "dev.spacy",
+        train_columns=folder / "train.conll",
+        dev_columns=folder / "dev.conll",
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample config with two of its components, tiny, and for seconds of training."""
+    config = Config().from_disk(ROOT / "configs" / "sample.cfg", interpolate=False)
+    config["nlp"]["pipeline"] = list(COMPONENTS)
+    config["components"] = {name: config["components"][name] for name in COMPONENTS}
+    for component in config["components"].values():
+        model = component["model"]
+        model["tok2vec"].update(width=8, min_freq=1)
+        model["tok2vec"]["characters"].update(embedding_width=4, width=8)
+        model["encoder"]["recurrent"].update(hidden_width=16, input_dropout=0.1, output_dropout=0.1)
+    config["training"].update(max_epochs=0, max_steps=60, eval_frequency=30)
+    config["training"]["optimizer"].update(learn_rate=0.03, use_averages=False)
+    config["training"]["score_weights"] = {"tag_acc": 0.5, "ents_f": 0.5}
+    path = tmp_path_factory.mktemp("config") / "tiny.cfg"
+    config.to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(
+    tmp_path_factory: pytest.TempPathFactory, tiny_config: Path, corpus: SmallCorpus
+) -> Path:
+    """The output of `python -m spacy train`, in a process of its own as users run it."""
+    output = tmp_path_factory.mktemp("training") / "tiny"
+    command = [sys.executable, "-m", "spacy", "train", str(tiny_config), "--output", str(output)]
+    done = subprocess.run(
+        [*command, *corpus.paths],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return output

@@ -1,0 +1,233 @@
+"""project.yml: its commands fit together, and they run."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import srsly
+import torch
+import typer
+from spacy.cli._util import app
+from thinc.api import Config
+from weasel.schemas import ProjectConfigSchema, validate
+from weasel.util.config import substitute_project_variables
+
+from .cli.commands import run, succeed
+from .corpora.shared import shared_corpus
+from .documentation import ROOT
+
+torch.set_num_threads(1)
+
+RAW = srsly.read_yaml(ROOT / "project.yml")
+TEXT = "He PRP B-NP\nruns VBZ B-VP\n\nStop VB B-VP\n"
+
+
+def project(**overrides: Any) -> dict[str, Any]:
+    """The project with its variables filled in."""
+    variables = {f"vars.{name}": value for name, value in overrides.items()}
+    return substitute_project_variables(deepcopy(RAW), variables)
+
+
+def commands(**overrides: Any) -> dict[str, dict[str, Any]]:
+    """The commands by name, with variables filled in."""
+    return {command["name"]: command for command in project(**overrides)["commands"]}
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands of the project run without a process each, which takes seconds to start."""
+
+    def run_command(command: list[str], **_: Any) -> None:
+        assert command[:3] == [sys.executable, "-m", "spacy"]
+        result = run(*command[3:])
+        print(result.output)
+        if result.exit_code:
+            sys.exit(result.exit_code)
+
+    monkeypatch.setattr("weasel.cli.run.run_command", run_command)
+
+
+def is_shipped(path: str) -> bool:
+    """Whether a file is part of the project, and nothing that git ignores."""
+    ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()]
+    return (ROOT / path).is_file() and not any(
+        Path(path).is_relative_to(folder) for folder in ignored
+    )
+
+
+@pytest.fixture
+def project_copy(tmp_path: Path) -> Path:
+    """The project's files, without what it has made."""
+    folder = tmp_path / "project"
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
+    shutil.copy(ROOT / "project.yml", folder)
+    return folder
+
+
+def test_the_file_is_valid() -> None:
+    assert validate(ProjectConfigSchema, RAW) == []
+
+
+def test_workflows_name_commands_that_exist_once() -> None:
+    names = [command["name"] for command in RAW["commands"]]
+    assert len(names) == len(set(names))
+    for steps in RAW["workflows"].values():
+        assert set(steps) <= set(names)
+
+
+def test_every_command_but_clean_is_in_a_workflow() -> None:
+    steps = {step for steps in RAW["workflows"].values() for step in steps}
+    assert {command["name"] for command in RAW["commands"]} - steps == {"clean"}
+
+
+@pytest.mark.parametrize("workflow", RAW["workflows"])
+def test_what_commands_need_is_shipped_or_made_before(workflow: str) -> None:
+    made: set[str] = set()
+    own = {"vectors": {RAW["vars"]["vectors_file"]}}.get(workflow, set())
+    for step in RAW["workflows"][workflow]:
+        command = commands()[step]
+        missing = [d for d in command.get("deps", []) if d not in made | own and not is_shipped(d)]
+        assert missing == [], step
+        made.update(command.get("outputs", []))
+
+
+def test_files_in_scripts_are_declared() -> None:
+    for command in commands().values():
+        if command["name"] == "clean":
+            continue
+        declared = {*command.get("deps", []), *command.get("outputs", [])}
+        words = " ".join(command["script"]).split()
+        folders = ("assets", "configs", "corpus", "metrics", "training")
+        files = {word for word in words if word.split("/")[0] in folders and "/" in word}
+        inner = {"corpus/conll2000/all.spacy"}
+        undeclared = {
+            file for file in files - inner if not any(d.startswith(file) for d in declared)
+        }
+        assert undeclared == set(), command["name"]
+
+
+def test_scripts_call_commands_and_options_that_exist() -> None:
+    for command in commands().values():
+        for line in command["script"]:
+            words = line.split()
+            if command["name"] == "clean":
+                assert words[0] == "rm"
+                continue
+            assert words[:3] == ["python", "-m", "spacy"], line
+            callee, rest = typer.main.get_command(app), words[3:]
+            while rest[0] in getattr(callee, "commands", {}):
+                callee, rest = callee.commands[rest[0]], rest[1:]
+            known = {option for parameter in callee.params for option in parameter.opts}
+            options = {w for w in rest if w.startswith("--") and "." not in w}
+            assert not hasattr(callee, "commands") and options <= known, line
+
+
+def test_overrides_of_settings_are_in_the_configs() -> None:
+    for name in ("sample-train", "conll2000-train"):
+        (line,) = commands()[name]["script"]
+        config = Config().from_disk(ROOT / line.split()[4], interpolate=False)
+        for setting in re.findall(r"--(\S+\.\S+)", line):
+            section = config
+            for part in setting.split("."):
+                assert part in section, setting
+                section = section[part]
+
+
+@pytest.mark.parametrize("name", list(RAW["vars"]))
+def test_variables_are_used_and_described(name: str) -> None:
+    text = (ROOT / "project.yml").read_text(encoding="utf8")
+    assert f"${{vars.{name}}}" in text
+    described = {"gpu", "seed", "vectors", "vectors_file", "conll2000_local"}
+    assert name not in described or f"`{name}`" in RAW["description"]
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_sample_workflow_runs_from_begin_to_end(project_copy: Path) -> None:
+    path = project_copy / "configs" / "sample.cfg"
+    config = Config().from_disk(path, interpolate=False)
+    for component in config["components"].values():
+        model = component["model"]
+        model["tok2vec"].update(width=8)
+        model["tok2vec"]["characters"].update(embedding_width=4, width=8)
+        model["encoder"]["recurrent"].update(hidden_width=16)
+    config["training"].update(max_epochs=0, max_steps=4, eval_frequency=2)
+    config.to_disk(path)
+
+    output = succeed("project", "run", "all", project_copy)
+
+    steps = RAW["workflows"]["all"]
+    lock = srsly.read_yaml(project_copy / "project.lock")
+    assert set(lock) == set(steps)
+    for step in steps:
+        for made in commands()[step].get("outputs", []):
+            assert (project_copy / made).exists(), made
+    for split in ("dev", "test"):
+        scores = json.loads((project_copy / "metrics" / f"sample-{split}.json").read_text())
+        assert {"tag_acc", "ents_f", "spans_chunks_f"} <= set(scores)
+    assert "tag_acc" in (project_copy / "metrics" / "sample.md").read_text()
+    # The sentences that are tagged stand above their tables.
+    sentences = (ROOT / "assets" / "sample" / "sentences.txt").read_text().splitlines()
+    assert sentences[0] in output
+
+    again = succeed("project", "run", "all", project_copy)
+    skipped = re.findall(r"Skipping '([\w-]+)': nothing changed", again)
+    assert skipped == ["sample-convert", "sample-train", "sample-evaluate"]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.usefixtures("in_this_process")
+def test_conll2000_is_taken_from_a_local_folder(
+    tmp_path: Path, project_copy: Path, ending: str
+) -> None:
+    local = tmp_path / "my corpora"
+    local.mkdir()
+    data = TEXT.encode()
+    for split in ("train", "test"):
+        (local / f"{split}.txt{ending}").write_bytes(gzip.compress(data) if ending else data)
+    digest = hashlib.sha256(data).hexdigest()
+    succeed(
+        *("project", "run", "conll2000-fetch", project_copy, "--vars.conll2000_local", local),
+        *("--vars.conll2000_train_sha256", digest, "--vars.conll2000_test_sha256", digest),
+    )
+    for split in ("train", "test"):
+        assert (project_copy / "assets" / "conll2000" / f"{split}.txt").read_text() == TEXT
+
+
+def test_conll2000_with_another_checksum_is_refused(tmp_path: Path, project_copy: Path) -> None:
+    local = tmp_path / "local"
+    local.mkdir()
+    for split in ("train", "test"):
+        (local / f"{split}.txt").write_text(TEXT)
+    command = [
+        sys.executable,
+        "-m",
+        "spacy",
+        "project",
+        "run",
+        "conll2000-fetch",
+        str(project_copy),
+    ]
+    done = subprocess.run(
+        [*command, "--vars.conll2000_local", str(local)], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "[P130]" in done.stdout
+    assert list((project_copy / "assets").glob("conll2000/*")) == []
+
+
+def test_the_checksums_are_those_of_the_corpus() -> None:
+    folder = shared_corpus("conll2000")
+    for split in ("train", "test"):
+        digest = hashlib.sha256((folder / f"{split}.txt").read_bytes()).hexdigest()
+        assert digest == RAW["vars"][f"conll2000_{split}_sha256"]

@@ -1,0 +1,187 @@
+"""What the documents say is so: their code runs, their links lead somewhere, no name is missing."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import spacy
+import spacy.cli
+import torch
+import typer
+from spacy.cli._util import app
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model_from_config, registry
+from thinc.api import Config
+
+import spacy_psa.cli  # noqa: F401  (registers ours)
+
+from .documentation import (
+    CONFIGURATION,
+    DOCUMENTS,
+    ROOT,
+    code_blocks,
+    entry_points,
+    headings,
+    links,
+)
+
+torch.set_num_threads(1)
+
+REGISTERED = re.compile(r"spacy_psa\.[A-Za-z]\w*\.v\d+")
+SETTINGS = ("architectures", "scorers", "readers", "optimizers", "schedules")
+PYTHON = [path for path in DOCUMENTS if code_blocks(path, "python")]
+INI = [(path, block) for path in DOCUMENTS for block in code_blocks(path, "ini")]
+
+
+def is_named(name: str) -> bool:
+    """Whether the reference has a name in a code span or block of its own."""
+    text = CONFIGURATION.read_text(encoding="utf8")
+    return re.search(rf"(?:`|^){name}(?:`| =)", text, flags=re.MULTILINE) is not None
+
+
+def registered(group: str) -> list[tuple[str, str]]:
+    """The names and objects of a registry."""
+    suffix = f"_{group}"
+    return [(name, target) for key, name, target in entry_points() if key.endswith(suffix)]
+
+
+def arguments(target: str) -> list[str]:
+    """The names of the arguments that a config gives to a registered function."""
+    module, _, name = target.partition(":")
+    parameters = inspect.signature(getattr(importlib.import_module(module), name)).parameters
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters.values() if p.kind not in kinds]
+
+
+def complete(snippet: str) -> Config:
+    """Put a part of a config into a whole one."""
+    sections = re.findall(r"^\[([^\]]+)\]$", snippet, flags=re.MULTILINE)
+    parents = {section.rsplit(".", n)[0] for section in sections for n in range(1, 9)}
+    parents = {section for section in parents if not section.endswith("*")}
+    headers = "".join(f"[{section}]\n\n" for section in sorted(parents - set(sections)))
+    part = Config().from_str(headers + snippet, interpolate=False)
+    whole = {
+        "nlp": {"lang": "en", "pipeline": ["psa_tagger"]},
+        "components": {"psa_tagger": {"factory": "psa_tagger"}},
+    }
+    return Config(whole).merge(part)
+
+
+def initialized(nlp: Language) -> Language:
+    """Initialize a pipeline with a document that has entities."""
+    doc = Doc(nlp.vocab, words=["Ann", "Lee"], tags=["NNP", "NNP"], ents=["B-PER", "I-PER"])
+    examples = [Example(Doc(nlp.vocab, words=["Ann", "Lee"]), doc)]
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for i, block in enumerate(code_blocks(path, "python"), 1):
+        exec(compile(block, f"{path.name}, Python block {i}", "exec"), namespace)
+
+
+def test_the_first_example_finds_what_it_was_taught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spacy.util.fix_random_seed(0)
+    exec(code_blocks(ROOT / "README.md", "python")[0], {"__name__": "__main__"})
+    assert capsys.readouterr().out == "[('Alice', 'PERSON'), ('Paris', 'GPE')]\n"
+
+
+@pytest.mark.parametrize(("path", "snippet"), INI, ids=lambda value: str(value)[-40:])
+def test_config_snippets_make_a_pipeline(
+    path: Path, snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for label_file in re.findall(r'^path = "(.*\.json)"$', snippet, flags=re.MULTILINE):
+        Path(label_file).parent.mkdir(parents=True)
+        Path(label_file).write_text(json.dumps(["NNP"]), encoding="utf8")
+    nlp = initialized(load_model_from_config(complete(snippet), auto_fill=True))
+    assert nlp.get_pipe("psa_tagger").model.get_dim("nO") >= 1
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(path: Path) -> None:
+    broken = []
+    for link in links(path):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        if not file.exists() or (anchor and anchor not in headings(file)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_readme_has_links_to_check() -> None:
+    assert "docs/configuration.md" in links(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("group", SETTINGS)
+def test_all_registered_names_are_in_the_reference(group: str) -> None:
+    text = CONFIGURATION.read_text(encoding="utf8")
+    assert registered(group)
+    assert [name for name, _ in registered(group) if name not in text] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_all_names_in_the_documents_are_registered(path: Path) -> None:
+    names = {name for _, name, _ in entry_points()}
+    assert set(REGISTERED.findall(path.read_text(encoding="utf8"))) - names == set()
+
+
+@pytest.mark.parametrize("group", SETTINGS)
+def test_registered_names_are_found_by_spacy(group: str) -> None:
+    for name, target in registered(group):
+        assert getattr(registry, group).get(name).__name__ == target.partition(":")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [pair for group in SETTINGS for pair in registered(group)],
+    ids=lambda value: value if value.startswith("spacy_psa.") and ":" not in value else "",
+)
+def test_all_arguments_are_in_the_reference(name: str, target: str) -> None:
+    assert [argument for argument in arguments(target) if not is_named(argument)] == []
+
+
+def test_all_settings_of_the_component_are_in_the_reference() -> None:
+    settings = Language.get_factory_meta("psa_tagger").default_config
+    assert [name for name in settings if name != "model" and not is_named(name)] == []
+
+
+def test_all_commands_are_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    ours = typer.main.get_command(app).commands["psa"].commands
+    assert [name for name in ours if f"`python -m spacy psa {name}`" not in text] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_shell_commands_exist_with_their_options(path: Path) -> None:
+    unknown = []
+    for block in code_blocks(path, "bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:3] != ["python", "-m", "spacy"]:
+                continue
+            command = typer.main.get_command(app)
+            rest = words[3:]
+            while rest and rest[0] in getattr(command, "commands", {}):
+                command, rest = command.commands[rest[0]], rest[1:]
+            known = {option for parameter in command.params for option in parameter.opts}
+            options = [word for word in rest if word.startswith("--") and "." not in word]
+            if hasattr(command, "commands") or not set(options) <= known:
+                unknown.append(line)
+    assert unknown == []

@@ -1,0 +1,184 @@
+"""The architecture, read off the source code: who imports whom, and what is never used."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spacy_psa
+
+from .documentation import ROOT, entry_points
+
+PACKAGE = ROOT / "spacy_psa"
+FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
+
+# What each folder may import of ours, beside itself and `errors`.
+ALLOWED = {
+    "layers": {"inference"},
+    "inference": set(),
+    "annotation": {"inference"},
+    "models": {"layers", "inference"},
+    "training": set(),
+    "corpora": {"annotation"},
+    "evaluation": {"annotation", "pipeline"},
+    "pipeline": {"models", "annotation", "layers", "inference", "training"},
+    "cli": {"evaluation", "corpora", "pipeline", "annotation"},
+}
+
+
+def modules(folder: Path = PACKAGE) -> list[Path]:
+    """The Python files in a folder."""
+    return sorted(folder.glob("**/*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The absolute names of the modules that a module imports, anywhere in it."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def own_folders(path: Path) -> set[str]:
+    """The folders of ours that a module imports from."""
+    parts = [name.split(".") for name in imports(path)]
+    return {p[1] for p in parts if p[0] == "spacy_psa" and len(p) > 1 and p[1] in FOLDERS}
+
+
+def calls(path: Path) -> Iterator[str]:
+    """What is called in a module, as it stands there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+
+
+def in_new_process(script: str) -> str:
+    """Run a script in a Python of its own, and give what it printed."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_every_folder_has_its_place() -> None:
+    assert set(FOLDERS) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("folder", ["layers", "inference"])
+def test_the_networks_know_nothing_of_spacy(folder: str) -> None:
+    for path in modules(PACKAGE / folder):
+        roots = {name.split(".")[0] for name in imports(path)}
+        assert roots.isdisjoint({"spacy", "thinc", "srsly", "catalogue", "confection"}), path.name
+
+
+@pytest.mark.parametrize("folder", ["layers", "inference"])
+def test_the_networks_are_usable_without_spacy(folder: str) -> None:
+    loaded = in_new_process(
+        f"import sys, spacy_psa.{folder}; print({{'spacy', 'thinc'}} & set(sys.modules))"
+    )
+    assert loaded == "set()"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_point_one_way(folder: str) -> None:
+    wrong = {
+        path.name: sorted(own_folders(path) - ALLOWED[folder] - {folder})
+        for path in modules(PACKAGE / folder)
+    }
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_allowed_imports_have_no_circle() -> None:
+    left = dict(ALLOWED)
+    while left:
+        free = {folder for folder, below in left.items() if not below & set(left)}
+        assert free, f"a circle among {sorted(left)}"
+        left = {folder: below for folder, below in left.items() if folder not in free}
+
+
+def test_imports_are_relative_within_the_package() -> None:
+    for path in modules():
+        tree = ast.parse(path.read_text(encoding="utf8"))
+        for node in ast.walk(tree):
+            absolute = isinstance(node, ast.ImportFrom) and not node.level and node.module
+            assert not (absolute and absolute.startswith("spacy_psa")), f"{path}:{node.lineno}"
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    loaded = in_new_process(
+        "import sys, spacy_psa; print(sorted(m for m in sys.modules "
+        "if m.split('.')[0] in ('torch', 'spacy', 'thinc', 'numpy') or m.startswith('spacy_psa.')))"
+    )
+    assert loaded == "[]"
+
+
+def test_importing_the_commands_does_not_import_torch() -> None:
+    # spaCy imports them whatever command is run. thinc imports torch by itself if it is installed.
+    script = (
+        "import sys, spacy_psa.cli; print([m for m in sys.modules if m.startswith('spacy_psa.')])"
+    )
+    loaded = ast.literal_eval(in_new_process(script))
+    folders = {name.split(".")[1] for name in loaded}
+    assert folders == {"cli", "errors"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_data_is_run_as_code(path: Path) -> None:
+    names = set(imports(path))
+    forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+    assert {name.split(".")[0] for name in names}.isdisjoint(forbidden)
+    assert {name for name in names if "pickle" in name} == set()
+    dangerous = re.compile(
+        r"eval|exec|compile|__import__|torch\.(load|save|jit\.load|hub\..*)|os\.(system|popen)"
+        r"|(srsly\.)?pickle_(loads|dumps)|(yaml|np|numpy)\.load|subprocess\..*"
+    )
+    assert [call for call in calls(path) if dangerous.fullmatch(call)] == []
+
+
+def test_no_shell_is_started() -> None:
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, ast.keyword) and node.arg == "shell":
+                raise AssertionError(f"{path}:{node.lineno}")
+        assert "subprocess" not in set(imports(path)), path
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [(name, target) for _, name, target in entry_points()],
+    ids=lambda value: value if ":" not in value else "",
+)
+def test_entry_points_lead_to_something(name: str, target: str) -> None:
+    module, _, function = target.partition(":")
+    path = ROOT / (module.replace(".", "/") + ".py")
+    path = path if path.exists() else ROOT / module.replace(".", "/") / "__init__.py"
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert not function or function in defined, name
+
+
+def test_the_versions_agree() -> None:
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
+    assert re.search(r"^version = (\S+)$", setup, flags=re.M)[1] == spacy_psa.__version__
+    assert re.search(r"^## (\S+)", changes, flags=re.M)[1] == spacy_psa.__version__
+
+
+def test_requirements_cover_what_is_imported() -> None:
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf8")
+    section = re.search(r"^install_requires =\n((?: +.*\n)+)", setup, flags=re.M)[1]
+    required = {re.match(r"[\w-]+", line.strip())[0] for line in section.strip().splitlines()}
+    found = {name.split(".")[0] for path in modules() for name in imports(path)}
+    third_party = found - set(sys.stdlib_module_names) - {"spacy_psa"}
+    # spaCy brings these itself, and cannot do without them.
+    assert third_party - required == {"numpy", "srsly", "wasabi"}
