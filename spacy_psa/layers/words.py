@@ -53,10 +53,13 @@ class WordCharacterEmbedding(nn.Module):
     Source: Wei et al. (2021), figure 2 and section 5.2.
     """
 
-    def __init__(self, words: WordEmbedding, characters: nn.Module | None) -> None:
+    def __init__(
+        self, words: WordEmbedding, characters: nn.Module | None, *, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.words = words
         self.characters = characters
+        self.dropout = nn.Dropout(dropout)
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(
@@ -79,4 +82,5 @@ class WordCharacterEmbedding(nn.Module):
         parts = [self.words(rows, vectors)]
         if self.characters is not None:
             parts.append(self.characters(characters, lengths))
-        return embedding(tokens, torch.cat(parts, dim=1) if len(parts) > 1 else parts[0])
+        words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        return self.dropout(embedding(tokens, words))

@@ -7,7 +7,7 @@ from functools import partial
 from torch import nn
 
 from ..layers import BiLSTM, Chain, ContextFusion, FeatureGate, PSABias
-from .types import EncoderBuilder, PartBuilder, check_value, plain
+from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
 
 
 def build_psa_encoder(
@@ -62,8 +62,8 @@ def build_bilstm(
     """
     check_value("hidden_width", hidden_width, hidden_width >= 2, "at least 2")
     check_value("depth", depth, depth >= 1, "at least 1")
-    _check_dropout("input_dropout", input_dropout)
-    _check_dropout("output_dropout", output_dropout)
+    check_dropout("input_dropout", input_dropout)
+    check_dropout("output_dropout", output_dropout)
     return partial(
         plain,
         BiLSTM,
@@ -87,7 +87,7 @@ def build_context_fusion(
     RETURNS (EncoderBuilder): Builds a `ContextFusion`.
     RAISES (ValueError): If a value is out of its range.
     """
-    _check_dropout("dropout", dropout)
+    check_dropout("dropout", dropout)
     return partial(plain, ContextFusion, bias=bias, gate=gate, dropout=dropout)
 
 
@@ -126,7 +126,3 @@ def build_feature_gate() -> PartBuilder:
     RETURNS (PartBuilder): Builds a `FeatureGate`.
     """
     return FeatureGate
-
-
-def _check_dropout(name: str, value: float) -> None:
-    check_value(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")

@@ -25,7 +25,7 @@ from .lookup import (
     read_vectors,
 )
 from .shim import NetworkShim
-from .types import PartBuilder, Tok2Vec, check_value
+from .types import PartBuilder, Tok2Vec, check_dropout, check_value
 
 RANDOM_WIDTH = 100
 
@@ -49,6 +49,7 @@ def build_word_char_embed(
     attr: str = "NORM",
     min_freq: int = 2,
     max_characters: int = 50,
+    dropout: float = 0.0,
 ) -> Tok2Vec:
     """Embed words, beside their characters.
 
@@ -65,6 +66,7 @@ def build_word_char_embed(
     min_freq (int): How often a word without a vector must stand in the training data to have an
         embedding of its own. The rarer ones train the embedding of unknown words.
     max_characters (int): Characters of a word that are read at most.
+    dropout (float): Dropout on a token's representation.
     RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
     RAISES (ValueError): If the attribute is unknown, or a value is out of its range.
 
@@ -76,8 +78,9 @@ def build_word_char_embed(
         check_value("width", width, width >= 1, "at least 1, or null")
     check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
     check_value("max_characters", max_characters, max_characters >= 1, "at least 1")
+    check_dropout("dropout", dropout)
     shim = WordCharacterShim(
-        partial(_make_network, characters),
+        partial(_make_network, characters, dropout),
         attr=intify_attr(attr),
         max_characters=max_characters,
     )
@@ -130,6 +133,7 @@ class WordCharacterShim(NetworkShim):
 
 def _make_network(
     make_characters: PartBuilder | None,
+    dropout: float,
     *,
     words: list[str],
     characters: list[str],
@@ -139,6 +143,7 @@ def _make_network(
     return WordCharacterEmbedding(
         WordEmbedding(UNKNOWN_ROW + 1 + len(words), width),
         None if make_characters is None else make_characters(FIRST_CHARACTER + len(characters)),
+        dropout=dropout,
     )
 
 

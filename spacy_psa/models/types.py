@@ -57,3 +57,13 @@ def check_value(name: str, value: float, holds: bool, expected: str) -> None:
     """
     if not holds:
         raise ValueError(Errors.P210.format(name=name, value=value, expected=expected))
+
+
+def check_dropout(name: str, value: float) -> None:
+    """Check a dropout rate of a config.
+
+    name (str): What it is called there.
+    value (float): The rate.
+    RAISES (ValueError): If it is not in [0, 1).
+    """
+    check_value(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")

@@ -42,6 +42,7 @@ width = null
 attr = "NORM"
 min_freq = 2
 max_characters = 50
+dropout = 0.0
 
 [model.tok2vec.characters]
 @architectures = "spacy_psa.CharacterBiLSTM.v1"

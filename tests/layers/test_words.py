@@ -107,3 +107,21 @@ def test_each_token_adds_to_the_gradient_of_its_word():
     layer(ROWS, normal(2, 3), CHARACTERS, LENGTHS, TOKENS).sum().backward()
     # Word 0 has row 2 and stands there twice, word 2 has row 0 and stands there once.
     assert layer.words.weight.grad[:, 0].tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
+
+
+def test_dropout_is_for_training_only_and_falls_on_tokens_not_on_words():
+    torch.manual_seed(0)
+    layer = WordCharacterEmbedding(make_words(), None, dropout=0.5)
+    tokens = torch.zeros(200, dtype=torch.long)
+    rows, lengths = torch.tensor([2]), torch.tensor([1])
+    arguments = (rows, None, torch.zeros(1, 1, dtype=torch.long), lengths, tokens)
+    expected = layer.words.weight[2]
+    layer.eval()
+    assert torch.equal(layer(*arguments), expected.expand(200, -1))
+    layer.train()
+    output = layer(*arguments)
+    dropped = output == 0
+    assert 0.4 < float(dropped.float().mean()) < 0.6
+    # The 200 tokens are the same word, but not dropped alike.
+    assert len(dropped.unique(dim=0)) > 1
+    assert torch.allclose(output, 2 * expected * ~dropped)
