@@ -107,6 +107,93 @@ class Errors(metaclass=_Coded):
     )
     P119 = "Unknown format '{name}'. Choose one of: {options}."
 
+    # Corpora: all formats (P141-P149)
+    P141 = (
+        "{path}, line {line}: more than {limit:,} {what}. Expected text with a blank line after "
+        "each sentence: check that this is a file of the format."
+    )
+    P142 = "The format {form} cannot take {problem}. Its options are: {options}."
+    P143 = (
+        "The format {form} has no layer for the target '{target}'. It has the targets: {options}."
+    )
+    P144 = (
+        "{path}, line {line}: '{tag}' in the column {column} is not allowed: {problem}. Correct "
+        "the file, name its scheme (--option scheme=…), or count such tags with --lenient."
+    )
+    P145 = "{path}, line {line}: {problem}. Expected {expected}."
+    P146 = (
+        "{path}, line {line}: in the sentence that begins here, the {layer} {first} and {second} "
+        "overlap (start, end, label). Expected spans that do not: correct the file, or keep the "
+        "longer one with --lenient."
+    )
+    P147 = (
+        "{path}: the document that begins at line {line} has more than {limit:,} tokens. Choose a "
+        "number of sentences for each Doc with n_sents (--n-sents)."
+    )
+    P148 = (
+        "{n} files cannot each become {output}. Add --merge to convert all of them into one, or "
+        "give a folder as output, which gets a .spacy file for each."
+    )
+    P149 = "There are no {kind} in the folder {path}. Check the path, or name the --format."
+
+    # Corpora: treebanks (P150-P159)
+    P150 = (
+        "{path}, line {line}: {problem}. Expected bracketed trees, such as ( (S (NP (DT the) "
+        "(NN dog) ) (VP (VBZ barks) ) (. .) )): correct the file, or get it again."
+    )
+    P151 = (
+        "{path}, line {line}: '{token}' is not a word with its tag. Expected word/TAG, with "
+        "slashes of the word written as \\/: correct the file, or choose its format or kind."
+    )
+    P152 = (
+        "{path}, line {line}: {problem}. Expected a line such as 'ID=wsj_0001.1 PARSER=GOLD "
+        "NUMPARSE=1', and after it the derivation, (<T S[dcl] 1 2> (<L N NN NN dog N>) …), in one "
+        "line: correct the file, or get it again."
+    )
+    P153 = (
+        "There are no {suffixes} files in {path}{reason}: unpack {name} and give its folder, which "
+        "has files such as {layout}."
+    )
+    P154 = (
+        "The sections {missing} are not in {path}, which has {suffix} files of the sections "
+        "{found}: give the folder that has all sections, or choose other ones."
+    )
+    P155 = "Invalid value for '{name}': {value!r}. It must be {expected}."
+    P156 = (
+        "'{name}' chooses from the files of a folder, but {path} is a single file: give the folder "
+        "of the corpus, or leave out '{name}'."
+    )
+    P157 = (
+        "The document {document} is there twice, as {first} and {second}: give the path of the "
+        "folder that has one of them."
+    )
+    P158 = "{path} has no sentences. Expected {expected}: is the copy complete?"
+    P159 = (
+        "{n_missing} of the {n_listed} documents listed in {file_list} are not in {path}, such as "
+        "{examples}: give the folder that has them all, or the list of another split."
+    )
+
+    # Corpora: frames and export (P160-P169)
+    P160 = (
+        "{path} has no file of {missing} beside it. Expected {expected}, also with .gz. A file "
+        "that has words and propositions in one must not be named .words or .props."
+    )
+    P161 = (
+        "{path}, line {line}: the words are missing, there is [WORD] in their place. This is a "
+        "skeleton of the public release: fill it from OntoNotes 5.0 (LDC2013T19) with the script "
+        "skeleton2conll.sh of the shared task."
+    )
+    P163 = (
+        "{path}, line {line}: cannot tell which column has the target verbs. Expected words, "
+        "targets and a column for each target, or the eight columns of the shared task. Give the "
+        "number of the column, from 0, as target_column."
+    )
+    P164 = "Unknown format for export '{name}'. Choose one of: {options}."
+    P165 = (
+        "Sentence {index} ('{text}') cannot be written as {form}: {problem}. Choose another "
+        "format, or correct the Doc."
+    )
+
     # Command line (P120-P131)
     P120 = "The output {path} must be a file with the ending .spacy, or spaCy will not find it."
     P121 = (
@@ -144,7 +231,37 @@ class Errors(metaclass=_Coded):
         "{expected}. Nothing was written; get the file again, or correct the checksum."
     )
     P131 = "There is none of the files {names} in the folder {folder}. Check --local."
+    P132 = (
+        "{first} and {second} would both become {output}. Convert them one by one with names of "
+        "your own, or add --merge."
+    )
+    P133 = (
+        "No sentence in {path} has the target '{target}': this file is not annotated with it. "
+        "Leave out the --target, or choose one of: {options}."
+    )
     P140 = "There is nothing to tag. Give texts on the command line, or a file of them with --file."
+
+    # Published figures and licensed corpora (P170-P179)
+    P170 = "No corpus is known by the name '{name}'. Choose one of: {options}."
+    P171 = "Nothing is published of a split '{split}' of {corpus}. Choose one of: {options}."
+    P172 = (
+        "{paths} is not {corpus} ({split}) as published: {differences}. Check that the corpus is "
+        "complete, of that release, and split and converted as in docs/corpora.md."
+    )
+    P173 = "There is no {path}. {how}"
+    P174 = (
+        "{path} does not have the sizes of '{split}'. Expected the stats.xml of a Universal "
+        "Dependencies treebank, which has those of 'total', and in newer releases of the splits."
+    )
+    P175 = (
+        "Nothing to compare. Give the .spacy files of a split and the name of the --corpus (or "
+        "--stats FILE), or --table for the published figures."
+    )
+    P176 = (
+        "Cannot read vectors from {path} ({reason}). Expected text, with a word and its numbers on "
+        "each line, plain or compressed; of an archive with several files name one with --member."
+    )
+    P177 = "No treebank is known by the code '{code}'. Choose one of: {options}."
 
     # Models (P2xx)
     P201 = (
@@ -237,6 +354,7 @@ class Errors(metaclass=_Coded):
 class Warnings(metaclass=_Coded):
     """Nothing is lost, but the user should know."""
 
+    W110 = "{n} problems were met in the corpus, the first one: {example}"
     W201 = (
         "The word embeddings were initialized from {n_docs} documents only, and know no other "
         "words. This happens if 'spacy_psa.WordCharEmbed.v1' is used in a component other than "

@@ -3,21 +3,30 @@
 from spacy.cli._util import app
 
 from ._util import psa_cli
+from .check import check_cli, require_cli
 from .conlleval import conlleval_cli
 from .convert import convert_cli
+from .export import export_cli
 from .fetch import fetch_cli
 from .scores import scores_cli
 from .split import split_cli
 from .tag import tag_cli
+from .treebank import treebank_cli
+from .vectors import vectors_cli
 
 app.add_typer(psa_cli)
 
 __all__ = [
+    "check_cli",
     "conlleval_cli",
     "convert_cli",
+    "export_cli",
     "fetch_cli",
     "psa_cli",
+    "require_cli",
     "scores_cli",
     "split_cli",
     "tag_cli",
+    "treebank_cli",
+    "vectors_cli",
 ]

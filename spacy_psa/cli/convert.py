@@ -1,8 +1,7 @@
-"""`spacy psa convert`: from published column formats to spaCy's binary format."""
+"""`spacy psa convert`: from published formats to spaCy's binary format."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,153 +11,186 @@ from wasabi import msg
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 
 if TYPE_CHECKING:
+    from ..corpora.formats import Format
+    from ..corpora.problems import Problems
     from ..corpora.sentence import Sentence
+    from ..corpora.stats import CorpusStats
 
 
 @psa_cli.command("convert")
 def convert_cli(
-    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help="Column file, plain or .gz")],
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .spacy file to write")],
+    input_paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="INPUT", help="Files, plain or .gz, or folders of them"),
+    ],
+    output_path: Annotated[
+        Path,
+        typer.Argument(metavar="OUTPUT", help="The .spacy file to write, or a folder for several"),
+    ],
     form: Annotated[
         str,
         typer.Option(
             "--format",
             "-f",
-            help="conll2000 or conll2003; by default told by the number of columns",
+            help="conll2000, conll2002, conll2003, iob, tagged, conllu, ptb, ontonotes, ccgbank, "
+            "conll2005 or conll2012; by default told by name or columns",
         ),
     ] = "",
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            help="What to keep: tag, pos, morph, lemma, ents, spans, frames, speakers; several "
+            "times for several; by default all that the format has",
+        ),
+    ] = None,
     n_sents: Annotated[
         int,
         typer.Option(
-            "--n-sents", "-n", help="Sentences in a Doc; 0 for one Doc of each document (conll2003)"
+            "--n-sents", "-n", help="Sentences in a Doc; 0 for one Doc of each document, if marked"
         ),
     ] = 1,
     chunks_key: Annotated[
         str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
     ] = "chunks",
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            help="Option of the format, such as tag_column=1; several times for several",
+        ),
+    ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", "-m", help="Convert all inputs into one output")
+    ] = False,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", "-l", help="Count problems in the data and go on")
+    ] = False,
     stats_path: Annotated[
         Path | None, typer.Option("--stats", "-s", help="JSON file to write the counts to")
     ] = None,
 ) -> None:
     """
-    Convert a CoNLL column file to a DocBin (.spacy).
+    Convert published corpora to a DocBin (.spacy).
 
-    Parts of speech become token.tag_, chunks become spans in doc.spans, named entities become
-    doc.ents. If anything is wrong with the input, an earlier output stays as it was.
+    Parts of speech become token.tag_ or token.pos_, chunks become spans in doc.spans, named
+    entities become doc.ents, predicates with their arguments become groups in doc.spans. If
+    anything is wrong with an input, an earlier output stays as it was.
     """
+    from ..corpora.problems import Problems
+
+    problems = Problems(lenient)
     with user_errors():
         stats = convert(
-            input_path,
+            input_paths,
             output_path,
             form=form or None,
+            targets=targets or (),
             n_sents=n_sents,
             chunks_key=chunks_key,
+            options=options or (),
+            merge=merge,
+            problems=problems,
             stats_path=stats_path,
         )
     msg.table(stats.rows(), header=("", "Number", "Labels"), divider=True, aligns=("l", "r", "l"))
+    for example in problems.examples:
+        msg.warn(example)
+    if problems.total:
+        counts = ", ".join(f"{code}: {n:,}" for code, n in problems.counts.most_common())
+        msg.warn(f"{problems.total:,} problems in all ({counts})")
     msg.good(f"Wrote {stats.docs} Docs to {output_path}")
 
 
-@dataclass
-class CorpusStats:
-    """What a corpus has.
-
-    docs (int): The number of Docs made.
-    documents (int): The number of documents, where the format marks them.
-    sentences (int): The number of sentences.
-    tokens (int): The number of tokens.
-    longest_sentence (int): The number of tokens in the longest sentence.
-    labels (Dict[str, Counter[str]]): How often each label occurs, in each annotated layer.
-    """
-
-    docs: int = 0
-    documents: int = 0
-    sentences: int = 0
-    tokens: int = 0
-    longest_sentence: int = 0
-    labels: dict[str, Counter[str]] = field(default_factory=dict)
-
-    def count(self, sentences: "Iterable[Sentence]") -> "Iterator[Sentence]":
-        """Count sentences as they pass.
-
-        sentences (Iterable[Sentence]): The sentences.
-        YIELDS (Sentence): The same sentences.
-        """
-        for sentence in sentences:
-            self.documents += sentence.starts_document
-            self.sentences += 1
-            self.tokens += len(sentence.words)
-            self.longest_sentence = max(self.longest_sentence, len(sentence.words))
-            for layer in ("tags", "chunks", "ents"):
-                annotated = getattr(sentence, layer)
-                if annotated is not None:
-                    names = annotated if layer == "tags" else [label for _, _, label in annotated]
-                    self.labels.setdefault(layer, Counter()).update(names)
-            yield sentence
-
-    def rows(self) -> list[tuple[str, str, str]]:
-        """RETURNS (List[Tuple[str, str, str]]): The rows of a table: what, number, labels."""
-        numbers = [
-            ("documents", self.documents),
-            ("sentences", self.sentences),
-            ("tokens", self.tokens),
-            ("longest sentence", self.longest_sentence),
-        ]
-        rows = [(name, f"{n:,}", "") for name, n in numbers if n or name != "documents"]
-        for layer, counts in self.labels.items():
-            names = ", ".join(label for label, _ in counts.most_common(12))
-            more = ", …" if len(counts) > 12 else ""
-            rows.append((layer, f"{counts.total():,}", f"{len(counts)}: {names}{more}"))
-        return rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All numbers, ready for JSON."""
-        numbers = {key: value for key, value in vars(self).items() if key != "labels"}
-        return {
-            **numbers,
-            "labels": {layer: dict(n.most_common()) for layer, n in self.labels.items()},
-        }
-
-
 def convert(
-    input_path: Path,
+    input_paths: Path | Sequence[Path],
     output_path: Path,
     *,
     form: str | None = None,
+    targets: Sequence[str] = (),
     n_sents: int = 1,
     chunks_key: str = "chunks",
+    options: Sequence[str] = (),
+    merge: bool = False,
+    problems: "Problems | None" = None,
     stats_path: Path | None = None,
-) -> CorpusStats:
-    """Convert a column file to a DocBin. The outputs are written whole or not at all.
+) -> "CorpusStats":
+    """Convert files to DocBins. Each output is written whole or not at all.
 
-    input_path (Path): The column file, plain or compressed by gzip.
-    output_path (Path): The .spacy file.
-    form (Optional[str]): The name of the format; None to tell it by the number of columns.
+    input_paths (Union[Path, Sequence[Path]]): Files, plain or compressed by gzip, or folders.
+    output_path (Path): The .spacy file; if there are several inputs, or a folder of files of which
+        each stands for itself, a folder that gets a .spacy file for each of them.
+    form (Optional[str]): The name of the format; None to tell it by the first input.
+    targets (Sequence[str]): What to keep, as in `TARGETS`; empty for all that the format has.
     n_sents (int): The number of sentences in a Doc; 0 for whole documents.
     chunks_key (str): The key of the chunks in `doc.spans`.
+    options (Sequence[str]): Options of the format, such as "tag_column=1".
+    merge (bool): Whether to convert all inputs into one output. No Doc reaches over files.
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
     stats_path (Optional[Path]): A JSON file for the counts.
-    RETURNS (CorpusStats): The counts.
-    RAISES (ValueError): If the input is not in the format, or if an option does not suit.
+    RETURNS (CorpusStats): The counts over all inputs.
+    RAISES (ValueError): If an input is not in the format, or if an option does not suit.
     """
     import srsly
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
-    from tqdm import tqdm
 
     from ..corpora.docs import make_docs
-    from ..corpora.readers import check_n_sents, detect_format, get_format
+    from ..corpora.problems import Problems
+    from ..corpora.readers import check_n_sents
+    from ..corpora.stats import CorpusStats
+    from ..corpora.targets import check_targets, parse_options, target_layers
+    from ._inputs import find_format, plan
 
-    check_docbin_name(output_path)
-    corpus_format = get_format(form or detect_format(input_path))
+    inputs = [input_paths] if isinstance(input_paths, Path) else list(input_paths)
+    problems = problems or Problems()
+    if output_path.suffix and not output_path.is_dir():
+        check_docbin_name(output_path)
+    corpus_format = find_format(inputs, form)
+    layers = target_layers(targets, corpus_format)
+    values = parse_options(options, corpus_format)
+    if targets and "layer" in corpus_format.options and "pos_column" not in values:
+        # The format has one column of tags, and the target says what they are.
+        values.setdefault("layer", layers[0])
     check_n_sents(n_sents, corpus_format)
-    stats = CorpusStats()
-    sentences = tqdm(corpus_format.read(input_path), unit=" sentences", disable=None)
-    counted = stats.count(sentences)
-    doc_bin = DocBin(docs=make_docs(Vocab(), counted, n_sents=n_sents, chunks_key=chunks_key))
-    stats.docs = len(doc_bin)
-    with atomic_path(output_path) as temporary:
-        doc_bin.to_disk(temporary)
+    total = CorpusStats()
+    for conversion in plan(inputs, output_path, corpus_format, merge=merge):
+        stats = CorpusStats()
+        sentences = stats.count(
+            sentence.only(layers)
+            for sentence in _read(conversion.inputs, corpus_format, problems, values)
+        )
+        inputs_name = ", ".join(map(str, conversion.inputs[:3]))
+        docs = make_docs(
+            Vocab(), sentences, n_sents=n_sents, chunks_key=chunks_key, path=inputs_name
+        )
+        doc_bin = DocBin(docs=docs)
+        check_targets(targets, stats, inputs_name)
+        with atomic_path(conversion.output) as temporary:
+            doc_bin.to_disk(temporary)
+        stats.docs = len(doc_bin)
+        total += stats
     if stats_path is not None:
+        found = {"counts": dict(problems.counts), "examples": problems.examples}
         with atomic_path(stats_path) as temporary:
-            srsly.write_json(temporary, stats.to_dict())
-    return stats
+            data = total.to_dict()
+            srsly.write_json(temporary, {**data, "problems": found} if problems.lenient else data)
+    return total
+
+
+def _read(
+    inputs: Sequence[Path], form: "Format", problems: "Problems", options: dict[str, Any]
+) -> "Iterator[Sentence]":
+    """The sentences of some files, of which each starts a document if there are several."""
+    from tqdm import tqdm
+
+    with tqdm(unit=" sentences", disable=None) as progress:
+        for path in inputs:
+            is_first = len(inputs) > 1
+            progress.set_postfix_str(path.name)
+            for sentence in form.read(path, problems=problems, **options):
+                progress.update()
+                yield replace(sentence, starts_document=True) if is_first else sentence
+                is_first = False

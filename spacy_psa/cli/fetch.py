@@ -42,7 +42,7 @@ def fetch_cli(
     already, and is the right one, is left as it is.
     """
     with user_errors():
-        if path.is_file() and _sha256(path) == sha256.lower():
+        if path.is_file() and sha256_of(path) == sha256.lower():
             msg.info(f"{path} is there already")
             return
         fetch(url, path, sha256=sha256, local=local)
@@ -63,7 +63,7 @@ def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "download"
-        _download(url, archive)
+        download(url, archive)
         _unpack(archive, path, sha256, source=url)
 
 
@@ -84,7 +84,13 @@ def find_local(url: str, folder: Path) -> Path:
     raise ValueError(Errors.P131.format(names=names, folder=folder))
 
 
-def _download(url: str, path: Path) -> None:
+def download(url: str, path: Path) -> None:
+    """Download a file.
+
+    url (str): Its address.
+    path (Path): Where to write it, as it comes.
+    RAISES (ValueError): If it cannot be had.
+    """
     from http.client import HTTPException
     from urllib.error import URLError
     from urllib.request import urlopen
@@ -116,12 +122,13 @@ def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -
                 shutil.copyfileobj(packed, text, BLOCK_SIZE)
         except (EOFError, gzip.BadGzipFile, zlib.error) as err:
             raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err
-        found = _sha256(temporary)
+        found = sha256_of(temporary)
         if found != sha256.lower():
             raise ValueError(Errors.P130.format(source=source, found=found, expected=sha256))
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """RETURNS (str): The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file_:
         while block := file_.read(BLOCK_SIZE):

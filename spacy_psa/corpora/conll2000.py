@@ -7,22 +7,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .columns import read_columns
-from .sentence import Sentence, spans_of_column
+from .problems import Problems
+from .sentence import Sentence
+from .spans import SpanColumn
 
 COLUMNS = ("word", "POS", "chunk")
 
 
-def read_conll2000(path: str | Path) -> Iterator[Sentence]:
+def read_conll2000(
+    path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
+) -> Iterator[Sentence]:
     """Stream the sentences of a file of CoNLL-2000: word, part of speech, chunk.
 
     path (Union[str, Path]): The file, plain or compressed by gzip.
+    scheme (Optional[str]): The scheme of the chunks; None to read any (see `SpanColumn`).
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags and chunks. There are no document boundaries.
     RAISES (ValueError): If the file is not in this format.
     """
-    for rows in read_columns(path, COLUMNS):
+    problems = problems or Problems()
+    chunks = SpanColumn(path, 2, COLUMNS, scheme, problems)
+    for rows in read_columns(path, COLUMNS, problems=problems):
         yield Sentence(
             words=[row.columns[0] for row in rows],
             tags=[row.columns[1] for row in rows],
-            chunks=spans_of_column(rows, 2, path, COLUMNS),
+            chunks=chunks.read(rows),
             line=rows[0].line,
         )

@@ -1,24 +1,51 @@
 """What the readers of all formats give: sentences with their annotation, apart from spaCy."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
-from ..annotation.schemes import Span, read_spans
-from ..errors import Errors
-from .columns import Row
+from ..annotation.schemes import Span
+
+LAYERS = ("tags", "pos", "morphs", "lemmas", "chunks", "ents", "frames", "speakers")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A predicate with its arguments, as the corpus has them: nothing is dropped or joined.
+
+    predicate (int): The index of the predicate's (first) token in the sentence.
+    lemma (Optional[str]): Its lemma, None if the corpus does not give it.
+    sense (Optional[str]): Its sense, such as "01", None if the corpus does not give it.
+    arguments (List[Span]): Start, end and label of each argument, in order, with the labels of the
+        corpus, "V", "C-A1" and "R-A0" among them.
+    """
+
+    predicate: int
+    lemma: str | None
+    sense: str | None
+    arguments: list[Span]
 
 
 @dataclass(frozen=True)
 class Sentence:
     """A sentence. Annotation that the format does not have is None, which is not the same as [].
 
+    Where only some tokens are annotated, the others have "" in `tags`, `pos`, `morphs` and
+    `lemmas`. A token that is annotated as having no morphological features has "_".
+
     words (List[str]): The words.
-    tags (Optional[List[str]]): The part-of-speech tags.
+    tags (Optional[List[str]]): The part-of-speech tags of the language, or other fine tags.
     chunks (Optional[List[Span]]): The chunks: start, end, label.
     ents (Optional[List[Span]]): The named entities.
     starts_document (bool): Whether a new document begins with this sentence.
     line (int): The line of the first word in the file.
+    pos (Optional[List[str]]): The universal parts of speech.
+    morphs (Optional[List[str]]): The morphological features, such as "Case=Nom|Number=Sing".
+    lemmas (Optional[List[str]]): The lemmas.
+    frames (Optional[List[Frame]]): The predicates with their arguments.
+    spaces (Optional[List[bool]]): Whether white space follows each word; None if unknown.
+    speakers (Optional[str]): Who says the sentence.
+    document (Optional[str]): The name of its document, with that of the part where it has parts.
+    sent_id (Optional[str]): The name of the sentence.
     """
 
     words: list[str]
@@ -27,31 +54,19 @@ class Sentence:
     ents: list[Span] | None = None
     starts_document: bool = False
     line: int = 0
+    pos: list[str] | None = None
+    morphs: list[str] | None = None
+    lemmas: list[str] | None = None
+    frames: list[Frame] | None = None
+    spaces: list[bool] | None = None
+    speakers: str | None = None
+    document: str | None = None
+    sent_id: str | None = None
 
+    def only(self, layers: Collection[str]) -> "Sentence":
+        """The sentence with some layers alone.
 
-def spans_of_column(
-    rows: Sequence[Row], index: int, path: str | Path, columns: Sequence[str]
-) -> list[Span]:
-    """Read the spans of a column of tags, in BIO, IOB1, IO or BIOES, well formed or not.
-
-    rows (Sequence[Row]): The rows of one sentence.
-    index (int): Which column.
-    path (Union[str, Path]): The file, for the error message.
-    columns (Sequence[str]): The names of all columns, for the error message.
-    RETURNS (List[Span]): The spans, as conlleval reads them.
-    RAISES (ValueError): If there is something that cannot be a tag, such as a label alone.
-    """
-    tags = [row.columns[index] for row in rows]
-    spans = read_spans(tags)
-    for start, _, label in spans:
-        if not label:
-            raise ValueError(
-                Errors.P116.format(
-                    path=path,
-                    line=rows[start].line,
-                    tag=tags[start],
-                    column=columns[index],
-                    columns=", ".join(columns),
-                )
-            )
-    return spans
+        layers (Collection[str]): Names in `LAYERS`. Words, white space and documents always stay.
+        RETURNS (Sentence): A sentence on which all other layers are not annotated.
+        """
+        return replace(self, **{layer: None for layer in LAYERS if layer not in layers})

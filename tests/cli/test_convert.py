@@ -156,7 +156,7 @@ def test_output_needs_the_ending_that_spacy_looks_for(tmp_path, chunks_path):
 
 
 def test_unknown_formats_are_errors(tmp_path, chunks_path):
-    result = run(chunks_path, tmp_path / "a.spacy", "--format", "conllu")
+    result = run(chunks_path, tmp_path / "a.spacy", "--format", "tiger")
     assert result.exit_code == 1
     assert Errors.P119[:6] in result.output
 
@@ -175,3 +175,161 @@ def test_published_corpus_gives_back_its_file(tmp_path):
         chunk_tags = SCHEMES["BIO"].encode(spans, len(doc))
         columns = zip((t.text for t in doc), (t.tag_ for t in doc), chunk_tags, strict=True)
         assert list(columns) == [row.columns for row in rows]
+
+
+CONLLU = """1\tParis\tParis\tPROPN\t_\tNumber=Sing\t0\troot\t_\tSpaceAfter=No
+2\t!\t!\tPUNCT\t_\t_\t1\tpunct\t_\t_
+"""
+
+
+@pytest.fixture
+def conllu_path(tmp_path):
+    path = tmp_path / "in" / "a.conllu"
+    path.parent.mkdir()
+    path.write_text(CONLLU, encoding="utf8")
+    return path
+
+
+def test_all_layers_are_converted_by_default(tmp_path, conllu_path):
+    stats = convert(conllu_path, tmp_path / "a.spacy")
+    (doc,) = load(tmp_path / "a.spacy")
+    assert doc.text == "Paris! "
+    assert [token.pos_ for token in doc] == ["PROPN", "PUNCT"]
+    assert [token.lemma_ for token in doc] == ["Paris", "!"]
+    assert str(doc[0].morph) == "Number=Sing" and doc[1].has_morph()
+    assert set(stats.labels) == {"pos", "morphs"} and stats.lemmas == 2
+
+
+def test_targets_choose_what_is_converted(tmp_path, conllu_path):
+    run(conllu_path, tmp_path / "a.spacy", "--target", "pos", "--target", "lemma")
+    (doc,) = load(tmp_path / "a.spacy")
+    assert doc.has_annotation("POS") and doc.has_annotation("LEMMA")
+    assert not doc.has_annotation("MORPH")
+
+
+@pytest.mark.parametrize(
+    "target,code", [("ner", "P127"), ("frames", "P143"), ("tag", "P133")], ids=str
+)
+def test_targets_that_are_not_there_are_errors(tmp_path, conllu_path, target, code):
+    result = run(conllu_path, tmp_path / "a.spacy", "--target", target)
+    assert result.exit_code == 1
+    assert code in result.output
+    assert not (tmp_path / "a.spacy").exists()
+
+
+@pytest.mark.parametrize("target", ["ents", "spans", "tag"])
+def test_the_target_tells_what_the_tags_of_a_file_are(tmp_path, target):
+    path = tmp_path / "a.txt"
+    path.write_text("EU B-ORG\nOh O\n", encoding="utf8")
+    convert(path, tmp_path / "a.spacy", form="iob", targets=[target])
+    (doc,) = load(tmp_path / "a.spacy")
+    assert len(doc.ents) == (target == "ents")
+    assert ("chunks" in doc.spans) == (target == "spans")
+    assert doc.has_annotation("TAG") == (target == "tag")
+
+
+def test_options_of_the_format(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("B-ORG;European Union\n", encoding="utf8")
+    options = ["-o", "word_column=1", "-o", "tag_column=0", "-o", "separator=;"]
+    result = run(path, tmp_path / "a.spacy", "-f", "iob", *options)
+    assert result.exit_code == 0, result.output
+    assert [ent.text for ent in load(tmp_path / "a.spacy")[0].ents] == ["European Union"]
+    result = run(path, tmp_path / "a.spacy", "-f", "iob", "-o", "colour=red")
+    assert result.exit_code == 1 and "P142" in result.output
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "in"
+    for name, word in (("b/two.conllu", "b"), ("one.conllu", "a"), (".git/no.conllu", "c")):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CONLLU.replace("Paris", word), encoding="utf8")
+    (folder / "LICENSE.txt").write_text("not a corpus", encoding="utf8")
+    return folder
+
+
+def test_folders_become_folders(tmp_path, folder):
+    stats = convert(folder, tmp_path / "out")
+    assert (stats.docs, stats.tokens) == (2, 4)
+    outputs = sorted((tmp_path / "out").rglob("*.spacy"))
+    assert outputs == [tmp_path / "out/b/two.spacy", tmp_path / "out/one.spacy"]
+    assert [load(path)[0][0].text for path in outputs] == ["b", "a"]
+
+
+def test_folders_can_be_merged_into_one_output(tmp_path, folder):
+    result = run(folder, tmp_path / "a.spacy", "--merge", "--n-sents", "0")
+    assert result.exit_code == 0, result.output
+    assert [doc[0].text for doc in load(tmp_path / "a.spacy")] == ["b", "a"]
+
+
+def test_several_files_can_be_merged_in_their_order(tmp_path, folder):
+    result = run(folder / "one.conllu", folder / "b", tmp_path / "a.spacy", "-m", "-n", "5")
+    assert result.exit_code == 0, result.output
+    assert [doc[0].text for doc in load(tmp_path / "a.spacy")] == ["a", "b"]
+
+
+def test_several_files_without_merge_need_a_folder(tmp_path, folder):
+    with pytest.raises(ValueError, match=r"P148.*2 files.*--merge"):
+        convert(folder, tmp_path / "a.spacy")
+    with pytest.raises(ValueError, match="P120"):
+        convert(folder, tmp_path / "out", merge=True)
+    with pytest.raises(ValueError, match="P120"):
+        convert(folder / "one.conllu", tmp_path / "out")
+
+
+def test_files_that_would_become_the_same_output_are_errors(tmp_path, folder):
+    (folder / "one.conllu.gz").write_bytes(gzip.compress(CONLLU.encode()))
+    with pytest.raises(ValueError, match=r"P132.*one\.conllu and .*one\.conllu\.gz"):
+        convert(folder, tmp_path / "out")
+
+
+def test_folders_without_files_of_the_format_are_errors(tmp_path, folder):
+    with pytest.raises(ValueError, match=r"P149.*ending in \.auto"):
+        convert(folder, tmp_path / "out", form="ccgbank")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"P149.*no files"):
+        convert(tmp_path / "empty", tmp_path / "out")
+
+
+def test_a_failing_file_leaves_its_old_output_whole(tmp_path, folder):
+    convert(folder, tmp_path / "out")
+    before = (tmp_path / "out/one.spacy").read_bytes()
+    (folder / "one.conllu").write_text("broken", encoding="utf8")
+    result = run(folder, tmp_path / "out")
+    assert result.exit_code == 1
+    assert "one.conllu, line 1" in " ".join(result.output.split())
+    assert (tmp_path / "out/one.spacy").read_bytes() == before
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("EU B-ORG\nin\nBrussels Q-LOC\n", encoding="utf8")
+    result = run(path, tmp_path / "a.spacy", "-f", "iob")
+    assert result.exit_code == 1 and "P112" in result.output
+    stats_path = tmp_path / "stats.json"
+    result = run(path, tmp_path / "a.spacy", "-f", "iob", "--lenient", "--stats", stats_path)
+    assert result.exit_code == 0
+    text = " ".join(result.output.split())
+    assert "a.txt, line 2: found 1 columns" in text and "a.txt, line 3: 'Q-LOC'" in text
+    assert "2 problems in all (P112: 1, P144: 1)" in text
+    assert [token.text for token in load(tmp_path / "a.spacy")[0]] == ["EU", "in", "Brussels"]
+    assert json.loads(stats_path.read_text())["problems"]["counts"] == {"P112": 1, "P144": 1}
+
+
+def test_published_treebank_is_converted_whole(tmp_path):
+    stats = convert(shared_corpus("ud_cs_cltt_2.2"), tmp_path / "out")
+    assert (stats.sentences, stats.docs) == (860 + 129 + 136, 1125)
+    assert len(list((tmp_path / "out").iterdir())) == 3
+
+
+def test_two_files_of_the_same_sentences_are_converted_once(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("dev.words", "dev.props"):
+        (folder / name).symlink_to(shared_corpus("ewt_srl") / name)
+    stats = convert(folder, tmp_path / "out", targets=["frames"])
+    assert (stats.sentences, stats.predicates) == (1974, 4977)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["dev.spacy"]

@@ -5,6 +5,7 @@ import pytest
 from spacy_psa.annotation.schemes import SCHEMES, convert_tags
 from spacy_psa.corpora.columns import read_columns
 from spacy_psa.corpora.conll2000 import COLUMNS, read_conll2000
+from spacy_psa.corpora.problems import Problems
 
 from .shared import shared_corpus
 
@@ -33,10 +34,12 @@ def test_other_schemes_give_the_same_chunks(tmp_path, scheme):
     assert sentence.chunks == [(0, 1, "NP"), (1, 2, "VP"), (2, 4, "NP")]
 
 
-def test_ill_formed_tags_are_read_as_conlleval_does(tmp_path):
+def test_ill_formed_tags_are_counted_and_read_as_conlleval_does(tmp_path):
     tags = ["I-NP", "Q-NP", "O", "E-VP", "I-VP"]
-    (sentence,) = read_conll2000(write(tmp_path / "a.txt", tags))
+    problems = Problems(lenient=True)
+    (sentence,) = read_conll2000(write(tmp_path / "a.txt", tags), problems=problems)
     assert sentence.chunks == [(0, 2, "NP"), (3, 4, "VP"), (4, 5, "VP")]
+    assert problems.counts == {"P144": 2}, "the prefix Q, and the E that nothing begins"
 
 
 def test_a_sentence_without_chunks_has_an_empty_list(tmp_path):

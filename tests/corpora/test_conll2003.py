@@ -84,3 +84,7 @@ def test_other_numbers_of_columns_are_errors(read):
 def test_error_of_a_tag_names_the_column(read):
     with pytest.raises(ValueError, match=r"P116.*line 1: 'PER' in the column NER"):
         read("A NN O PER\n")
+
+
+def test_docstart_may_have_any_number_of_columns(read):
+    assert [s.words for s in read("-DOCSTART-\n\nA NN O O\n")] == [["A"]]

@@ -76,15 +76,20 @@ def test_no_entities_is_another_thing_than_no_annotation_of_entities():
         assert not missing.has_annotation("TAG")
 
 
-def test_a_layer_that_one_sentence_is_without_is_not_annotated():
+def test_spans_that_one_sentence_is_without_are_not_annotated():
     doc = make_doc(Vocab(), [FIRST, Sentence(["Oh"])])
     assert "chunks" not in doc.spans
     assert not doc.has_annotation("ENT_IOB")
-    assert not doc.has_annotation("TAG")
+
+
+def test_tags_that_one_sentence_is_without_are_annotated_on_the_others():
+    doc = make_doc(Vocab(), [FIRST, Sentence(["Oh"])])
+    assert [token.tag_ for token in doc] == ["PRP", "VBD", "NNP", "NNP", ""]
+    assert not doc.has_annotation("TAG", require_complete=True)
 
 
 def test_chunks_can_have_another_key():
-    assert list(make_doc(Vocab(), [FIRST], chunks_key="np").spans) == ["np"]
+    assert list(make_doc(Vocab(), [SECOND], chunks_key="np").spans) == ["np"]
 
 
 @pytest.mark.parametrize("n_sents,lengths", [(1, [4, 2, 1]), (2, [6, 1]), (3, [6, 1]), (0, [6, 1])])

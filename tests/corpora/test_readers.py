@@ -1,3 +1,5 @@
+import inspect
+
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -6,7 +8,11 @@ from spacy.training import Corpus
 from spacy_psa.corpora.readers import (
     FORMATS,
     create_conll2000_reader,
+    create_conll2002_reader,
     create_conll2003_reader,
+    create_conllu_reader,
+    create_iob_reader,
+    create_tagged_reader,
     detect_format,
     get_format,
 )
@@ -44,12 +50,96 @@ def ents_path(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", ["spacy_psa.CoNLL2000.v1", "spacy_psa.CoNLL2003.v1"])
-def test_readers_resolve_from_a_config(nlp, name, chunks_path, ents_path):
-    path = chunks_path if "2000" in name else ents_path
-    config = {"corpus": {"@readers": name, "path": str(path), "limit": 2}}
-    reader = spacy.registry.resolve(config)["corpus"]
+CONLLU = """# newdoc
+1	Paris	Paris	PROPN	NNP	Number=Sing	0	root	_	SpaceAfter=No
+2	!	!	PUNCT	.	_	1	punct	_	_
+
+1	Oh	oh	INTJ	UH	_	0	root	_	_
+"""
+FILES = {
+    "CoNLL2000": CHUNKS,
+    "CoNLL2002": "EU B-ORG\n\nParis B-LOC\n",
+    "CoNLL2003": ENTS,
+    "IOB": "EU\tB-ORG\n\nParis\tB-LOC\n",
+    "Tagged": "The\tat\n\ndog\tnn\n",
+    "CoNLLU": CONLLU,
+}
+OURS = [
+    create_conll2000_reader,
+    create_conll2002_reader,
+    create_conll2003_reader,
+    create_iob_reader,
+    create_tagged_reader,
+    create_conllu_reader,
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_readers_resolve_from_a_config(nlp, tmp_path, name):
+    path = tmp_path / "corpus.txt"
+    path.write_text(FILES[name], encoding="utf8")
+    config = {"@readers": f"spacy_psa.{name}.v1", "path": str(path), "limit": 2}
+    reader = spacy.registry.resolve({"corpus": config})["corpus"]
     assert len(list(reader(nlp))) == 2
+
+
+@pytest.mark.parametrize("create", OURS)
+def test_readers_take_the_options_of_their_format(create):
+    parameters = inspect.signature(create).parameters
+    form = create("a.txt").form
+    chunks = {"chunks_key"} if "chunks" in form.layers else set()
+    assert set(parameters) == {"path", "n_sents", "limit", "lenient"} | chunks | set(form.options)
+    for name, option in form.options.items():
+        assert parameters[name].default == option.default
+
+
+def test_options_reach_the_format(nlp, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("B-X|new york|NN\n", encoding="utf8")
+    options = {"word_column": 1, "tag_column": 0, "pos_column": 2, "separator": "|"}
+    (example,) = create_iob_reader(path, layer="chunks", chunks_key="np", **options)(nlp)
+    assert [token.text for token in example.reference] == ["new york"]
+    assert example.reference[0].tag_ == "NN"
+    assert [span.label_ for span in example.reference.spans["np"]] == ["X"]
+
+
+def test_universal_dependencies_become_annotation(nlp, tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(CONLLU, encoding="utf8")
+    first, second = create_conllu_reader(path)(nlp)
+    token = first.reference[0]
+    assert (token.tag_, token.pos_, token.lemma_) == ("NNP", "PROPN", "Paris")
+    assert token.morph.to_dict() == {"Number": "Sing"}
+    assert first.reference.text == first.predicted.text == "Paris! "
+    assert second.get_aligned("POS", as_string=True) == ["INTJ"]
+    assert len(list(create_conllu_reader(path, n_sents=0)(nlp))) == 1
+    (unknown, _) = create_conllu_reader(path, spaces=False)(nlp)
+    assert unknown.reference.has_unknown_spaces
+
+
+def test_problems_are_errors_or_one_warning(nlp, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("EU B-ORG\nin Q-X\nParis Q-X\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"P144.*line 2"):
+        list(create_iob_reader(path)(nlp))
+    with pytest.warns(UserWarning, match=r"W110.*2 problems.*line 2") as warned:
+        (example,) = create_iob_reader(path, lenient=True)(nlp)
+    assert len(warned) == 1
+    assert len(example.reference) == 3
+
+
+@pytest.mark.parametrize("target,name", [("pos", "CoNLLU"), ("ents", "IOB"), ("tag", "Tagged")])
+def test_readers_serve_for_training(tmp_path, target, name):
+    path = tmp_path / "corpus.txt"
+    path.write_text(FILES[name], encoding="utf8")
+    nlp = spacy.blank("en")
+    component = {"pos": "morphologizer", "ents": "ner", "tag": "tagger"}[target]
+    nlp.add_pipe(component)
+    config = {"@readers": f"spacy_psa.{name}.v1", "path": str(path)}
+    reader = spacy.registry.resolve({"corpus": config})["corpus"]
+    nlp.initialize(lambda: reader(nlp))
+    losses = nlp.update(list(reader(nlp)))
+    assert losses[component] > 0
 
 
 def test_predicted_docs_have_the_words_alone(nlp, chunks_path):
@@ -102,7 +192,7 @@ def test_spacy_reads_the_same_from_a_docbin(nlp, ents_path, tmp_path):
     assert [len(eg.reference.spans["chunks"]) for eg in stored] == [1, 0, 1]
 
 
-@pytest.mark.parametrize("create", [create_conll2000_reader, create_conll2003_reader])
+@pytest.mark.parametrize("create", OURS)
 def test_a_missing_path_is_an_error_at_once(create):
     with pytest.raises(ValueError, match=r"P108.*--paths\.train"):
         create(None)
@@ -132,4 +222,4 @@ def test_unknown_numbers_of_columns_are_errors_that_list_the_formats(tmp_path):
 
 def test_unknown_formats_are_errors_that_list_the_known_ones():
     with pytest.raises(ValueError, match=rf"P119.*{', '.join(FORMATS)}"):
-        get_format("conllu")
+        get_format("tiger")

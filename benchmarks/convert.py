@@ -1,0 +1,207 @@
+"""How fast corpora are converted: ours against `spacy convert`, on the same files.
+
+    python -m benchmarks.convert
+
+Both convert each file in turn (A B A B …), in one process, and the median of the repetitions
+counts. Times are those of the processor, which other programs on the machine do not change much.
+Of ours the stages are timed as well: reading alone, and with making Docs. The rest is
+counting and writing the DocBin. The corpora are WNUT-17 and UD English EWT from the folder
+`corpora` of $PSA_SHARED if that is set, or else made from the sample corpus.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.cli.convert import convert as spacy_convert
+from spacy.vocab import Vocab
+
+from spacy_psa.cli.convert import convert as psa_convert
+from spacy_psa.corpora.docs import make_docs
+from spacy_psa.corpora.readers import get_format
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+SAMPLE = ROOT / "assets" / "sample" / "train.conll"
+MIN_LINES = 50_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file to convert.
+
+    name (str): What it is.
+    path (Path): The file.
+    form (str): The name of our format.
+    converter (str): The name of spaCy's converter.
+    """
+
+    name: str
+    path: Path
+    form: str
+    converter: str
+
+
+def main() -> None:
+    """Run the benchmark and write `benchmarks/results/convert.json` and `convert.md`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=5, help="repetitions of each")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        cases = make_cases(Path(folder))
+        results = {
+            "machine": describe_machine(),
+            "repetitions": arguments.repeat,
+            "cases": [run_case(case, Path(folder), arguments.repeat) for case in cases],
+        }
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=2) + "\n"
+    (arguments.output / "convert.json").write_text(text, encoding="utf8")
+    markdown = to_markdown(results)
+    (arguments.output / "convert.md").write_text(markdown, encoding="utf8")
+    print(markdown)
+
+
+def make_cases(folder: Path) -> list[Case]:
+    """Write the files, repeated until they are long enough to be timed.
+
+    folder (Path): Where to write them.
+    RETURNS (List[Case]): Four columns and two columns with named entities, and CoNLL-U.
+    """
+    corpora = Path(os.environ.get("PSA_SHARED", "")) / "corpora"
+    sample = SAMPLE.read_text(encoding="utf8")
+    sentences = [block.split("\n") for block in sample.strip().split("\n\n")]
+    rows = [[line.split() for line in lines] for lines in sentences if len(lines) > 1]
+    wnut, ewt = corpora / "wnut17" / "wnut17train.conll", corpora / "ud_en_ewt_2.2"
+    two = "".join("".join(f"{r[0]} {r[3]}\n" for r in s) + "\n" for s in rows)
+    conllu = "".join(
+        "".join(f"{i}\t{r[0]}\t_\tX\t{r[1]}\t_\t0\troot\t_\t_\n" for i, r in enumerate(s, 1)) + "\n"
+        for s in rows
+    )
+    names = ["sample corpus, 4 columns", "sample corpus, 2 columns", "sample corpus, CoNLL-U"]
+    if wnut.is_file():
+        # spaCy's converter takes a line that has a tab alone for a token.
+        lines = wnut.read_text(encoding="utf8").splitlines()
+        two = "".join(f"{line.strip()}\n" for line in lines) + "\n"
+        names[1] = "WNUT-17 training data, 2 columns"
+    if ewt.is_dir():
+        conllu = (ewt / "en_ewt-ud-dev.conllu").read_text(encoding="utf8")
+        names[2] = "UD English EWT 2.2 development data, CoNLL-U"
+    cases = []
+    for name, text, form, converter in zip(
+        names,
+        (sample.rstrip("\n") + "\n\n", two, conllu),
+        ("conll2003", "iob", "conllu"),
+        ("ner", "ner", "conllu"),
+        strict=True,
+    ):
+        path = folder / f"{len(cases)}.{'conllu' if form == 'conllu' else 'conll'}"
+        path.write_text(text * (1 + MIN_LINES // text.count("\n")), encoding="utf8")
+        cases.append(Case(name, path, form, converter))
+    return cases
+
+
+def run_case(case: Case, folder: Path, repeat: int) -> dict[str, Any]:
+    """Time a file.
+
+    case (Case): The file.
+    folder (Path): For the outputs.
+    repeat (int): How often.
+    RETURNS (Dict[str, Any]): Lines, and lines per second: median, lowest and highest of each.
+    """
+    form = get_format(case.form)
+
+    def read() -> None:
+        for _ in form.read(case.path):
+            pass
+
+    def make() -> None:
+        for _ in make_docs(Vocab(), form.read(case.path)):
+            pass
+
+    def ours() -> None:
+        psa_convert(case.path, folder / "psa.spacy", form=case.form)
+
+    def theirs() -> None:
+        spacy_convert(
+            case.path, folder, file_type="spacy", n_sents=1, converter=case.converter, silent=True
+        )
+
+    n_lines = case.path.read_bytes().count(b"\n")
+    seconds: dict[str, list[float]] = {}
+    timed = {"spacy convert": theirs, "psa convert": ours, "read": read, "read, make Docs": make}
+    for _ in range(repeat):
+        for name, function in timed.items():
+            seconds.setdefault(name, []).append(_time(function))
+    rates = {
+        name: {
+            "median": round(n_lines / statistics.median(times)),
+            "lowest": round(n_lines / max(times)),
+            "highest": round(n_lines / min(times)),
+        }
+        for name, times in seconds.items()
+    }
+    return {"name": case.name, "lines": n_lines, "lines_per_second": rates}
+
+
+def _time(function: Callable[[], None]) -> float:
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+
+def describe_machine() -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): Processor, system and versions."""
+    models = [platform.processor() or platform.machine()]
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf8").splitlines()
+        models += [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": models[-1],
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "spacy": spacy.__version__,
+    }
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """Lay out results.
+
+    results (Dict[str, Any]): What `main` writes as JSON.
+    RETURNS (str): A description of the machine and a table of thousands of lines per second.
+    """
+    machine = results["machine"]
+    names = list(results["cases"][0]["lines_per_second"])
+    rows = [["corpus", "lines", *names, "ratio"], ["---", *["---:"] * (len(names) + 2)]]
+    for case in results["cases"]:
+        rates = {name: rate["median"] for name, rate in case["lines_per_second"].items()}
+        ratio = rates["psa convert"] / rates["spacy convert"]
+        cells = [f"{rates[name] / 1000:,.0f}" for name in names]
+        rows.append([case["name"], f"{case['lines']:,}", *cells, f"{ratio:.2f}"])
+    return (
+        "# Converting corpora\n\nThousands of lines per second of processor time, medians of "
+        f"{results['repetitions']} interleaved runs in one process; made by "
+        "`python -m benchmarks.convert`. The ratio is that of `psa convert` to `spacy convert`."
+        f"\n\n{machine['processor']}, {machine['cores']} cores, "
+        f"{machine['system']}, Python {machine['python']}, spaCy {machine['spacy']}\n\n"
+        + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Which files a conversion reads, and what it writes: files, folders, and all into one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..corpora.readers import FORMATS, Format, detect_format, get_format
+from ..errors import Errors
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One output with what goes into it.
+
+    inputs (List[Path]): What the reader is given, one after the other.
+    output (Path): The .spacy file.
+    """
+
+    inputs: list[Path]
+    output: Path
+
+
+def find_format(inputs: Sequence[Path], name: str | None) -> Format:
+    """The format of the inputs.
+
+    inputs (Sequence[Path]): Files or folders.
+    name (Optional[str]): The name of the format; None to tell it by the first input.
+    RETURNS (Format): The format.
+    RAISES (ValueError): If there is no such format, or if it cannot be told.
+    """
+    if name:
+        return get_format(name)
+    first = inputs[0]
+    if not first.is_dir():
+        return get_format(detect_format(first))
+    files = _visible_files(first)
+    for file_ in files:
+        for form in FORMATS.values():
+            # Among the formats with the same endings one that takes folders knows them better.
+            if form.owns(file_) and form.takes_folder:
+                return form
+    owned = next((f for f in files if any(form.owns(f) for form in FORMATS.values())), None)
+    if not files:
+        raise ValueError(Errors.P149.format(path=first, kind="files"))
+    return get_format(detect_format(owned or files[0]))
+
+
+def plan(
+    inputs: Sequence[Path], output: Path, form: Format, *, merge: bool = False
+) -> list[Conversion]:
+    """Pair inputs with outputs.
+
+    inputs (Sequence[Path]): Files or folders.
+    output (Path): A .spacy file, or a folder if there are several inputs that are not merged.
+    form (Format): The format.
+    merge (bool): Whether all goes into one output.
+    RETURNS (List[Conversion]): The conversions.
+    RAISES (ValueError): If the inputs do not suit the output.
+    """
+    one_output = output.suffix == ".spacy" and not output.is_dir()
+    if one_output and (merge or len(inputs) == 1):
+        # A reader that takes folders knows which of the files belong together.
+        whole = [[p] if form.takes_folder else [f for f, _ in _files(p, form)] for p in inputs]
+        files = [path for paths in whole for path in paths]
+        if merge or len(files) == 1:
+            return [Conversion(files, output)]
+    elif merge or (len(inputs) == 1 and not inputs[0].is_dir()):
+        raise ValueError(Errors.P120.format(path=output))
+    pairs = [pair for path in inputs for pair in _files(path, form)]
+    if one_output:
+        raise ValueError(Errors.P148.format(n=len(pairs), output=output))
+    taken: dict[Path, Path] = {}
+    for path, relative in pairs:
+        target = output / relative.with_name(_stem(relative, form) + ".spacy")
+        if target in taken:
+            raise ValueError(Errors.P132.format(first=taken[target], second=path, output=target))
+        taken[target] = path
+    return [Conversion([path], target) for target, path in taken.items()]
+
+
+def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
+    """The files of an input, each with its path below it."""
+    if not path.is_dir():
+        return [(path, Path(path.name))]
+    files = [file_ for file_ in _visible_files(path) if not form.endings or form.owns(file_)]
+    if not files:
+        kind = f"files ending in {' or '.join(form.endings)}" if form.endings else "files"
+        raise ValueError(Errors.P149.format(path=path, kind=kind))
+    if form.takes_folder:
+        # Some have the same sentences twice (.mrg, .pos) or in two parts (.props, .words).
+        ranked = sorted(files, key=lambda file_: _rank(file_, form))
+        firsts = {file_.with_name(_stem(file_, form)): file_ for file_ in reversed(ranked)}
+        files = sorted(firsts.values())
+    return [(file_, file_.relative_to(path)) for file_ in files]
+
+
+def _rank(path: Path, form: Format) -> int:
+    """The place of a file's ending among those of its format."""
+    name = path.name.removesuffix(".gz")
+    return next(i for i, ending in enumerate(form.endings) if name.endswith(ending))
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path
+        for path in files
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def _stem(path: Path, form: Format) -> str:
+    """The name of a file without what tells its format."""
+    name = path.name.removesuffix(".gz")
+    for ending in form.endings:
+        if name.endswith(ending) and name != ending:
+            return name.removesuffix(ending).rstrip("._") or name
+    return Path(name).stem

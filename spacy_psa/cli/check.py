@@ -1,0 +1,143 @@
+"""`spacy psa check` and `spacy psa require`: is this the corpus that the papers used?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..corpora import published
+from ..errors import Errors
+from ._util import psa_cli, read_docbin, user_errors
+
+
+@psa_cli.command("check")
+def check_cli(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="CORPUS...", help="The .spacy files of one split"),
+    ] = None,
+    corpus: Annotated[
+        str, typer.Option("--corpus", "-c", help="Name of the corpus, e.g. conll2003")
+    ] = "",
+    split: Annotated[
+        str, typer.Option("--split", "-s", help="train, dev, test; total with --stats")
+    ] = "train",
+    stats_path: Annotated[
+        Path | None,
+        typer.Option("--stats", help="Compare with the stats.xml of a UD treebank, if there"),
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", "-t", help="Print the published figures in Markdown")
+    ] = False,
+) -> None:
+    """
+    Compare the size of a converted corpus with the published figures.
+
+    Differences are listed, and make the command fail. Where publications count in another way
+    (such as lines of -DOCSTART-), the comparison takes it into account.
+    """
+    with user_errors():
+        if table:
+            names = [corpus] if corpus else list(published.published_corpora())
+            print(tables(names))
+            return
+        if not paths or not (corpus or stats_path):
+            raise ValueError(Errors.P175)
+        numbers, compared = check(paths, corpus=corpus, split=split, stats_path=stats_path)
+    msg.table(
+        [(count, f"{n:,}") for count, n in numbers.items() if n],
+        header=("", "Number"),
+        divider=True,
+        aligns=("l", "r"),
+    )
+    if compared:
+        msg.good(f"As published: {', '.join(compared)}")
+    else:
+        msg.warn(f"There are no figures to compare {corpus or stats_path} ({split}) with")
+
+
+@psa_cli.command("require")
+def require_cli(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files or folders that must be there")
+    ],
+    corpus: Annotated[str, typer.Option("--corpus", "-c", help="Name of the corpus")],
+) -> None:
+    """
+    Check that the files of a licensed corpus are there, or say where to get them.
+    """
+    with user_errors():
+        require(paths, corpus=corpus)
+    msg.good(f"Found {', '.join(map(str, paths))}")
+
+
+def check(
+    paths: Sequence[Path], *, corpus: str = "", split: str = "train", stats_path: Path | None = None
+) -> tuple[dict[str, int], list[str]]:
+    """Count a split of a corpus and compare with the published figures.
+
+    paths (Sequence[Path]): The .spacy files that make up the split.
+    corpus (str): The name of the corpus.
+    split (str): The split.
+    stats_path (Optional[Path]): The `stats.xml` of a Universal Dependencies treebank, to compare
+        with in place of a corpus. Nothing is compared if there is no such file.
+    RETURNS (Tuple[Dict[str, int], List[str]]): The numbers, and which of them were compared.
+    RAISES (ValueError): If there are differences, or if the corpus, the split or a file is not
+        known.
+    """
+    from spacy.vocab import Vocab
+
+    if stats_path is not None:
+        figures = published.read_treebank_stats(stats_path, split) if stats_path.exists() else []
+    else:
+        entry = published.get_published(corpus)
+        if entry.figures and split not in entry.splits:
+            raise ValueError(
+                Errors.P171.format(corpus=corpus, split=split, options=", ".join(entry.splits))
+            )
+        figures = entry.checked(split)
+    counter = published.Counter()
+    for path in paths:
+        counter.add(read_docbin(path).get_docs(Vocab()))
+    found = published.differences(figures, split, counter.numbers)
+    if found:
+        raise ValueError(
+            Errors.P172.format(
+                paths=", ".join(map(str, paths)),
+                corpus=corpus or stats_path,
+                split=split,
+                differences="; ".join(found),
+            )
+        )
+    return counter.numbers, list(dict.fromkeys(figure.count for figure in figures))
+
+
+def require(paths: Sequence[Path], *, corpus: str) -> None:
+    """Check that the files of a corpus are there.
+
+    paths (Sequence[Path]): Files, or folders that must not be empty.
+    corpus (str): The name of the corpus.
+    RAISES (ValueError): If one is not there. The message says how to get the corpus.
+    """
+    entry = published.get_published(corpus)
+    for path in paths:
+        if not path.is_file() and not (path.is_dir() and any(path.iterdir())):
+            how = entry.obtain or f"Get it from {entry.where}, and put it into {entry.folder}."
+            raise ValueError(Errors.P173.format(path=path, how=how))
+
+
+def tables(names: Sequence[str]) -> str:
+    """Lay out the published figures of corpora.
+
+    names (Sequence[str]): The names of the corpora.
+    RETURNS (str): Tables in Markdown, each below the title of the corpus.
+    RAISES (ValueError): If there is no corpus of such a name.
+    """
+    entries = [published.get_published(name) for name in names]
+    return "\n".join(
+        f"### {entry.title}\n\n{published.markdown_table(entry)}"
+        for entry in entries
+        if entry.figures
+    )

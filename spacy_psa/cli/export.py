@@ -1,0 +1,94 @@
+"""`spacy psa export`: from spaCy's binary format back to the published column formats."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ._util import atomic_path, psa_cli, read_docbin, user_errors
+
+
+@psa_cli.command("export")
+def export_cli(
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help="The .spacy file")],
+    output_path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUTPUT", help="The file to write; for conll2005 OUTPUT.words and OUTPUT.props"
+        ),
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", "-f", help="conll2000, conll2003, iob, conllu, conll2005 or conll2012"
+        ),
+    ],
+    scheme: Annotated[
+        str, typer.Option("--scheme", "-s", help="Scheme of tags of spans: BIO, IOB1, BIOES or IO")
+    ] = "BIO",
+    chunks_key: Annotated[
+        str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
+    ] = "chunks",
+) -> None:
+    """
+    Write the annotation of a DocBin (.spacy) in a column format.
+
+    What the Docs do not have is written as the format's mark for nothing: - or _ or * or O.
+    If anything cannot be written, an earlier output stays as it was.
+    """
+    with user_errors():
+        n_sentences, paths = export(
+            input_path, output_path, form=form, scheme=scheme, chunks_key=chunks_key
+        )
+    msg.good(f"Wrote {n_sentences:,} sentences to {' and '.join(map(str, paths))}")
+
+
+def export(
+    input_path: Path,
+    output_path: Path,
+    *,
+    form: str,
+    scheme: str = "BIO",
+    chunks_key: str = "chunks",
+) -> tuple[int, list[Path]]:
+    """Write a DocBin in a column format. The outputs are written whole or not at all.
+
+    input_path (Path): The .spacy file.
+    output_path (Path): The file to write, or what the names of several begin with.
+    form (str): The name of the format, in `WRITERS`.
+    scheme (str): The scheme of the tags of spans, in formats that have such tags.
+    chunks_key (str): The key of the chunks in `doc.spans`.
+    RETURNS (Tuple[int, List[Path]]): The number of sentences, and the files written.
+    RAISES (ValueError): If there is no such format or scheme, or if a sentence cannot be written.
+    """
+    from spacy.vocab import Vocab
+
+    from ..annotation.schemes import get_scheme
+    from ..corpora.export import get_writer
+    from ..corpora.from_docs import make_sentences
+
+    writer = get_writer(form)
+    get_scheme(scheme)
+    docs = read_docbin(input_path).get_docs(Vocab())
+    n_sentences = 0
+
+    def counted():
+        nonlocal n_sentences
+        for sentence in make_sentences(docs, chunks_key=chunks_key):
+            n_sentences += 1
+            yield sentence
+
+    paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
+    with ExitStack() as stack:
+        temporaries = [stack.enter_context(atomic_path(path)) for path in paths]
+        # Closed before the files take their places, because callbacks are undone in reverse order.
+        files = [
+            stack.enter_context(path.open("w", encoding="utf8", newline="\n"))
+            for path in temporaries
+        ]
+        for texts in writer.write(counted(), scheme):
+            for file_, text in zip(files, texts, strict=True):
+                file_.write(text)
+    return n_sentences, paths

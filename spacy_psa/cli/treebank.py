@@ -1,0 +1,135 @@
+"""`spacy psa treebank`: get a treebank of Universal Dependencies 2.2."""
+
+import json
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+from .fetch import download, find_local, sha256_of
+
+URL = "https://raw.githubusercontent.com/UniversalDependencies"
+RELEASE = "r2.2"
+SPLITS = ("train", "dev", "test")
+DATA = Path(__file__).parents[1] / "corpora" / "treebanks.json"
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """A treebank of the papers.
+
+    repository (str): Its repository.
+    name (str): What the names of its files begin with.
+    lang (str): The language code that spaCy knows.
+    train (List[str]): The parts of the training data, of which the large ones have several.
+    sha256 (Dict[str, str]): The SHA-256 of each split, where it is known.
+    """
+
+    repository: str
+    name: str
+    lang: str
+    train: list[str] = field(default_factory=lambda: ["train"])
+    sha256: dict[str, str] = field(default_factory=dict)
+
+    def files(self, split: str) -> list[str]:
+        """RETURNS (List[str]): The names of the files of a split."""
+        parts = self.train if split == "train" else [split]
+        return [f"{self.name}-ud-{part}.conllu" for part in parts]
+
+
+def treebanks() -> dict[str, Treebank]:
+    """RETURNS (Dict[str, Treebank]): The treebanks by the code that the papers have for them."""
+    data = json.loads(DATA.read_text(encoding="utf8"))
+    return {code: Treebank(**entry) for code, entry in data.items()}
+
+
+@psa_cli.command("treebank")
+def treebank_cli(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="cs, da, en, fr, nl, no, pt or sv")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DEST", help="Folder for {train,dev,test}.conllu, stats.xml")
+    ],
+    local: Annotated[
+        str,
+        typer.Option("--local", "-l", help="Folder with the files of the release, for no download"),
+    ] = "",
+    url: Annotated[
+        str, typer.Option("--url", "-u", help="Address of the repositories of the treebanks")
+    ] = URL,
+) -> None:
+    """
+    Get the treebank that papers use for a language, in release 2.2 of Universal Dependencies.
+
+    Files are verified where their checksum is known. Those that are there already are kept.
+    """
+    with user_errors():
+        for path, sha256, is_known in fetch_treebank(code, folder, local=local, url=url):
+            note = "verified" if is_known else f"no checksum to verify it by; its SHA-256: {sha256}"
+            msg.good(f"{path} ({note})")
+
+
+def fetch_treebank(
+    code: str, folder: Path, *, local: str = "", url: str = URL
+) -> list[tuple[Path, str, bool]]:
+    """Get the files of a treebank. Each is written whole or not at all.
+
+    code (str): The code of the treebank.
+    folder (Path): Where to write train.conllu, dev.conllu, test.conllu and stats.xml, the last
+        if a local folder has it.
+    local (str): A folder that has the files of the release; if empty, download them.
+    url (str): The address of the repositories.
+    RETURNS (List[Tuple[Path, str, bool]]): For each split the file, its SHA-256, and whether that
+        is known to be right.
+    RAISES (ValueError): If there is no such treebank, or if a file cannot be had or is another.
+    """
+    known = treebanks()
+    if code not in known:
+        raise ValueError(Errors.P177.format(code=code, options=", ".join(known)))
+    treebank = known[code]
+    address = f"{url}/{treebank.repository}/{RELEASE}"
+    results = []
+    for split in SPLITS:
+        path = folder / f"{split}.conllu"
+        if not path.is_file():
+            _get(address, treebank.files(split), path, local, treebank.sha256.get(split))
+        found, expected = sha256_of(path), treebank.sha256.get(split)
+        if expected not in (None, found):
+            raise ValueError(Errors.P130.format(source=path, found=found, expected=expected))
+        results.append((path, found, expected is not None))
+    has_stats = not local or (Path(local) / "stats.xml").is_file()
+    if has_stats and not (folder / "stats.xml").is_file():
+        _get(address, ["stats.xml"], folder / "stats.xml", local, None)
+    return results
+
+
+def _get(address: str, names: list[str], path: Path, local: str, expected: str | None) -> None:
+    """Write files one after the other into one, if that has the right checksum."""
+    with atomic_path(path) as temporary, tempfile.TemporaryDirectory() as folder:
+        with temporary.open("wb") as whole:
+            for name in _joined(names, local):
+                part = Path(folder) / name
+                if local:
+                    part = find_local(name, Path(local))
+                else:
+                    download(f"{address}/{name}", part)
+                with part.open("rb") as file_:
+                    shutil.copyfileobj(file_, whole)
+        found = sha256_of(temporary)
+        if expected not in (None, found):
+            source = local or address
+            raise ValueError(
+                Errors.P130.format(source=f"{source}/{names[0]}", found=found, expected=expected)
+            )
+
+
+def _joined(names: list[str], local: str) -> list[str]:
+    """In the archive of the release, the parts of a large file are one."""
+    whole = re.sub(r"-train-\w(?=\.conllu)", "-train", names[0])
+    return [whole] if local and (Path(local) / whole).is_file() else names

@@ -1,0 +1,236 @@
+"""The format of the CoNLL-2005 shared task: propositions in columns beside the words.
+
+The release has a file for each layer, `words/test.wsj.words.gz`, `props/test.wsj.props.gz` and
+others; what is read here are words and propositions. There are also files that have all layers in
+one, in the order of the shared task: word, named entity, part of speech, chunk, clause, parse,
+sense of the verb, target verb, propositions.
+
+SOURCE: Carreras and Màrquez (2005), 'Introduction to the CoNLL-2005 Shared Task: Semantic Role
+Labeling'.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from ..annotation.schemes import Span
+from ..errors import Errors
+from .brackets import read_brackets, read_propositions
+from .columns import Row, read_columns
+from .problems import Problems, check_overlaps
+from .sentence import Frame, Sentence
+
+LAYERS = ("words", "props")
+NO_TARGET = "-"
+# The target of a predicate whose lemma is not known, where no argument V tells that it is one.
+NOT_GIVEN = "_"
+# Where the files with all layers have theirs.
+_SHARED_TASK_TARGET, _SHARED_TASK_POS, _SHARED_TASK_NER = 7, 2, 1
+
+
+class Pair(NamedTuple):
+    """The files of a part of the corpus.
+
+    words (Path): The file with the words.
+    props (Optional[Path]): The file with the propositions; None if the words are in the same file.
+    """
+
+    words: Path
+    props: Path | None
+
+
+def read_conll2005(
+    path: str | Path, *, target_column: int | None = None, problems: Problems | None = None
+) -> Iterator[Sentence]:
+    """Stream the sentences of CoNLL-2005.
+
+    path (Union[str, Path]): One of the two files `train.words` and `train.props`, or what their
+        names begin with (`train`), or a folder with such pairs, side by side or in subfolders
+        `words` and `props`. Or a single file with words in its first column. All may be
+        compressed by gzip.
+    target_column (Optional[int]): In single files the column of the target verbs, from 0; None to
+        find it: the one after which there are as many columns as it has targets.
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    YIELDS (Sentence): Sentences with frames, which have lemmas but no senses; of files with all
+        layers in one also parts of speech and named entities.
+    RAISES (ValueError): If a file is not in this format, has no partner, or does not agree with it.
+    """
+    problems = problems or Problems()
+    for words, props in find_pairs(path):
+        if props is None:
+            yield from _read_single(words, target_column, problems)
+        else:
+            yield from _read_pair(words, props, problems)
+
+
+def find_pairs(path: str | Path) -> list[Pair]:
+    """Find files of words and propositions that belong together.
+
+    path (Union[str, Path]): A file, the beginning of the names of two, or a folder.
+    RETURNS (List[Pair]): The pairs in the order of their names.
+    RAISES (ValueError): If there is a file of words without one of propositions, or conversely.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _pairs_in(path)
+    layer = next((layer for layer in LAYERS if layer in path.name.split(".")[-2:]), None)
+    if layer is not None and (path.is_file() or _stem(path, layer) is not None):
+        return [_pair_of(path, layer)]
+    for candidate in _spellings(path, "words"):
+        if candidate.is_file():
+            return [_pair_of(candidate, "words")]
+    for candidate in _spellings(path, "props"):
+        if candidate.is_file():
+            return [_pair_of(candidate, "props")]
+    # read_columns tells if there is no such file.
+    return [Pair(path, None)]
+
+
+def _stem(path: Path, layer: str) -> str | None:
+    """What the name of a file of a layer begins with: "train" of "train.words.gz"."""
+    name = path.name.removesuffix(".gz")
+    return name.removesuffix(f".{layer}") if name.endswith(f".{layer}") else None
+
+
+def _spellings(prefix: Path, layer: str) -> Iterator[Path]:
+    """Where the file of a layer may be, given the folder and the beginning of the names."""
+    folders = [prefix.parent, prefix.parent / layer]
+    if prefix.parent.name in LAYERS:
+        folders.append(prefix.parent.parent / layer)
+    for folder in folders:
+        yield folder / f"{prefix.name}.{layer}"
+        yield folder / f"{prefix.name}.{layer}.gz"
+
+
+def _pair_of(path: Path, layer: str) -> Pair:
+    stem = _stem(path, layer)
+    other = "props" if layer == "words" else "words"
+    if stem is not None:
+        for candidate in _spellings(path.with_name(stem), other):
+            if candidate.is_file():
+                return Pair(path, candidate) if layer == "words" else Pair(candidate, path)
+    raise ValueError(
+        Errors.P160.format(
+            path=path, missing=other, expected=f"{stem}.{other} or {other}/{stem}.{other}"
+        )
+    )
+
+
+def _pairs_in(folder: Path) -> list[Pair]:
+    """All pairs in a folder, and in its subfolders `words` and `props`."""
+    pairs = {}
+    for place in (folder, folder / "words", folder / "props"):
+        for file_ in sorted(place.iterdir()) if place.is_dir() else ():
+            layer = next((layer for layer in LAYERS if _stem(file_, layer) is not None), None)
+            if layer is not None:
+                pair = _pair_of(file_, layer)
+                # Both spellings of a file may be there, plain and compressed: one is enough.
+                pairs.setdefault(_stem(pair.words, "words"), pair)
+    if not pairs:
+        files = sorted(child.name for child in folder.iterdir() if child.is_file())
+        raise ValueError(Errors.P110.format(path=folder, files=", ".join(files[:10]) or "none"))
+    return [pairs[name] for name in sorted(pairs)]
+
+
+def _read_pair(words_path: Path, props_path: Path, problems: Problems) -> Iterator[Sentence]:
+    pairs = zip_longest(read_columns(words_path), read_columns(props_path))
+    for words, props in pairs:
+        if words is None or props is None:
+            _report_missing(words or props, words_path, props_path, words is None)
+        if len(words) != len(props):
+            raise ValueError(
+                Errors.P145.format(
+                    path=props_path,
+                    line=props[0].line,
+                    problem=f"the sentence that begins here has {len(props)} tokens",
+                    expected=f"{len(words)}, as the sentence has in {words_path} that begins at "
+                    f"line {words[0].line}",
+                )
+            )
+        yield Sentence(
+            words=[row.columns[0] for row in words],
+            frames=_read_frames(props_path, props, 0, problems),
+            line=words[0].line,
+        )
+
+
+def _report_missing(
+    rows: Sequence[Row], words_path: Path, props_path: Path, is_props: bool
+) -> None:
+    longer, shorter = (props_path, words_path) if is_props else (words_path, props_path)
+    raise ValueError(
+        Errors.P145.format(
+            path=longer,
+            line=rows[0].line,
+            problem=f"the sentence that begins here is not in {shorter}, which ends before",
+            expected="as many sentences in both files",
+        )
+    )
+
+
+def _read_single(path: Path, target_column: int | None, problems: Problems) -> Iterator[Sentence]:
+    for rows in read_columns(path):
+        if target_column is None:
+            target_column = _find_target_column(path, rows)
+        is_shared_task = target_column == _SHARED_TASK_TARGET
+        yield Sentence(
+            words=[row.columns[0] for row in rows],
+            frames=_read_frames(path, rows, target_column, problems),
+            tags=[row.columns[_SHARED_TASK_POS] for row in rows] if is_shared_task else None,
+            ents=_read_ents(path, rows, problems) if is_shared_task else None,
+            line=rows[0].line,
+        )
+
+
+def _find_target_column(path: Path, rows: Sequence[Row]) -> int:
+    """The one column after which there are as many as it has targets."""
+    width = len(rows[0].columns)
+    suitable = [
+        column
+        for column in range(1, width)
+        if sum(row.columns[column : column + 1] != (NO_TARGET,) for row in rows)
+        == width - column - 1
+        and all("*" in mark for row in rows for mark in row.columns[column + 1 :])
+    ]
+    if len(suitable) != 1:
+        raise ValueError(Errors.P163.format(path=path, line=rows[0].line))
+    return suitable[0]
+
+
+def _read_ents(path: Path, rows: Sequence[Row], problems: Problems) -> list[Span]:
+    marks = [row.columns[_SHARED_TASK_NER] for row in rows]
+    ents = read_brackets(rows, marks, "named entity", path, problems)
+    return check_overlaps(ents, path, rows[0].line, "named entities", problems)
+
+
+def _read_frames(
+    path: Path, rows: Sequence[Row], target_column: int, problems: Problems
+) -> list[Frame]:
+    """The frames of a sentence: column n after that of the targets has those of target n."""
+    width = max(len(rows[0].columns), target_column + 1)
+    for row in rows:
+        if len(row.columns) != width:
+            expected = f"{width}, as in the first line of the sentence"
+            raise ValueError(_columns_error(path, row, expected))
+    columns = list(zip(*(row.columns for row in rows), strict=True))
+    lemmas, marks = columns[target_column], columns[target_column + 1 :]
+    targets = [i for i, lemma in enumerate(lemmas) if lemma != NO_TARGET]
+    propositions = read_propositions(rows, marks, targets, path, problems)
+    if propositions is None:
+        before = f"{target_column} of other layers, " if target_column else ""
+        expected = (
+            f"{target_column + 1 + len(targets)} in this sentence: {before}the target verb or "
+            f"{NO_TARGET}, and one for each of its {len(targets)} targets (more only where each "
+            "has an argument V, which tells the target)"
+        )
+        raise ValueError(_columns_error(path, rows[0], expected))
+    return [
+        Frame(i, None if lemmas[i] in (NO_TARGET, NOT_GIVEN) else lemmas[i], None, arguments)
+        for i, arguments in propositions
+    ]
+
+
+def _columns_error(path: Path, row: Row, expected: str) -> str:
+    problem = f"found {len(row.columns)} columns"
+    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)

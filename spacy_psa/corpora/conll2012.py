@@ -1,0 +1,173 @@
+"""The format of the CoNLL-2012 shared task, in which OntoNotes 5 is read: files `*_gold_conll`.
+
+A sentence has as many columns of arguments as it has predicates. These are the rows with both a
+lemma and a frameset; the columns are in their order. There are corpora in this format with further
+predicates, whose lemma is not known; there the argument V tells which tokens are predicates.
+
+SOURCE: Pradhan et al. (2012), 'CoNLL-2012 Shared Task: Modeling Multilingual Unrestricted
+Coreference in OntoNotes', and the page of the task on its data.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..errors import Errors
+from .brackets import read_brackets, read_propositions
+from .columns import Row, read_columns
+from .escapes import unescape_ontonotes
+from .problems import Problems, check_overlaps
+from .sentence import Frame, Sentence
+
+COLUMNS = (
+    "document", "part", "token", "word", "POS", "parse", "lemma", "frameset", "word sense",
+    "speaker", "NER",
+)  # fmt: skip
+COREF = "coreference"
+UNKNOWN = "-"
+# A predicate of which lemma or frameset is not known, where no argument V tells that it is one.
+NOT_GIVEN = "_"
+BEGIN = ("#begin", "document")
+END = ("#end", "document")
+PART_SEPARATOR = "; part "
+PLACEHOLDER = "[WORD]"
+_DOCUMENT, _PART, _WORD, _POS, _LEMMA, _FRAMESET, _SPEAKER, _NER = 0, 1, 3, 4, 6, 7, 9, 10
+# Columns that every sentence has: the above, and that of coreference at the end.
+_N_FIXED = len(COLUMNS) + 1
+
+
+def read_conll2012(
+    path: str | Path, *, unescape: bool = False, problems: Problems | None = None
+) -> Iterator[Sentence]:
+    """Stream the sentences of a file in the format of CoNLL-2012.
+
+    Parses, word senses and coreference are not read. Where the column of parts of speech or
+    lemmas has `-`, that token is not annotated; a frame always has its lemma.
+
+    path (Union[str, Path]): The file, plain or compressed by gzip.
+    unescape (bool): Whether to write words as in the text: `.` for `/.`, `(` for `-LRB-`.
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    YIELDS (Sentence): Sentences with tags, lemmas, entities, speaker, frames (the sense is the
+        frameset), and as document "bc/cctv/00/cctv_0000; part 000". Each part starts a document.
+    RAISES (ValueError): If the file is not in this format, or if it is a skeleton without words.
+    """
+    problems = problems or Problems()
+    document: str | None = None
+    starts_document = False
+    for block in read_columns(path):
+        for rows in _tokens_or_marks(block):
+            first = rows[0]
+            if first.columns[:2] == END:
+                document = None
+                continue
+            if first.columns[:2] == BEGIN:
+                document, starts_document = _document_of(path, first), True
+                continue
+            sentence = _read_sentence(path, rows, document, starts_document, unescape, problems)
+            yield sentence
+            starts_document = False
+
+
+def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Each `#begin` and `#end` alone, and the rows of tokens before, between and after them."""
+    start = 0
+    for i, row in enumerate(block):
+        if row.columns[0].startswith("#") and row.columns[:2] in (BEGIN, END):
+            if i > start:
+                yield block[start:i]
+            yield [row]
+            start = i + 1
+    if start == 0:
+        yield block
+    elif start < len(block):
+        yield block[start:]
+
+
+def name_document(name: str, part: str) -> str | None:
+    """The name of a part of a document.
+
+    name (str): The name of the document, such as "bc/cctv/00/cctv_0000".
+    part (str): The number of the part, such as "0".
+    RETURNS (Optional[str]): "bc/cctv/00/cctv_0000; part 000"; None if the name is "-".
+    """
+    return None if name == UNKNOWN else f"{name}{PART_SEPARATOR}{part.zfill(3)}"
+
+
+def _document_of(path: str | Path, row: Row) -> str | None:
+    name, found, part = " ".join(row.columns[2:]).rpartition(PART_SEPARATOR)
+    if not found or not name.startswith("(") or not name.endswith(")") or not part.isdecimal():
+        problem = f"'{' '.join(row.columns)}' does not name a document"
+        expected = "#begin document (bc/cctv/00/cctv_0000); part 000"
+        message = Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
+        raise ValueError(message)
+    return name_document(name[1:-1], part)
+
+
+def _read_sentence(
+    path: str | Path,
+    rows: Sequence[Row],
+    document: str | None,
+    starts_document: bool,
+    unescape: bool,
+    problems: Problems,
+) -> Sentence:
+    width = max(len(rows[0].columns), _N_FIXED)
+    for row in rows:
+        if len(row.columns) != width:
+            expected = f"{width}, as in the first line of the sentence"
+            raise ValueError(_columns_error(path, row, expected))
+    columns = list(zip(*(row.columns for row in rows), strict=True))
+    words = list(columns[_WORD])
+    if PLACEHOLDER in words:
+        line = rows[words.index(PLACEHOLDER)].line
+        raise ValueError(Errors.P161.format(path=path, line=line))
+    if document is None:
+        document = name_document(columns[_DOCUMENT][0], columns[_PART][0])
+    lemmas, framesets = columns[_LEMMA], columns[_FRAMESET]
+    targets = [
+        i for i, frameset in enumerate(framesets) if frameset != UNKNOWN and lemmas[i] != UNKNOWN
+    ]
+    propositions = read_propositions(rows, columns[_NER + 1 : -1], targets, path, problems)
+    if propositions is None:
+        raise ValueError(
+            _columns_error(
+                path,
+                rows[0],
+                f"{_N_FIXED + len(targets)}: {', '.join(COLUMNS)}, then one of arguments for each "
+                f"of the {len(targets)} predicates (rows with lemma and frameset; more only where "
+                f"each has an argument V, which tells the predicate), then {COREF}",
+            )
+        )
+    frames = [
+        Frame(i, _given(lemmas[i]), _given(framesets[i]), arguments)
+        for i, arguments in propositions
+    ]
+    ents = read_brackets(rows, columns[_NER], "NER", path, problems)
+    if len(ents) > 1:
+        ents = check_overlaps(ents, path, rows[0].line, "named entities", problems)
+    speaker = columns[_SPEAKER][0]
+    return Sentence(
+        words=[unescape_ontonotes(word) for word in words] if unescape else words,
+        tags=_layer(columns[_POS]),
+        lemmas=_layer(columns[_LEMMA]),
+        ents=ents,
+        frames=frames,
+        speakers=None if speaker == UNKNOWN else speaker,
+        document=document,
+        starts_document=starts_document,
+        line=rows[0].line,
+    )
+
+
+def _layer(column: Sequence[str]) -> list[str] | None:
+    """One value a token, "" for `-`; None if there is none."""
+    values = ["" if value in (UNKNOWN, NOT_GIVEN) else value for value in column]
+    return values if any(values) else None
+
+
+def _given(value: str) -> str | None:
+    return None if value in (UNKNOWN, NOT_GIVEN) else value
+
+
+def _columns_error(path: str | Path, row: Row, expected: str) -> str:
+    problem = f"found {len(row.columns)} columns"
+    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)

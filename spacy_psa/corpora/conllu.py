@@ -1,0 +1,212 @@
+"""The CoNLL-U format of Universal Dependencies, without the dependencies.
+
+SOURCE: https://universaldependencies.org/format.html; the words are those that the evaluation of
+the CoNLL-2018 shared task (Zeman et al., 2018) counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spacy.parts_of_speech import IDS as UPOS_IDS
+
+from ..errors import Errors
+from .columns import MAX_SENTENCE_TOKENS, read_lines
+from .problems import Problems
+from .sentence import Sentence
+
+# The package `conllu` reads some 57,000 lines a second, because it parses every field into objects.
+# What we need is six of the ten columns, as strings, several times as fast.
+
+COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+_UNKNOWN = "_"
+_NO_SPACE = "SpaceAfter=No"
+
+
+def read_conllu(
+    path: str | Path, *, spaces: bool = True, problems: Problems | None = None
+) -> Iterator[Sentence]:
+    """Stream the sentences of a CoNLL-U file.
+
+    The words are the syntactic words: 1-2 "du", 1 "de", 2 "le" is two words. The line of a
+    multiword token tells only whether white space follows. If its words do not add up to it, as
+    here, the white space of the sentence is unknown, for its text is not that of its words. Empty
+    nodes (8.1) are left out. An underscore is a value that is not annotated; but in FEATS it says
+    that the word has no features, and the lemma of the word "_" is "_".
+
+    path (Union[str, Path]): The file, plain or compressed by gzip.
+    spaces (bool): Whether to keep what the file tells of white space. spaCy's own corpus reader
+        tokenizes texts with known white space anew, unless `gold_preproc` is set.
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    YIELDS (Sentence): Sentences with XPOS as tags, UPOS as pos, FEATS as morphs, lemmas, spaces,
+        and the names of sentences and documents. A comment `# newdoc` starts a document.
+    RAISES (ValueError): If the file is not in this format.
+    """
+    block = _Block(path, problems or Problems(), keep_spaces=spaces)
+    found_any = False
+    for number, raw in read_lines(Path(path)):
+        line = raw.decode("utf8").rstrip("\r\n")
+        if line.startswith("#"):
+            block.comment(line)
+        elif line.strip(" \t"):
+            block.add(number, line)
+        elif block.words:
+            yield block.sentence()
+            block = _Block(path, block.problems, spaces, document=block.document)
+            found_any = True
+    if block.words:
+        yield block.sentence()
+    elif not found_any:
+        raise ValueError(Errors.P111.format(path=path, columns=", ".join(COLUMNS)))
+
+
+@dataclass
+class _Block:
+    """The lines of a sentence, as far as they are read."""
+
+    path: str | Path
+    problems: Problems
+    keep_spaces: bool = True
+    line: int = 0
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    pos: list[str] = field(default_factory=list)
+    morphs: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
+    spaces: list[bool] = field(default_factory=list)
+    spaces_known: bool = True
+    starts_document: bool = False
+    document: str | None = None
+    sent_id: str | None = None
+    # The last word of a multiword token, its form, whether a space follows, its first word.
+    range_end: int = 0
+    range_form: str = ""
+    range_space: bool = True
+    range_start: int = 0
+
+    def comment(self, line: str) -> None:
+        name, _, value = line[1:].partition("=")
+        name, value = name.strip(), value.strip() or None
+        if name in ("newdoc", "newdoc id"):
+            self.starts_document, self.document = True, value
+        elif name == "sent_id":
+            self.sent_id = value
+
+    def add(self, number: int, line: str) -> None:
+        columns = line.split("\t")
+        if len(columns) != len(COLUMNS):
+            columns = self._padded(number, columns)
+        if not (columns[0] and columns[1]):
+            self._fail(number, "ID or FORM is empty", "a value in each column")
+        self.line = self.line or number
+        if columns[0].isdecimal():
+            self._add_word(number, columns)
+        elif "-" in columns[0]:
+            self._add_range(number, columns)
+        elif not all(part.isdecimal() for part in columns[0].split(".", 1)):
+            self._fail(
+                number, f"'{columns[0]}' is no ID", "a number, a range 1-2, or an empty node 1.1"
+            )
+
+    def sentence(self) -> Sentence:
+        if self.range_end > len(self.words):
+            self._close_range()
+            self._report(
+                self.line,
+                f"the sentence ends before the last word of the multiword token '{self.range_form}'"
+                f" ({self.range_start}-{self.range_end})",
+                "all its words",
+            )
+        return Sentence(
+            words=self.words,
+            tags=self.tags if any(self.tags) else None,
+            pos=self.pos if any(self.pos) else None,
+            morphs=self.morphs,
+            lemmas=self.lemmas if any(self.lemmas) else None,
+            spaces=self.spaces if self.keep_spaces and self.spaces_known else None,
+            starts_document=self.starts_document,
+            document=self.document,
+            sent_id=self.sent_id,
+            line=self.line,
+        )
+
+    def _add_word(self, number: int, columns: list[str]) -> None:
+        identifier, form, lemma, upos, xpos, feats = columns[:6]
+        if int(identifier) != len(self.words) + 1:
+            self._report(number, f"the word has the ID {identifier}", f"ID {len(self.words) + 1}")
+        if upos != _UNKNOWN and upos not in UPOS_IDS:
+            expected = "one of the universal parts of speech, in capitals, or _"
+            self._report(number, f"'{upos}' in the column UPOS", expected)
+            upos = _UNKNOWN
+        if feats != _UNKNOWN and not all("=" in feat[1:] for feat in feats.split("|")):
+            self._report(number, f"'{feats}' in the column FEATS", "Name=Value|Name=Value, or _")
+            feats = ""
+        self.words.append(form)
+        self.pos.append("" if upos == _UNKNOWN else upos)
+        self.tags.append("" if xpos == _UNKNOWN else xpos)
+        self.lemmas.append("" if lemma == _UNKNOWN and form != _UNKNOWN else lemma)
+        self.morphs.append(feats)
+        n_words = len(self.words)
+        if n_words < self.range_end:
+            self.spaces.append(False)
+        else:
+            self.spaces.append(_space_after(columns[9]))
+        if n_words == self.range_end:
+            self._close_range()
+        if n_words > MAX_SENTENCE_TOKENS:
+            what = "words without a blank line"
+            raise ValueError(
+                Errors.P141.format(
+                    path=self.path, line=number, limit=MAX_SENTENCE_TOKENS, what=what
+                )
+            )
+
+    def _add_range(self, number: int, columns: list[str]) -> None:
+        start, _, end = columns[0].partition("-")
+        first = len(self.words) + 1
+        if not (start.isdecimal() and end.isdecimal()):
+            self._fail(number, f"'{columns[0]}' is no ID", "a number or a range such as 1-2")
+        if int(start) != first or int(end) < first or self.range_end >= first:
+            self._report(
+                number,
+                f"the multiword token '{columns[1]}' has the words {columns[0]}",
+                f"a range that begins with the next word, {first}, and lies in no other one",
+            )
+            self.spaces_known = False
+            return
+        self.range_start, self.range_end = first, int(end)
+        self.range_form, self.range_space = columns[1], _space_after(columns[9])
+
+    def _close_range(self) -> None:
+        self.spaces[-1] = self.range_space
+        if "".join(self.words[self.range_start - 1 :]) != self.range_form:
+            self.spaces_known = False
+
+    def _padded(self, number: int, columns: list[str]) -> list[str]:
+        """A line with another number of columns as one that has ID and FORM alone."""
+        message = self._message(
+            number,
+            f"found {len(columns)} columns parted by tabs",
+            f"{len(COLUMNS)} ({', '.join(COLUMNS)})",
+        )
+        self.problems.report(message)
+        if len(columns) < 2:
+            # There is no word to keep, and going on would drop it.
+            raise ValueError(message)
+        return [*columns[:2], *([_UNKNOWN] * (len(COLUMNS) - 2))]
+
+    def _message(self, number: int, problem: str, expected: str) -> str:
+        where = f" (sentence {self.sent_id})" if self.sent_id else ""
+        return Errors.P145.format(
+            path=self.path, line=number, problem=f"{problem}{where}", expected=expected
+        )
+
+    def _report(self, number: int, problem: str, expected: str) -> None:
+        self.problems.report(self._message(number, problem, expected))
+
+    def _fail(self, number: int, problem: str, expected: str) -> None:
+        raise ValueError(self._message(number, problem, expected))
+
+
+def _space_after(misc: str) -> bool:
+    return _NO_SPACE not in misc.split("|")

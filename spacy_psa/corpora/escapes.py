@@ -1,0 +1,39 @@
+"""How the Penn Treebank and its kin write characters that mean something in their files.
+
+SOURCE: The README files of Treebank-2 (LDC95T7) and the OntoNotes 5.0 release notes (LDC2013T19).
+"""
+
+BRACKETS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LAB-": "<",
+    "-RAB-": ">",
+}
+# In OntoNotes the punctuation of transcribed speech, as opposed to that of written text.
+SPOKEN_PUNCTUATION = {"/.": ".", "/?": "?", "/-": "-", "/,": ",", "/!": "!"}
+
+
+def unescape_treebank(word: str) -> str:
+    """Undo the escapes of the Penn Treebank: `-LRB-` is `(`, `1\\/2` is `1/2`, `\\*` is `*`.
+
+    word (str): A word as it stands in the file.
+    RETURNS (str): The word as it stood in the text, but for quotes, which stay `` and ''.
+    """
+    if word in BRACKETS:
+        return BRACKETS[word]
+    if "\\" in word:
+        return word.replace("\\/", "/").replace("\\*", "*").replace("\\|", "|")
+    return word
+
+
+def unescape_ontonotes(word: str) -> str:
+    """Undo the escapes of OntoNotes: those of the treebank, and `/.` for `.` in speech.
+
+    word (str): A word as it stands in the file.
+    RETURNS (str): The word as it stood in the text or transcript.
+    """
+    return SPOKEN_PUNCTUATION.get(word) or unescape_treebank(word)

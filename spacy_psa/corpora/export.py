@@ -1,0 +1,280 @@
+"""From spaCy's Docs back to the published formats.
+
+What a Doc does not have is written as the format's mark for nothing: `_` in CoNLL-U, `O` for spans
+in CoNLL-2000, CoNLL-2003 and IOB, `*` for spans in brackets, `-` for everything else.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..annotation.schemes import Span, get_scheme
+from ..errors import Errors
+from .brackets import verb_of, write_brackets
+from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
+from .sentence import Frame, Sentence
+
+DOCUMENT_BOUNDARY = "-DOCSTART-"
+# What parts columns, or lines, and so cannot stand within one.
+_WHITE = re.compile(r"[ \t\n\v\f\r\0]")
+_WHITE_CONLLU = re.compile(r"[\t\n\r\0]")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """How to write a format.
+
+    name (str): Its name in `WRITERS`.
+    write (Callable): From sentences and the name of a scheme to the text of each sentence and of
+        what is between them: a string for each file.
+    endings (Tuple[str, ...]): What is put after the name of the output, for each file.
+    """
+
+    name: str
+    write: Callable[[Iterable[Sentence], str], Iterator[tuple[str, ...]]]
+    endings: tuple[str, ...] = ("",)
+
+
+def get_writer(name: str) -> Writer:
+    """Look up a writer.
+
+    name (str): A name in `WRITERS`.
+    RETURNS (Writer): The writer.
+    RAISES (ValueError): If there is none of that name.
+    """
+    if name not in WRITERS:
+        raise ValueError(Errors.P164.format(name=name, options=", ".join(WRITERS)))
+    return WRITERS[name]
+
+
+def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
+    """Write word, part of speech, chunk, parted by blanks.
+
+    sentences (Iterable[Sentence]): The sentences.
+    scheme (str): The scheme of the chunks.
+    YIELDS (Tuple[str]): The text of each sentence.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    for sentence in sentences:
+        tags = _filled(sentence.tags, len(sentence.words), UNKNOWN)
+        columns = [sentence.words, tags, _encoded(sentence.chunks, sentence, scheme)]
+        yield (_block(sentence, columns, "conll2000", " "),)
+
+
+def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
+    """Write word, part of speech, chunk, named entity, parted by blanks, and document boundaries.
+
+    sentences (Iterable[Sentence]): The sentences.
+    scheme (str): The scheme of chunks and entities.
+    YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    for sentence in sentences:
+        _check_boundary(sentence, "conll2003")
+        boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
+        columns = [
+            sentence.words,
+            _filled(sentence.tags, len(sentence.words), UNKNOWN),
+            _encoded(sentence.chunks, sentence, scheme),
+            _encoded(sentence.ents, sentence, scheme),
+        ]
+        yield (boundary + _block(sentence, columns, "conll2003", " "),)
+
+
+def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
+    """Write word and tag, parted by a tab, and document boundaries.
+
+    sentences (Iterable[Sentence]): The sentences. The tags are those of the named entities; where
+        these are not annotated, those of the chunks.
+    scheme (str): The scheme of the tags.
+    YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    for sentence in sentences:
+        _check_boundary(sentence, "iob")
+        boundary = f"{DOCUMENT_BOUNDARY}\tO\n\n" if sentence.starts_document else ""
+        spans = sentence.chunks if sentence.ents is None else sentence.ents
+        columns = [sentence.words, _encoded(spans, sentence, scheme)]
+        yield (boundary + _block(sentence, columns, "iob", "\t"),)
+
+
+def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
+    """Write CoNLL-U, with `_` for the dependencies.
+
+    sentences (Iterable[Sentence]): The sentences.
+    scheme (str): Not used: the format has no spans.
+    YIELDS (Tuple[str]): The text of each sentence.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    for sentence in sentences:
+        n_words = len(sentence.words)
+        empty = ["_"] * n_words
+        spaces = sentence.spaces or [True] * n_words
+        columns = [
+            [str(i) for i in range(1, n_words + 1)],
+            sentence.words,
+            _filled(sentence.lemmas, n_words, "_"),
+            _filled(sentence.pos, n_words, "_"),
+            _filled(sentence.tags, n_words, "_"),
+            [_sorted_features(morph) for morph in _filled(sentence.morphs, n_words, "_")],
+            empty,
+            empty,
+            empty,
+            ["_" if space else "SpaceAfter=No" for space in spaces],
+        ]
+        comment = ""
+        if sentence.starts_document:
+            comment = f"# newdoc id = {sentence.document}\n" if sentence.document else "# newdoc\n"
+        yield (comment + _block(sentence, columns, "conllu", "\t", _WHITE_CONLLU),)
+
+
+def write_conll2005(
+    sentences: Iterable[Sentence], scheme: str = "BIO"
+) -> Iterator[tuple[str, str]]:
+    """Write the words in a file and the propositions in another. Senses have no place in them.
+
+    sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
+    scheme (str): Not used: spans are written in brackets.
+    YIELDS (Tuple[str, str]): The text of each sentence in both files.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    for sentence in sentences:
+        frames, missing = _ordered_frames(sentence, "conll2005")
+        targets = [UNKNOWN] * len(sentence.words)
+        for frame in frames:
+            targets[frame.predicate] = frame.lemma or missing
+        columns = [targets, *_propositions(sentence, frames, "conll2005")]
+        words = _block(sentence, [sentence.words], "conll2005", "\t")
+        yield words, _block(sentence, columns, "conll2005", "\t")
+
+
+def write_conll2012(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
+    """Write the columns of CoNLL-2012, with marks for parse, word sense and coreference.
+
+    sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
+    scheme (str): Not used: spans are written in brackets.
+    YIELDS (Tuple[str]): The text of each sentence, and of the ends and beginnings of documents
+        before it; at last the end of the last document.
+    RAISES (ValueError): If a sentence cannot be written in the format.
+    """
+    current: str | None = None
+    is_open = False
+    for sentence in sentences:
+        name, _, part = (sentence.document or UNKNOWN).partition(PART_SEPARATOR)
+        text = ""
+        if sentence.starts_document or sentence.document != current:
+            text = "#end document\n" if is_open else ""
+            is_open = sentence.starts_document or sentence.document is not None
+            if is_open:
+                text += f"#begin document ({name}){PART_SEPARATOR}{part.zfill(3)}\n"
+            current = sentence.document
+        yield (text + _block(sentence, _columns_2012(sentence, name, part), "conll2012", "  "),)
+    if is_open:
+        yield ("#end document\n",)
+
+
+def _columns_2012(sentence: Sentence, name: str, part: str) -> list[Sequence[str]]:
+    n_words = len(sentence.words)
+    frames, missing = _ordered_frames(sentence, "conll2012")
+    lemmas = list(_filled(sentence.lemmas, n_words, UNKNOWN))
+    framesets = [UNKNOWN] * n_words
+    for frame in frames:
+        lemmas[frame.predicate] = frame.lemma or missing
+        framesets[frame.predicate] = frame.sense or missing
+    ents = write_brackets(sentence.ents or (), n_words, _failing(sentence, "conll2012"))
+    return [
+        [name] * n_words,
+        [str(int(part)) if part.isdecimal() else "0"] * n_words,
+        [str(i) for i in range(n_words)],
+        sentence.words,
+        _filled(sentence.tags, n_words, UNKNOWN),
+        ["*"] * n_words,
+        lemmas,
+        framesets,
+        [UNKNOWN] * n_words,
+        [sentence.speakers or UNKNOWN] * n_words,
+        ents,
+        *_propositions(sentence, frames, "conll2012"),
+        [UNKNOWN] * n_words,
+    ]
+
+
+def _ordered_frames(sentence: Sentence, form: str) -> tuple[list[Frame], str]:
+    """The frames by predicate, and the mark of a predicate that has no lemma (or no sense)."""
+    fail = _failing(sentence, form)
+    frames = sorted(sentence.frames or (), key=lambda frame: frame.predicate)
+    for left, right in pairwise(frames):
+        if left.predicate == right.predicate:
+            word = sentence.words[left.predicate]
+            raise fail(f"the word '{word}' has several frames, and the format has room for one")
+    for frame in frames:
+        reserved = {frame.lemma, frame.sense} & {UNKNOWN, NOT_GIVEN}
+        if reserved:
+            raise fail(f"the lemma or sense '{reserved.pop()}' is the format's mark for none")
+    by_verb = all(verb_of(frame.arguments) == frame.predicate for frame in frames)
+    return frames, UNKNOWN if by_verb else NOT_GIVEN
+
+
+def _propositions(sentence: Sentence, frames: Sequence[Frame], form: str) -> list[list[str]]:
+    fail = _failing(sentence, form)
+    return [write_brackets(frame.arguments, len(sentence.words), fail) for frame in frames]
+
+
+def _block(
+    sentence: Sentence,
+    columns: Sequence[Sequence[str]],
+    form: str,
+    separator: str,
+    white: re.Pattern[str] = _WHITE,
+) -> str:
+    """The lines of a sentence and a blank one, if each cell can stand in a column."""
+    for column in columns:
+        for cell in column:
+            if not cell or white.search(cell):
+                problem = f"{cell!r} is empty or has white space in it, which parts columns"
+                raise _failing(sentence, form)(problem)
+    lines = [separator.join(row) + "\n" for row in zip(*columns, strict=True)]
+    return "".join(lines) + "\n"
+
+
+def _encoded(spans: list[Span] | None, sentence: Sentence, scheme: str) -> list[str]:
+    return get_scheme(scheme).encode(spans or (), len(sentence.words))
+
+
+def _sorted_features(morph: str) -> str:
+    """Features as Universal Dependencies order them: case does not count, as it does in spaCy."""
+    return "|".join(sorted(morph.split("|"), key=str.lower))
+
+
+def _filled(values: Sequence[str] | None, length: int, nothing: str) -> Sequence[str]:
+    return [nothing] * length if values is None else [value or nothing for value in values]
+
+
+def _check_boundary(sentence: Sentence, form: str) -> None:
+    if DOCUMENT_BOUNDARY in sentence.words:
+        raise _failing(sentence, form)(f"the word {DOCUMENT_BOUNDARY} is the mark of documents")
+
+
+def _failing(sentence: Sentence, form: str) -> Callable[[str], ValueError]:
+    def fail(problem: str) -> ValueError:
+        text = " ".join(sentence.words)
+        text = text if len(text) <= 60 else text[:59] + "…"
+        return ValueError(
+            Errors.P165.format(index=sentence.line, text=text, form=form, problem=problem)
+        )
+
+    return fail
+
+
+WRITERS: dict[str, Writer] = {
+    writer.name: writer
+    for writer in (
+        Writer("conll2000", write_conll2000),
+        Writer("conll2003", write_conll2003),
+        Writer("iob", write_iob),
+        Writer("conllu", write_conllu),
+        Writer("conll2005", write_conll2005, (".words", ".props")),
+        Writer("conll2012", write_conll2012),
+    )
+}

@@ -1,0 +1,188 @@
+"""The Wall Street Journal of the Penn Treebank: parts of speech.
+
+The published splits of part-of-speech tagging (sections 0-18, 19-21, 22-24 with 38,219, 5,527 and
+5,462 sentences) are those of the trees, that is of the files ending in `.mrg`. The tagged files
+(`.pos`) have other texts and other boundaries of sentences, so other numbers.
+
+SOURCE: Marcus, Santorini and Marcinkiewicz (1993), 'Building a Large Annotated Corpus of English:
+The Penn Treebank'; Treebank-2 (LDC95T7) and Treebank-3 (LDC99T42) with their README files; the
+splits are those of Collins (2002), 'Discriminative Training Methods for Hidden Markov Models'.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import Errors
+from .columns import read_lines
+from .escapes import unescape_treebank
+from .sections import Release, choose_files, document_of, suffix_of
+from .sentence import Sentence
+from .trees import HEADER, Leaf, read_trees, tagged_leaves, untagged_leaves
+
+RELEASE = Release(
+    name="the Penn Treebank (LDC95T7 or LDC99T42)",
+    suffixes=(".mrg", ".pos", ".prd"),
+    splits={"train": "0-18", "dev": "19-21", "test": "22-24"},
+)
+_WORDS = re.compile(r"\S+", re.ASCII)
+_RULE = re.compile(r"\s*==+\s*", re.ASCII)
+_NOUN_PHRASE = ("[", "]")
+# The slash before the tag is the last one; those within a word are escaped, but not in all copies.
+_TAGGED = re.compile(r"(.+)/([^/]+)")
+# An error of old copies: a number with two tags, of which the second is right.
+_DOUBLE_TAG = re.compile(r"(.+)/NNP/CD")
+_ENDS_SENTENCE = "."
+_CLOSES = {"''", ")", "-RRB-"}
+
+
+def read_ptb(
+    path: str | Path,
+    *,
+    sections: str | int | None = None,
+    split: str | None = None,
+    kind: str | None = None,
+    unescape: bool = False,
+) -> Iterator[Sentence]:
+    """Stream the sentences of the Penn Treebank.
+
+    path (Union[str, Path]): A file ending in `.mrg` (trees with tags), `.pos` (tagged text) or
+        `.prd` (trees without tags), or a folder with the sections, such as `parsed/mrg/wsj`. Files
+        may be compressed by gzip.
+    sections (Optional[Union[str, int]]): Which sections of a folder, such as "0-18" or 23.
+    split (Optional[str]): Or a customary split: "train" (0-18), "dev" (19-21), "test" (22-24).
+    kind (Optional[str]): "mrg", "pos" or "prd". None goes by the names of files; of a folder that
+        has several kinds it takes the trees with tags.
+    unescape (bool): Whether to write brackets, slashes and stars as in the text: `(` for `-LRB-`,
+        `1/2` for `1\\/2`. Published results are on words as they are in the files.
+    YIELDS (Sentence): Sentences with tags, or with words alone if from `.prd`. A document is a
+        file.
+    RAISES (ValueError): If there are no such files, or if they are not in this format.
+    """
+    suffix = None if kind is None else f".{kind}"
+    if suffix is not None and suffix not in READERS:
+        raise _invalid_kind(kind)
+    any_sentence = False
+    for file_ in choose_files(path, RELEASE, sections=sections, split=split, suffix=suffix):
+        file_suffix = suffix or suffix_of(file_)
+        if file_suffix not in READERS:
+            raise _invalid_kind(kind, f", since the name of {file_} does not tell it")
+        starts_document = True
+        for leaves in READERS[file_suffix](file_):
+            any_sentence = True
+            tags = [leaf.tag for leaf in leaves if leaf.tag is not None]
+            yield Sentence(
+                words=[unescape_treebank(leaf.word) if unescape else leaf.word for leaf in leaves],
+                tags=tags if len(tags) == len(leaves) else None,
+                document=document_of(file_),
+                starts_document=starts_document,
+                line=leaves[0].line,
+            )
+            starts_document = False
+    if not any_sentence:
+        raise ValueError(Errors.P158.format(path=path, expected="trees or tagged sentences"))
+
+
+def read_mrg(path: str | Path) -> Iterator[list[Leaf]]:
+    """Stream the sentences of a file of trees with parts of speech.
+
+    path (Union[str, Path]): The file.
+    YIELDS (List[Leaf]): The words and tags of each tree, without null elements (`-NONE-`).
+    RAISES (ValueError): If the brackets are not those of trees with a tag for each word.
+    """
+    for tree in read_trees(path):
+        leaves = tagged_leaves(tree, path)
+        if leaves:
+            yield leaves
+
+
+def read_prd(path: str | Path) -> Iterator[list[Leaf]]:
+    """Stream the sentences of a file of trees without parts of speech.
+
+    path (Union[str, Path]): The file.
+    YIELDS (List[Leaf]): The words of each tree, without null elements; see `untagged_leaves`.
+    RAISES (ValueError): If brackets do not match.
+    """
+    for tree in read_trees(path):
+        leaves = untagged_leaves(tree)
+        if leaves:
+            yield leaves
+
+
+def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
+    """Stream the sentences of a file of tagged text, such as `[ The/DT dog/NN ] barks/VBZ ./.`.
+
+    The brackets are noun phrases that a program has guessed, "best ignored" as the README has it,
+    and we do. It does not say where sentences end, and blank lines stand within sentences as well
+    as between them. We end a sentence
+
+    * at a line of `===`, and at two or more blank lines in a row: both part paragraphs;
+    * at a blank line after a word tagged `.` (full stop, question and exclamation mark). Closing
+      quotes and brackets that follow are drawn to the sentence, as they are in the trees. A word
+      with that tag in the midst of a line or followed by the next line ends nothing.
+
+    path (Union[str, Path]): The file.
+    YIELDS (List[Leaf]): The words and tags of each sentence.
+    RAISES (ValueError): If there is a word without a tag.
+    """
+    sentence: list[Leaf] = []
+    n_blank = 0
+    may_end = False
+    for number, raw in read_lines(Path(path)):
+        line = raw.decode("utf8")
+        if line.startswith(HEADER):
+            continue
+        tokens = _WORDS.findall(line)
+        if not tokens:
+            n_blank += 1
+            continue
+        is_rule = _RULE.fullmatch(line) is not None
+        if sentence and (is_rule or n_blank > 1):
+            yield sentence
+            sentence = []
+        may_end = may_end or n_blank > 0
+        n_blank = 0
+        if is_rule:
+            continue
+        for token in tokens:
+            if token in _NOUN_PHRASE:
+                continue
+            leaf = _tagged_word(token, path, number)
+            if leaf.tag not in _CLOSES:
+                if may_end and sentence and _has_ended(sentence):
+                    yield sentence
+                    sentence = []
+                may_end = False
+            sentence.append(leaf)
+    if sentence:
+        yield sentence
+
+
+def _has_ended(sentence: list[Leaf]) -> bool:
+    """Whether the last word but closing quotes and brackets is the end of a sentence."""
+    for leaf in reversed(sentence):
+        if leaf.tag not in _CLOSES:
+            return leaf.tag == _ENDS_SENTENCE
+    return False
+
+
+def _tagged_word(token: str, path: str | Path, line: int) -> Leaf:
+    match = _DOUBLE_TAG.fullmatch(token)
+    if match:
+        return Leaf(match[1], "CD", line)
+    match = _TAGGED.fullmatch(token)
+    if match is None or match[1].endswith("\\"):
+        raise ValueError(Errors.P151.format(path=path, line=line, token=token))
+    return Leaf(match[1], match[2].split("|")[0], line)
+
+
+def _invalid_kind(kind: str | None, reason: str = "") -> ValueError:
+    expected = f"mrg, pos or prd{reason}"
+    return ValueError(Errors.P155.format(name="kind", value=kind, expected=expected))
+
+
+READERS: dict[str, Callable[[str | Path], Iterator[list[Leaf]]]] = {
+    ".mrg": read_mrg,
+    ".pos": read_pos,
+    ".prd": read_prd,
+}

@@ -1,0 +1,129 @@
+"""Read the spans of a column of tags, and check that the tags are those of one scheme."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..annotation.schemes import OUTSIDE, Span, get_scheme, read_spans, split_tag
+from ..errors import Errors
+from .columns import Row
+from .problems import Problems
+
+# The letters of BILOU, which read_spans does not know, as those of BIOES.
+_BILOU = {"L": "E", "U": "S"}
+_KNOWN_PREFIXES = frozenset("BIES")
+# "" is what a line without its columns has, if problems are lenient; "." is conlleval's.
+_OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
+
+
+@dataclass
+class SpanColumn:
+    """A column of tags of one file.
+
+    If no scheme is given, any is read: BIO, IOB1, IO, BIOES and BILOU. The file must then keep to
+    one of them as to how spans begin: in IOB1 and IO with I, in the others never.
+
+    path (Union[str, Path]): The file, for messages.
+    index (int): Which column.
+    columns (Sequence[str]): The names of all columns, for messages.
+    scheme (Optional[str]): The name of the scheme that the tags must be of.
+    problems (Problems): Takes tags that are not allowed. The spans are then read as conlleval does.
+    """
+
+    path: str | Path
+    index: int
+    columns: Sequence[str]
+    scheme: str | None = None
+    problems: Problems = field(default_factory=Problems)
+    _first_b: tuple[int, str] | None = None
+    _first_i: tuple[int, str] | None = None
+    _n_i: int = 0
+
+    def __post_init__(self) -> None:
+        if self.scheme is not None:
+            get_scheme(self.scheme)
+
+    def read(self, rows: Sequence[Row]) -> list[Span]:
+        """Read the spans of a sentence.
+
+        rows (Sequence[Row]): The rows of the sentence.
+        RETURNS (List[Span]): The spans, as conlleval reads them.
+        RAISES (ValueError): If there is a tag that is not allowed and problems are not lenient.
+        """
+        tags = [row.columns[self.index] for row in rows]
+        if any(tag not in _OUTSIDE_TAGS for tag in tags):
+            tags = self._checked(rows, tags)
+            return read_spans(tags)
+        return []
+
+    def _checked(self, rows: Sequence[Row], tags: list[str]) -> list[str]:
+        """The tags, without those that are no tags at all, in prefixes that read_spans knows."""
+        checked = []
+        for row, tag in zip(rows, tags, strict=True):
+            prefix, label = split_tag(tag)
+            prefix = _BILOU.get(prefix, prefix)
+            if tag not in _OUTSIDE_TAGS and not label:
+                self.problems.report(
+                    Errors.P116.format(
+                        path=self.path,
+                        line=row.line,
+                        tag=tag,
+                        column=self.columns[self.index],
+                        columns=", ".join(self.columns),
+                    )
+                )
+                checked.append(OUTSIDE)
+                continue
+            if label and prefix not in _KNOWN_PREFIXES:
+                expected = "O or a tag with B-, I-, E- or S- (in BILOU L- and U-) was expected"
+                self._report(row.line, tag, expected)
+            checked.append(f"{prefix}-{label}" if label else OUTSIDE)
+        if self.scheme is not None:
+            for i, message in get_scheme(self.scheme).problems(checked):
+                self._report(rows[i].line, tags[i], message.partition("] ")[2].rstrip("."))
+        else:
+            self._check_beginnings(rows, checked)
+        return checked
+
+    def _check_beginnings(self, rows: Sequence[Row], tags: Sequence[str]) -> None:
+        """Collect what tells schemes apart: B after O, or S, and I where nothing is open."""
+        previous_prefix, previous_label = OUTSIDE, ""
+        for row, tag in zip(rows, tags, strict=True):
+            prefix, label = split_tag(tag)
+            if prefix == "S" or (prefix == "B" and previous_prefix == OUTSIDE):
+                if self._first_b is None:
+                    self._first_b = (row.line, tag)
+                    if self._first_i is not None:
+                        self._report_beginning(*self._first_i, count=self._n_i)
+            elif prefix in ("I", "E") and (
+                previous_prefix in (OUTSIDE, "E", "S") or label != previous_label
+            ):
+                if self._first_b is not None or prefix == "E":
+                    self._report_beginning(row.line, tag)
+                else:
+                    self._first_i = self._first_i or (row.line, tag)
+                    self._n_i += 1
+            previous_prefix, previous_label = prefix, label
+
+    def _report_beginning(self, line: int, tag: str, count: int = 1) -> None:
+        if self._first_b is None:
+            problem = f"nothing was begun that it could end, B-{split_tag(tag)[1]} was expected"
+        else:
+            other_line, other = self._first_b
+            problem = (
+                f"no span of that label is open, so B-{split_tag(tag)[1]} was expected, as in line "
+                f"{other_line}, where '{other}' begins a span, which it does not in IOB1"
+            )
+        self._report(line, tag, problem, count)
+
+    def _report(self, line: int, tag: str, problem: str, count: int = 1) -> None:
+        self.problems.report(
+            Errors.P144.format(
+                path=self.path,
+                line=line,
+                tag=tag,
+                column=self.columns[self.index],
+                problem=problem,
+            ),
+            count,
+        )

@@ -1,0 +1,129 @@
+"""Count what a corpus has, to compare with published figures."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .sentence import Sentence
+
+_TOKEN_LAYERS = ("tags", "pos", "morphs")
+_SPAN_LAYERS = ("chunks", "ents")
+_TABLE_LABELS = 12
+_TABLE_WIDTH = 60
+
+
+@dataclass
+class CorpusStats:
+    """What a corpus has.
+
+    docs (int): The number of Docs made.
+    documents (int): The number of documents, where the format marks them.
+    sentences (int): The number of sentences.
+    tokens (int): The number of tokens.
+    longest_sentence (int): The number of tokens in the longest sentence.
+    lemmas (int): The number of tokens with a lemma.
+    predicates (int): The number of predicates.
+    labels (Dict[str, Counter[str]]): How often each label occurs, in each annotated layer; for
+        frames the labels of arguments.
+    """
+
+    docs: int = 0
+    documents: int = 0
+    sentences: int = 0
+    tokens: int = 0
+    longest_sentence: int = 0
+    lemmas: int = 0
+    predicates: int = 0
+    labels: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def count(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Count sentences as they pass.
+
+        sentences (Iterable[Sentence]): The sentences.
+        YIELDS (Sentence): The same sentences.
+        """
+        for sentence in sentences:
+            self.documents += sentence.starts_document
+            self.sentences += 1
+            self.tokens += len(sentence.words)
+            self.longest_sentence = max(self.longest_sentence, len(sentence.words))
+            self.lemmas += sum(map(bool, sentence.lemmas or ()))
+            self.predicates += len(sentence.frames or ())
+            for layer, labels in _labels(sentence):
+                self.labels.setdefault(layer, Counter()).update(labels)
+            yield sentence
+
+    def __add__(self, other: "CorpusStats") -> "CorpusStats":
+        """The counts of two corpora together."""
+        layers = list(self.labels) + [layer for layer in other.labels if layer not in self.labels]
+        empty: Counter[str] = Counter()
+        return CorpusStats(
+            docs=self.docs + other.docs,
+            documents=self.documents + other.documents,
+            sentences=self.sentences + other.sentences,
+            tokens=self.tokens + other.tokens,
+            longest_sentence=max(self.longest_sentence, other.longest_sentence),
+            lemmas=self.lemmas + other.lemmas,
+            predicates=self.predicates + other.predicates,
+            labels={
+                layer: self.labels.get(layer, empty) + other.labels.get(layer, empty)
+                for layer in layers
+            },
+        )
+
+    def has(self, layer: str) -> bool:
+        """Tell whether a layer is annotated, be it without a label.
+
+        layer (str): The layer.
+        RETURNS (bool): Whether a sentence has it.
+        """
+        return self.lemmas > 0 if layer == "lemmas" else layer in self.labels
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """RETURNS (List[Tuple[str, str, str]]): The rows of a table: what, number, labels."""
+        numbers = [
+            ("documents", self.documents),
+            ("sentences", self.sentences),
+            ("tokens", self.tokens),
+            ("longest sentence", self.longest_sentence),
+            ("lemmas", self.lemmas),
+            ("predicates", self.predicates),
+        ]
+        optional = ("documents", "lemmas", "predicates")
+        rows = [(name, f"{n:,}", "") for name, n in numbers if n or name not in optional]
+        for layer, counts in self.labels.items():
+            names = [label for label, _ in counts.most_common(_TABLE_LABELS)]
+            while len(", ".join(names)) > _TABLE_WIDTH and len(names) > 1:
+                names.pop()
+            names += ["…"] if len(counts) > len(names) else []
+            rows.append((layer, f"{counts.total():,}", f"{len(counts)}: {', '.join(names)}"))
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The numbers, ready for JSON; lemmas and predicates if any."""
+        numbers = {
+            key: value
+            for key, value in vars(self).items()
+            if key != "labels" and (value or key not in ("lemmas", "predicates"))
+        }
+        return {
+            **numbers,
+            "labels": {layer: dict(n.most_common()) for layer, n in self.labels.items()},
+        }
+
+
+def _labels(sentence: Sentence) -> Iterator[tuple[str, list[str]]]:
+    """The labels of each layer that is annotated."""
+    for layer in _TOKEN_LAYERS:
+        values = getattr(sentence, layer)
+        if values is not None:
+            yield layer, [value for value in values if value]
+    for layer in _SPAN_LAYERS:
+        spans = getattr(sentence, layer)
+        if spans is not None:
+            yield layer, [label for _, _, label in spans]
+    if sentence.frames is not None:
+        yield "frames", [label for frame in sentence.frames for _, _, label in frame.arguments]
+    if sentence.speakers is not None:
+        yield "speakers", [sentence.speakers]

@@ -1,0 +1,151 @@
+"""Read bracketed trees, as the Penn Treebank writes them.
+
+NLTK has a reader as well, but it needs a regular expression that backs up over the text of a whole
+file, does not tell where a tree is broken, and would be a further dependency for this alone.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Errors
+from .columns import read_lines
+
+HEADER = "*x*"
+NULL_TAG = "-NONE-"
+# Only ASCII white space parts words, or a no-break space would split one.
+_TOKENS = re.compile(r"[()]|[^\s()]+", re.ASCII)
+_TRACE = re.compile(r"\*(?:[A-Z?]+\*)?(?:-\d+)?")
+
+
+@dataclass(slots=True)
+class Tree:
+    """A pair of brackets.
+
+    line (int): The line in which it opens.
+    label (Optional[str]): What follows the opening bracket; None if that is another bracket.
+    children (List[Union[Tree, str]]): The brackets and words in it.
+    """
+
+    line: int
+    label: str | None = None
+    children: list["Tree | str"] = field(default_factory=list)
+
+
+class Leaf(NamedTuple):
+    """A word of a tree.
+
+    word (str): The word.
+    tag (Optional[str]): Its part of speech; None in files without.
+    line (int): Its line in the file.
+    """
+
+    word: str
+    tag: str | None
+    line: int
+
+
+def read_trees(path: str | Path) -> Iterator[Tree]:
+    """Stream the trees of a file. They may reach over lines, or share one.
+
+    path (Union[str, Path]): The file, plain or compressed by gzip.
+    YIELDS (Tree): The outermost brackets.
+    RAISES (ValueError): If brackets do not match, are empty, or if there is text outside of them.
+    """
+    open_: list[Tree] = []
+    for number, raw in read_lines(Path(path)):
+        line = raw.decode("utf8")
+        # The headers of some files, with a copyright notice; no tree has a line like this.
+        if not open_ and line.startswith(HEADER):
+            continue
+        for token in _TOKENS.findall(line):
+            if token == "(":
+                open_.append(Tree(number))
+            elif token == ")":
+                if not open_:
+                    raise _error(path, number, "a closing bracket without an opening one")
+                tree = open_.pop()
+                if not tree.children:
+                    raise _error(path, number, f"brackets without a word: ({tree.label or ''})")
+                if open_:
+                    open_[-1].children.append(tree)
+                else:
+                    yield tree
+            elif not open_:
+                raise _error(path, number, f"'{token}' outside of brackets")
+            elif open_[-1].label is None and not open_[-1].children:
+                open_[-1].label = token
+            else:
+                open_[-1].children.append(token)
+    if open_:
+        raise _error(path, open_[0].line, "the tree that begins here is not closed")
+
+
+def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
+    """The words of a tree with parts of speech, such as `(NP (DT the) (NN dog) )`.
+
+    tree (Tree): The tree.
+    path (Union[str, Path]): The file, for the error message.
+    RETURNS (List[Leaf]): The words in order, without null elements. Of alternative tags
+        (`VBG|NN`), whose order has no meaning, the first is taken.
+    RAISES (ValueError): If a word does not stand alone in brackets with its tag.
+    """
+    leaves = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        node = stack.pop()
+        children = node.children
+        word = children[0]
+        if len(children) == 1 and type(word) is str:
+            if node.label != NULL_TAG:
+                leaves.append(Leaf(word, _plain_tag(node.label), node.line))
+            continue
+        for child in children:
+            if type(child) is str:
+                problem = f"'{child}' without a tag of its own; files ending in .prd have no tags"
+                raise _error(path, node.line, problem)
+        stack.extend(reversed(children))
+    return leaves
+
+
+def untagged_leaves(tree: Tree) -> list[Leaf]:
+    """The words of a tree without parts of speech, such as `(NP the dog)`.
+
+    There, null elements are not marked as such. We take for one what has the form of a trace
+    (`*`, `*T*-1`; a star of the text is escaped, `\\*`), and `0` where it stands for an omitted
+    complementizer or relative pronoun: first in SBAR, or alone in WHNP, WHADVP and the like.
+
+    tree (Tree): The tree.
+    RETURNS (List[Leaf]): The words in order, without null elements.
+    """
+    leaves = []
+    stack: list[tuple[Tree | str, Tree]] = [(tree, tree)]
+    while stack:
+        node, parent = stack.pop()
+        if isinstance(node, Tree):
+            stack.extend((child, node) for child in reversed(node.children))
+        elif not _is_null(node, parent):
+            leaves.append(Leaf(node, None, parent.line))
+    return leaves
+
+
+def _is_null(word: str, parent: Tree) -> bool:
+    if word == "0":
+        label = parent.label or ""
+        first = parent.children[0] == "0"
+        return first and (label.startswith("SBAR") or label.startswith("WH"))
+    return word.startswith("*") and _TRACE.fullmatch(word) is not None
+
+
+def _plain_tag(label: str) -> str:
+    """The tag without alternatives and function tags: `NN|JJ` is `NN`, but `-LRB-` stays."""
+    if label.isalpha():
+        return label
+    first = label.split("|")[0] or label
+    return first if first.startswith("-") else first.split("-")[0]
+
+
+def _error(path: str | Path, line: int, problem: str) -> ValueError:
+    return ValueError(Errors.P150.format(path=path, line=line, problem=problem))

@@ -1,0 +1,80 @@
+import pytest
+from spacy.cli._util import app
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from typer.testing import CliRunner
+
+from spacy_psa.cli.export import export
+from spacy_psa.corpora.docs import make_docs
+from spacy_psa.corpora.sentence import Frame, Sentence
+
+SENTENCES = [
+    Sentence(
+        ["He", "sleeps"],
+        ["PRP", "VBZ"],
+        chunks=[(0, 1, "NP"), (1, 2, "VP")],
+        frames=[Frame(1, "sleep", None, [(0, 1, "A0"), (1, 2, "V")])],
+    ),
+    Sentence(["Yes"], ["UH"], chunks=[], frames=[]),
+]
+
+
+@pytest.fixture
+def docs_path(tmp_path):
+    path = tmp_path / "in" / "dev.spacy"
+    path.parent.mkdir()
+    DocBin(docs=make_docs(Vocab(), SENTENCES)).to_disk(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["psa", "export", *map(str, arguments)])
+
+
+def test_command_writes_a_column_file(tmp_path, docs_path):
+    output = tmp_path / "new" / "dev.txt"
+    result = run(docs_path, output, "--format", "conll2000")
+    assert result.exit_code == 0, result.output
+    assert output.read_text() == "He PRP B-NP\nsleeps VBZ B-VP\n\nYes UH O\n\n"
+    assert "Wrote 2 sentences" in result.output
+
+
+def test_scheme_can_be_chosen(tmp_path, docs_path):
+    assert run(docs_path, tmp_path / "a", "-f", "conll2000", "--scheme", "BIOES").exit_code == 0
+    assert (tmp_path / "a").read_text() == "He PRP S-NP\nsleeps VBZ S-VP\n\nYes UH O\n\n"
+
+
+def test_conll2005_has_two_files(tmp_path, docs_path):
+    n_sentences, paths = export(docs_path, tmp_path / "dev", form="conll2005")
+    assert n_sentences == 2
+    assert [path.name for path in paths] == ["dev.words", "dev.props"]
+    assert paths[0].read_text() == "He\nsleeps\n\nYes\n\n"
+    assert paths[1].read_text() == "-\t(A0*)\nsleep\t(V*)\n\n-\n\n"
+
+
+@pytest.mark.parametrize(
+    "options,code",
+    [(("-f", "ptb"), "P164"), (("-f", "iob", "-s", "XYZ"), "P100")],
+)
+def test_unknown_formats_and_schemes_are_errors(tmp_path, docs_path, options, code):
+    result = run(docs_path, tmp_path / "a", *options)
+    assert result.exit_code == 1
+    assert code in result.output
+
+
+def test_a_missing_input_is_an_error(tmp_path):
+    result = run(tmp_path / "no.spacy", tmp_path / "a", "-f", "iob")
+    assert result.exit_code == 1
+    assert "P109" in result.output
+
+
+def test_failure_leaves_the_old_outputs_whole(tmp_path, docs_path):
+    output = tmp_path / "out" / "dev"
+    export(docs_path, output, form="conll2005")
+    before = {path.name: path.read_bytes() for path in output.parent.iterdir()}
+    docs = make_docs(Vocab(), [Sentence(["fine"]), Sentence(["1 000"])])
+    DocBin(docs=docs).to_disk(docs_path)
+    result = run(docs_path, output, "-f", "conll2005")
+    assert result.exit_code == 1
+    assert "Sentence 2 ('1 000')" in " ".join(result.output.split())
+    assert {path.name: path.read_bytes() for path in output.parent.iterdir()} == before

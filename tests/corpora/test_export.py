@@ -1,0 +1,278 @@
+import re
+import string
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_psa.corpora.docs import make_doc, make_docs
+from spacy_psa.corpora.export import WRITERS, get_writer
+from spacy_psa.corpora.formats import FORMATS
+from spacy_psa.corpora.frames import set_frames
+from spacy_psa.corpora.from_docs import make_sentences
+from spacy_psa.corpora.sentence import Frame, Sentence
+
+from .shared import shared_corpus
+
+CELL = st.text(string.ascii_letters + string.digits + "-'.,é東", min_size=1, max_size=5)
+NAME = st.text(string.ascii_letters + string.digits, min_size=1, max_size=4)
+LABEL = st.sampled_from(["A0", "A1", "C-A1", "R-A0", "AM-TMP"])
+
+
+@st.composite
+def spans(draw, length, labels):
+    """Spans that do not overlap, in order."""
+    result, start = [], 0
+    while start < length:
+        end = draw(st.integers(start, length))
+        if end > start and draw(st.booleans()):
+            result.append((start, end, draw(labels)))
+        start = max(end, start + 1)
+    return result
+
+
+@st.composite
+def frames(draw, length, senses):
+    predicates = sorted(draw(st.sets(st.integers(0, length - 1), max_size=3)))
+    known = st.one_of(st.none(), NAME)
+    labels = st.one_of(LABEL, st.just("V"))
+    return [
+        Frame(i, draw(known), draw(known) if senses else None, draw(spans(length, labels)))
+        for i in predicates
+    ]
+
+
+@st.composite
+def sentences(draw, senses=True):
+    words = draw(st.lists(CELL, min_size=1, max_size=8))
+    n_words = len(words)
+    return Sentence(
+        words=words,
+        tags=draw(st.lists(NAME, min_size=n_words, max_size=n_words)),
+        pos=draw(st.lists(st.sampled_from(["NOUN", "VERB"]), min_size=n_words, max_size=n_words)),
+        morphs=draw(
+            st.lists(
+                st.sampled_from(["_", "Number=Sing", "Number=Sing|NumForm=Word"]),
+                min_size=n_words,
+                max_size=n_words,
+            )
+        ),
+        lemmas=draw(st.lists(NAME, min_size=n_words, max_size=n_words)),
+        spaces=draw(st.lists(st.booleans(), min_size=n_words, max_size=n_words)),
+        chunks=draw(spans(n_words, st.sampled_from(["NP", "VP"]))),
+        ents=draw(spans(n_words, st.sampled_from(["PER", "LOC"]))),
+        frames=draw(frames(n_words, senses)),
+        speakers=draw(st.one_of(st.none(), NAME)),
+    )
+
+
+def write(sents, folder, form, scheme="BIO"):
+    """Write sentences, and give the path that the format is read from."""
+    writer = get_writer(form)
+    texts = list(writer.write(sents, scheme))
+    for i, ending in enumerate(writer.endings):
+        text = "".join(pieces[i] for pieces in texts)
+        (folder / f"x{ending}").write_text(text, encoding="utf8", newline="\n")
+    return folder / "x"
+
+
+def through_docs(sents, n_sents=1):
+    """The sentences after they have been on Docs, and in bytes."""
+    stored = DocBin(docs=make_docs(Vocab(), sents, n_sents=n_sents)).to_bytes()
+    return list(make_sentences(DocBin().from_bytes(stored).get_docs(Vocab())))
+
+
+def comparable(sents, layers):
+    return [replace(sentence.only(layers), line=0, spaces=None) for sentence in sents]
+
+
+def read_back(sents, form, written_scheme="BIO", **options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(sents, Path(folder), form, written_scheme)
+        return list(FORMATS[form].read(path, **options))
+
+
+def normalized(path):
+    """The lines of a file with single blanks between columns, and single blank lines."""
+    text = re.sub(r"[ \t]+", " ", path.read_bytes().decode("utf8"))
+    text = re.sub(r" *\r?\n", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n").split("\n")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(sentences(), min_size=1, max_size=3), st.integers(1, 3))
+def test_sentences_on_docs_come_back_whole(sents, n_sents):
+    back = through_docs(sents, n_sents)
+    assert [replace(sentence, line=0) for sentence in back] == [
+        replace(sentence, morphs=list(map(_spacy_order, sentence.morphs))) for sentence in sents
+    ]
+
+
+def _spacy_order(morph):
+    return "|".join(sorted(morph.split("|")))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(sentences(senses=False), min_size=1, max_size=3))
+def test_conll2005_gives_back_any_frames(sents):
+    back = read_back(through_docs(sents), "conll2005")
+    assert comparable(back, ["frames"]) == comparable(sents, ["frames"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(sentences(), min_size=1, max_size=3))
+def test_conll2012_gives_back_any_frames_entities_and_speakers(sents):
+    layers = ["frames", "ents", "speakers", "tags"]
+    sents = [replace(s, lemmas=None, document="a/b; part 001") for s in sents]
+    sents[0] = replace(sents[0], starts_document=True)
+    back = read_back(through_docs(sents), "conll2012")
+    assert comparable(back, layers) == comparable(sents, layers)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(sentences(), min_size=1, max_size=3), st.sampled_from(["BIO", "IOB1", "BIOES"]))
+def test_columns_of_tags_give_back_any_spans(sents, scheme):
+    sents[-1] = replace(sents[-1], starts_document=True)
+    back = read_back(through_docs(sents), "conll2003", scheme, scheme=scheme)
+    # The chunks are in the same scheme, but the reader must not guess that of the entities.
+    layers = ["tags", "ents"]
+    assert comparable(back, layers) == comparable(sents, layers)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(sentences(), min_size=1, max_size=3))
+def test_conllu_gives_back_any_features_and_spaces(sents):
+    layers = ["tags", "pos", "morphs", "lemmas"]
+    back = read_back(through_docs(sents), "conllu")
+    assert [s.spaces for s in back] == [s.spaces for s in sents]
+    expected = [
+        replace(s, morphs=["|".join(sorted(m.split("|"), key=str.lower)) for m in s.morphs])
+        for s in sents
+    ]
+    assert comparable(back, layers) == comparable(expected, layers)
+
+
+@pytest.mark.parametrize(
+    "form,expected",
+    [
+        ("conll2000", ["a - O\nb - O\n\n"]),
+        ("conll2003", ["a - O O\nb - O O\n\n"]),
+        ("iob", ["a\tO\nb\tO\n\n"]),
+        ("conllu", ["1\ta" + "\t_" * 8 + "\n2\tb" + "\t_" * 8 + "\n\n"]),
+        ("conll2005", ["a\nb\n\n", "-\n-\n\n"]),
+        ("conll2012", [f"-  0  {i}  {w}  -  *  -  -  -  -  *  -\n" for i, w in enumerate("ab")]),
+    ],
+)
+def test_what_a_doc_lacks_is_the_mark_for_nothing(form, expected):
+    doc = Doc(Vocab(), words=["a", "b"])
+    (texts,) = WRITERS[form].write(make_sentences([doc]), "BIO")
+    assert list(texts) == (["".join(expected) + "\n"] if form == "conll2012" else expected)
+
+
+def test_iob_has_the_chunks_where_there_are_no_entities():
+    sentence = Sentence(["a", "b"], chunks=[(0, 2, "NP")])
+    assert list(WRITERS["iob"].write([sentence], "BIOES")) == [("a\tB-NP\nb\tE-NP\n\n",)]
+
+
+def test_document_boundaries_are_written_at_the_start_of_each():
+    sents = [Sentence(["a"], starts_document=True), Sentence(["b"])]
+    texts = [text for (text,) in WRITERS["conll2003"].write(through_docs(sents), "BIO")]
+    assert texts == ["-DOCSTART- -X- O O\n\na - O O\n\n", "b - O O\n\n"]
+
+
+@pytest.mark.parametrize("form", ["conll2005", "conll2012"])
+def test_several_frames_of_a_word_have_no_place_in_columns(form):
+    frame = Frame(0, "go", "01", [(0, 1, "V")])
+    with pytest.raises(ValueError, match=rf"P165.*Sentence 7 \('go'\).*{form}.*several frames"):
+        list(WRITERS[form].write([Sentence(["go"], frames=[frame, frame], line=7)], "BIO"))
+
+
+@pytest.mark.parametrize(
+    "arguments,message",
+    [([(0, 2, "A0"), (1, 2, "V")], "overlaps"), ([(0, 1, "A(")], "one of the signs")],
+)
+def test_arguments_that_brackets_cannot_express_are_errors(arguments, message):
+    sentence = Sentence(["a", "go"], frames=[Frame(1, "go", "01", arguments)])
+    with pytest.raises(ValueError, match=f"P165.*{message}"):
+        list(WRITERS["conll2005"].write([sentence], "BIO"))
+
+
+@pytest.mark.parametrize("form", [name for name in WRITERS if name != "conllu"])
+def test_words_with_white_space_are_errors_where_it_parts_columns(form):
+    with pytest.raises(ValueError, match=r"P165.*white space"):
+        list(WRITERS[form].write([Sentence(["1 000"])], "BIO"))
+
+
+def test_words_with_blanks_have_a_place_in_conllu():
+    (back,) = read_back([Sentence(["1 000"])], "conllu")
+    assert back.words == ["1 000"]
+
+
+@pytest.mark.parametrize("form", ["conll2003", "iob"])
+def test_the_mark_of_documents_cannot_be_a_word(form):
+    with pytest.raises(ValueError, match=r"P165.*mark of documents"):
+        list(WRITERS[form].write([Sentence(["-DOCSTART-"])], "BIO"))
+
+
+def test_arguments_beyond_the_sentence_are_errors():
+    sents = [Sentence(["a"]), Sentence(["b"])]
+    doc = make_doc(Vocab(), sents)
+    set_frames(doc, [Frame(0, "a", None, [(0, 2, "A1")])])
+    with pytest.raises(ValueError, match=r"P165.*over the end of the sentence"):
+        list(make_sentences([doc]))
+
+
+def test_unknown_formats_are_errors():
+    with pytest.raises(ValueError, match=r"P164.*ptb.*conll2012"):
+        get_writer("ptb")
+
+
+@pytest.mark.parametrize(
+    "corpus,name,form",
+    [
+        pytest.param("conll2000", "train.txt", "conll2000", marks=pytest.mark.slow),
+        ("conll2000", "test.txt", "conll2000"),
+        pytest.param("ewt_srl", "dev.gold_conll", "conll2012", marks=pytest.mark.slow),
+        ("ewt_srl", "test.gold_conll", "conll2012"),
+        pytest.param("ewt_srl", "dev", "conll2005", marks=pytest.mark.slow),
+        ("ewt_srl", "test", "conll2005"),
+        pytest.param("wnut17", "wnut17train.conll", "iob", marks=pytest.mark.slow),
+        ("wnut17", "emerging.dev.conll", "iob"),
+        ("wnut17", "emerging.test.annotated", "iob"),
+        pytest.param("ncbi_disease", "train.tsv", "iob", marks=pytest.mark.slow),
+        ("ncbi_disease", "devel.tsv", "iob"),
+        ("ncbi_disease", "test.tsv", "iob"),
+        pytest.param("ewt_srl", "train.gold_conll", "conll2012", marks=pytest.mark.slow),
+        pytest.param("ewt_srl", "train", "conll2005", marks=pytest.mark.slow),
+    ],
+)
+def test_published_corpora_come_back_but_for_white_space(tmp_path, corpus, name, form):
+    path = shared_corpus(corpus) / name
+    exported = write(through_docs(FORMATS[form].read(path), n_sents=1), tmp_path, form)
+    for ending in WRITERS[form].endings:
+        original = path.with_name(path.name + ending)
+        assert normalized(exported.with_name(exported.name + ending)) == normalized(original)
+
+
+@pytest.mark.parametrize(
+    "corpus,name",
+    [
+        ("ud_en_ewt_2.2", "en_ewt-ud-dev"),
+        ("ud_fr_sequoia_2.2", "fr_sequoia-ud-test"),
+        ("ud_cs_cltt_2.2", "cs_cltt-ud-test"),
+    ],
+)
+def test_treebanks_come_back_in_the_columns_that_are_read(tmp_path, corpus, name):
+    path = shared_corpus(corpus) / f"{name}.conllu"
+    sents = list(FORMATS["conllu"].read(path))
+    back = list(FORMATS["conllu"].read(write(through_docs(sents), tmp_path, "conllu")))
+    # Names of sentences are not kept on Docs; unknown white space is written like a blank.
+    for sentence, other in zip(sents, back, strict=True):
+        spaces = sentence.spaces or [True] * len(sentence.words)
+        expected = replace(sentence, spaces=spaces, sent_id=None, line=0)
+        assert replace(other, line=0) == expected

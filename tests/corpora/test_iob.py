@@ -1,0 +1,270 @@
+import gzip
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_psa.annotation.schemes import SCHEMES
+from spacy_psa.corpora.iob import read_conll2002, read_iob, read_tagged
+from spacy_psa.corpora.problems import Problems
+
+from .shared import shared_corpus
+
+TWO = "Ann B-PER\nLee I-PER\nleft O\n\nOh O\n"
+DUTCH = "-DOCSTART- -DOCSTART- O\nDe Art O\nEU N B-ORG\n\n-DOCSTART- -DOCSTART- O\nDe Art O\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "a.txt"
+        path.write_bytes(content.encode("utf8") if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def test_two_columns_are_word_and_entity(write):
+    first, second = read_iob(write(TWO))
+    assert (first.words, first.ents) == (["Ann", "Lee", "left"], [(0, 2, "PER")])
+    assert (second.words, second.ents, second.line) == (["Oh"], [], 5)
+    assert first.tags is None and first.chunks is None
+
+
+def test_the_layer_can_be_chunks_or_tags(write):
+    (sentence, _) = read_iob(write(TWO), layer="chunks")
+    assert (sentence.chunks, sentence.ents) == ([(0, 2, "PER")], None)
+    (sentence, _) = read_iob(write(TWO), layer="tags")
+    assert (sentence.tags, sentence.ents) == (["B-PER", "I-PER", "O"], None)
+
+
+@pytest.mark.parametrize(
+    "text,options",
+    [
+        ("O N Ann\n", {"word_column": 2, "tag_column": 0, "pos_column": 1}),
+        ("O N Ann\n", {"word_column": -1, "tag_column": 0, "pos_column": -2}),
+        ("Ann 7 N x O\n", {"pos_column": 2}),
+    ],
+)
+def test_columns_can_be_chosen(write, text, options):
+    (sentence,) = read_iob(write(text), **options)
+    assert (sentence.words, sentence.tags, sentence.ents) == (["Ann"], ["N"], [])
+
+
+@pytest.mark.parametrize(
+    "options,problem",
+    [
+        ({"tag_column": 2}, r"P142.*the column 2 for ents: .*a\.txt has 2 columns"),
+        ({"word_column": -3}, r"P142.*the column -3 for word"),
+        ({"word_column": 1}, r"P142.*the same column twice"),
+        ({"pos_column": 0}, r"P142.*the same column twice"),
+        ({"layer": "pos"}, r"P142.*layer='pos'"),
+        ({"layer": "tags", "pos_column": 0}, r"P142.*not tags with a pos_column"),
+        ({"scheme": "IOB3"}, r"P100"),
+    ],
+)
+def test_unsuitable_options_are_errors(write, options, problem):
+    with pytest.raises(ValueError, match=problem):
+        list(read_iob(write(TWO), **options))
+
+
+def test_words_may_contain_blanks_where_tabs_part_columns(write):
+    (sentence,) = read_iob(write("New York\tB-LOC\nCity \tI-LOC\n"), separator="\t")
+    assert sentence.words == ["New York", "City "]
+
+
+def test_blank_lines_may_have_tabs(write):
+    sentences = read_iob(write("Ann\tB-PER\n\t\nOh\tO\n \t \n"), separator="\t")
+    assert [sentence.words for sentence in sentences] == [["Ann"], ["Oh"]]
+
+
+def test_comments_are_left_out_on_demand(write):
+    path = write("# id 1\nAnn B-PER\n")
+    (sentence,) = read_iob(path, comment="#")
+    assert sentence.words == ["Ann"]
+    with pytest.raises(ValueError, match=r"P112.*line 2: found 2 columns, expected 3"):
+        list(read_iob(path))
+
+
+def test_document_boundaries_may_have_any_number_of_columns(write):
+    sentences = list(read_iob(write("-DOCSTART-\n\nAnn B-PER\n\n-DOCSTART- O O O\nOh O\n\nNo O\n")))
+    assert [(s.words, s.starts_document) for s in sentences] == [
+        (["Ann"], True),
+        (["Oh"], True),
+        (["No"], False),
+    ]
+
+
+def test_document_boundaries_can_be_tokens(write):
+    (sentence,) = read_iob(write("-DOCSTART- O\nAnn O\n"), document_boundary=None)
+    assert sentence.words == ["-DOCSTART-", "Ann"]
+
+
+def test_compressed_files_read_the_same(write):
+    plain = list(read_iob(write(TWO)))
+    assert list(read_iob(write(gzip.compress(TWO.encode())))) == plain
+
+
+def test_conll2002_with_and_without_parts_of_speech(write):
+    spanish, _ = read_conll2002(write(TWO))
+    assert (spanish.words[0], spanish.tags, spanish.ents) == ("Ann", None, [(0, 2, "PER")])
+    first, second = read_conll2002(write(DUTCH))
+    assert (first.tags, first.ents) == (["Art", "N"], [(1, 2, "ORG")])
+    assert first.starts_document and second.starts_document
+
+
+def test_conll2002_has_two_or_three_columns(write):
+    with pytest.raises(ValueError, match=r"P112.*found 4 columns, expected 2 or 3"):
+        list(read_conll2002(write("a b c O\n")))
+
+
+def test_tagged_files_have_tags_and_nothing_else(write):
+    (sentence,) = read_tagged(write("The\tat\n-DOCSTART-\tnn\n"))
+    assert (sentence.words, sentence.tags) == (["The", "-DOCSTART-"], ["at", "nn"])
+    assert (sentence.ents, sentence.starts_document) == (None, False)
+
+
+def test_words_and_tags_may_be_joined_in_lines(write):
+    first, second = read_tagged(write("The/at 1/2/cd ///:\n\nOh/uh\n"), joined_by="/")
+    assert (first.words, first.tags, first.line) == (["The", "1/2", "//"], ["at", "cd", ":"], 1)
+    assert (second.words, second.tags, second.line) == (["Oh"], ["uh"], 3)
+
+
+@pytest.mark.parametrize("token", ["jury", "jury/", "/nn"])
+def test_joined_words_without_a_tag_are_errors(write, token):
+    path = write(f"The/at\n{token}\n")
+    with pytest.raises(ValueError, match=rf"P145.*a\.txt, line 2: '{token}'.*Expected word/tag"):
+        list(read_tagged(path, joined_by="/"))
+    problems = Problems(lenient=True)
+    _, sentence = read_tagged(path, joined_by="/", problems=problems)
+    assert (sentence.words, sentence.tags, problems.total) == ([token], [""], 1)
+
+
+@pytest.mark.parametrize(
+    "content,message",
+    [
+        ("Ann B-PER\nLee\n", r"P112.*line 2: found 1 columns, expected 2 \(word, ents\)"),
+        ("Ann PER\n", r"P116.*line 1: 'PER' in the column ents"),
+        ("Ann Q-PER\n", r"P144.*line 1: 'Q-PER'"),
+        ("A B-PER\nB O\nC I-PER\n", r"P144.*line 3: 'I-PER'.*B-PER was expected"),
+        ("", r"P111"),
+        ("-DOCSTART- O\n", r"P111"),
+        (b"Ann O\ncaf\xe9 O\n", r"P113.*line 2"),
+        (b"PK\x03\x00", r"P114.*line 1"),
+        (gzip.compress(b"Ann O\n" * 99)[:-9], r"P115"),
+    ],
+)
+def test_errors_name_file_line_and_what_was_expected(write, content, message):
+    with pytest.raises(ValueError, match=message) as err:
+        list(read_iob(write(content)))
+    assert "a.txt" in str(err.value)
+
+
+@pytest.mark.parametrize("text", ["Ann\tO\nLee\t\n", "Ann\tO\n\tO\n"])
+def test_empty_columns_are_errors_where_tabs_part_columns(write, text):
+    with pytest.raises(ValueError, match=r"P145.*line 2: the column [12] is empty"):
+        list(read_iob(write(text), separator="\t"))
+
+
+def test_lenient_reading_keeps_the_word_of_a_line_with_other_columns(write):
+    problems = Problems(lenient=True)
+    path = write("Ann N B-PER\nLee\nleft V O O\n\nOh U O\n")
+    first, second = read_iob(path, pos_column=1, problems=problems)
+    assert first.words == ["Ann", "Lee", "left"]
+    assert first.tags == ["N", "", ""]
+    assert first.ents == [(0, 1, "PER")]
+    assert second.words == ["Oh"]
+    assert problems.counts == {"P112": 2}
+    assert "a.txt, line 2" in problems.examples[0] and "a.txt, line 3" in problems.examples[1]
+
+
+def test_lines_without_the_column_of_the_word_are_errors_even_if_lenient(write):
+    path = write("N O Ann\nN\n")
+    with pytest.raises(ValueError, match=r"P112.*line 2"):
+        list(read_iob(path, word_column=2, tag_column=1, problems=Problems(lenient=True)))
+
+
+def test_sentences_that_do_not_end_are_errors(write, monkeypatch):
+    monkeypatch.setattr("spacy_psa.corpora.columns.MAX_SENTENCE_TOKENS", 3)
+    assert len(next(read_iob(write("a O\n" * 3))).words) == 3
+    with pytest.raises(ValueError, match=r"P141.*a\.txt, line 4: more than 3 tokens"):
+        list(read_iob(write("a O\n" * 4)))
+
+
+def test_lines_that_do_not_end_are_errors(write, monkeypatch):
+    monkeypatch.setattr("spacy_psa.corpora.columns.MAX_LINE_BYTES", 10)
+    with pytest.raises(ValueError, match=r"P141.*a\.txt, line 2: more than 10 bytes in a line"):
+        list(read_iob(write("a O\n" + "b" * 100)))
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), min_size=1)
+
+
+@given(
+    st.lists(st.lists(st.tuples(WORDS, st.sampled_from("BIO")), min_size=1), min_size=1),
+    st.sampled_from([" ", "\t", " \t "]),
+)
+def test_words_and_spans_come_back_as_written(tmp_path_factory, sentences, separator):
+    lines = []
+    expected = []
+    for sentence in sentences:
+        tags = ["O" if letter == "O" else f"{letter}-X" for _, letter in sentence]
+        spans = SCHEMES["BIO"].decode(tags)
+        tags = SCHEMES["BIO"].encode(spans, len(tags))
+        words = [word for word, _ in sentence]
+        lines += [f"{w}{separator}{t}" for w, t in zip(words, tags, strict=True)] + [""]
+        expected.append((words, spans))
+    path = tmp_path_factory.mktemp("iob") / "a.txt"
+    path.write_text("\n".join(lines), encoding="utf8", newline="\n")
+    read = [(s.words, s.ents) for s in read_iob(path, document_boundary=None)]
+    assert read == expected
+
+
+def read_slowly(path):
+    """The columns of each sentence, by another way than ours."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf8")
+    sentence = []
+    for row in [*text.split("\n"), ""]:
+        if row.strip("\t\r "):
+            sentence.append(row.rstrip("\r").split("\t"))
+        elif sentence:
+            yield list(zip(*sentence, strict=True))
+            sentence = []
+
+
+@pytest.mark.parametrize(
+    "folder,names,sizes,n_types",
+    [
+        (
+            "wnut17",
+            ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"),
+            (3394, 1009, 1287),
+            6,
+        ),
+        ("ncbi_disease", ("train.tsv", "devel.tsv", "test.tsv"), (5424, 923, 940), 1),
+    ],
+)
+def test_published_entities(folder, names, sizes, n_types):
+    for name, n_sentences in zip(names, sizes, strict=True):
+        path = shared_corpus(folder) / name
+        sentences = list(read_iob(path, separator="\t"))
+        assert len(sentences) == n_sentences
+        assert len(Counter(label for s in sentences for _, _, label in s.ents)) == n_types
+        for sentence, (words, tags) in zip(sentences, read_slowly(path), strict=True):
+            assert sentence.words == list(words)
+            assert SCHEMES["BIO"].encode(sentence.ents, len(words)) == list(tags)
+
+
+def test_published_tags():
+    sizes = {"train": 45872, "dev": 5734, "test": 5734}
+    found = set()
+    for split, n_sentences in sizes.items():
+        path = shared_corpus("brown_pos") / f"{split}.tsv.gz"
+        sentences = list(read_tagged(path, separator="\t"))
+        assert len(sentences) == n_sentences
+        for sentence, (words, tags) in zip(sentences, read_slowly(path), strict=True):
+            assert (sentence.words, sentence.tags) == (list(words), list(tags))
+            found.update(tags)
+    assert len(found) == 472

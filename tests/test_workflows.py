@@ -1,0 +1,470 @@
+"""The workflows of project.yml: complete, consistent, and working up to the training."""
+
+import configparser
+import functools
+import hashlib
+import http.server
+import re
+import shlex
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+import srsly
+from click.exceptions import ClickException
+from spacy import util
+from spacy.cli._util import app, parse_config_overrides
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from typer.main import get_command
+from typer.testing import CliRunner
+from weasel.schemas import ProjectConfigSchema, validate
+from weasel.util import load_project_config
+
+import spacy_psa.cli  # noqa: F401  (adds the commands to spaCy's)
+from spacy_psa.cli.treebank import treebanks
+from spacy_psa.corpora.formats import FORMATS
+from spacy_psa.corpora.published import markdown_table, published_corpora
+from tests.corpora.shared import shared_corpus
+
+ROOT = Path(__file__).parents[1]
+RAW = srsly.read_yaml(ROOT / "project.yml")
+PYTHON = ["python", "-m", "spacy"]
+SECTIONS = [f"{section:02}" for section in range(25)]
+CORPUS_WORKFLOWS = [
+    "conll2000",
+    "conll2003",
+    "wsj",
+    "ontonotes",
+    "ontonotes-zh",
+    "ud",
+    "ccgbank",
+    "conll2005",
+    "conll2012-srl",
+    "wnut17",
+]
+
+
+# Of the treebanks, figures are published of the English one.
+OTHER_TREEBANKS = {f"ud-{code}" for code in treebanks() if code != "en"}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A copy of what the workflows need, as the working directory."""
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@functools.lru_cache
+def load(**variables):
+    """The project with its variables filled in."""
+    overrides = {f"vars.{name}": value for name, value in variables.items()}
+    return load_project_config(ROOT, overrides=overrides)
+
+
+def commands(**variables):
+    return {command["name"]: command for command in load(**variables)["commands"]}
+
+
+def scripts(**variables):
+    """The words of each line of each script, with the name of the command."""
+    return [
+        (name, shlex.split(line))
+        for name, command in commands(**variables).items()
+        for line in command["script"]
+    ]
+
+
+def run_step(name, **variables):
+    """Run the lines of a command in the working directory, without starting processes."""
+    output = ""
+    for line in commands(**variables)[name]["script"]:
+        words = shlex.split(line)
+        assert words[:3] == PYTHON
+        result = CliRunner().invoke(app, words[3:])
+        output += result.output
+        if result.exit_code:
+            return result.exit_code, output
+    return 0, output
+
+
+def flat(text):
+    """Messages are wrapped to the width of the terminal."""
+    return " ".join(text.split())
+
+
+def test_project_file_is_valid():
+    assert validate(ProjectConfigSchema, RAW) == []
+
+
+def test_every_published_corpus_has_a_workflow():
+    names = {re.sub("^ud-.*", "ud", name) for name in published_corpora()}
+    assert names == set(CORPUS_WORKFLOWS)
+    assert names <= set(RAW["workflows"])
+
+
+def test_every_step_is_a_command_and_every_command_a_step():
+    steps = {step for steps in RAW["workflows"].values() for step in steps}
+    assert steps == {command["name"] for command in RAW["commands"]} - {"clean"}
+
+
+@pytest.mark.parametrize("name", CORPUS_WORKFLOWS)
+def test_workflows_get_convert_check_train_and_evaluate(name):
+    kinds = [step.removeprefix(f"{name}-") for step in RAW["workflows"][name]]
+    assert kinds[0] in ("fetch", "files")
+    assert kinds[1:3] == ["convert", "check"]
+    assert kinds[3].startswith("init-vectors")
+    assert kinds[4:] == ["train", "evaluate"]
+
+
+@pytest.mark.parametrize("name", RAW["workflows"])
+def test_dependencies_are_made_before_or_belong_to_the_project(name):
+    """Or are named by `psa require`, which says where to get them."""
+    made = {"assets/sample", "configs", load()["vars"]["vectors_file"]}
+    steps = commands()
+    for step in RAW["workflows"][name]:
+        command = steps[step]
+        for path in command.get("deps", []):
+            parents = {str(parent) for parent in Path(path).parents} | {path}
+            assert parents & made, f"{step} needs {path}"
+        made.update(command.get("outputs", []))
+        for line in command["script"]:
+            words = shlex.split(line)
+            if words[3:5] == ["psa", "require"]:
+                made.update(words[5 : words.index("--corpus")])
+
+
+def test_project_files_that_workflows_need_are_there():
+    systems = {str(load()["vars"][name]) for name in ("system", "srl_system")}
+    for command in commands().values():
+        for path in command.get("deps", []):
+            if path.startswith("assets/sample") or (
+                path.startswith("configs") and Path(path).stem not in systems
+            ):
+                assert (ROOT / path).is_file(), path
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [pair for pair in scripts() if pair[1][3:4] == ["psa"]],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[4:7]),
+)
+def test_lines_of_scripts_are_commands_with_their_options(name, words):
+    group = get_command(app).commands["psa"]
+    command = group.commands[words[4]]
+    try:
+        command.make_context(words[4], words[5:])
+    except ClickException as err:
+        pytest.fail(f"{name}: {err.format_message()}")
+
+
+def test_other_lines_are_of_spacy_or_remove_files():
+    starts = (
+        [*PYTHON, "train"],
+        [*PYTHON, "benchmark", "accuracy"],
+        [*PYTHON, "init", "vectors"],
+        ["rm", "-rf"],
+    )
+    for name, words in scripts():
+        if words[3:4] != ["psa"]:
+            assert any(words[: len(start)] == start for start in starts), name
+
+
+@pytest.mark.parametrize(
+    ("step", "target", "score"),
+    [
+        ("conll2000-train", "spans", "spans_chunks_f"),
+        ("conll2003-train", "ents", "ents_f"),
+        ("wsj-train", "tag", "tag_acc"),
+        ("ontonotes-train", "ents", "ents_f"),
+        ("ontonotes-zh-train", "ents", "ents_f"),
+        ("ud-train", "tag", "tag_acc"),
+        ("ccgbank-train", "tag", "tag_acc"),
+        ("wnut17-train", "ents", "ents_f"),
+    ],
+)
+def test_trainings_fit_the_config_and_the_task(step, target, score):
+    words = shlex.split(commands()[step]["script"][0])
+    assert words[3:5] == ["train", "configs/psa.cfg"]
+    options = words[5:]
+    for name in ("--output", "--gpu-id"):
+        at = options.index(name)
+        del options[at : at + 2]
+    config = util.load_config(
+        ROOT / words[4], overrides=parse_config_overrides(options), interpolate=True
+    )
+    weights = {name: n for name, n in config["training"]["score_weights"].items() if n}
+    assert config["components"]["psa_tagger"]["target"] == target
+    assert weights == {score: 1.0}
+    assert config["paths"]["vectors"] is None
+    assert util.load_model_from_config(config, auto_fill=True).pipe_names == ["psa_tagger"]
+
+
+def test_variables_reach_the_training():
+    variables = {"system": "lan", "seed": 7, "gpu": 0, "vectors": "vectors/x", "epochs": 3}
+    line = commands(**variables)["wsj-train"]["script"][0]
+    assert "configs/lan.cfg" in line
+    for option in (
+        "--system.seed 7",
+        "--gpu-id 0",
+        "--paths.vectors vectors/x",
+        "--training.max_epochs 3",
+    ):
+        assert option in line
+    line = commands(ud_treebank="no", ud_lang="nb")["ud-train"]["script"][0]
+    assert "corpus/ud/no/train.spacy" in line and "--nlp.lang nb" in line
+
+
+def test_licensed_assets_say_how_to_get_them():
+    licensed = {
+        asset["dest"]: asset["description"] for asset in RAW["assets"] if "url" not in asset
+    }
+    published = {c.folder: c.obtain for c in published_corpora().values() if c.obtain}
+    assert licensed == published
+    for folder, sentence in licensed.items():
+        assert folder in sentence
+        assert re.search(r"https?://", sentence)
+        assert sentence.endswith(".") and ". " not in sentence
+
+
+def test_assets_with_an_address_are_extra_and_described():
+    for asset in RAW["assets"]:
+        if "url" in asset:
+            assert asset["url"].startswith("https://")
+            assert asset["extra"] is True
+            assert asset["description"]
+
+
+@pytest.mark.parametrize(
+    "step", [name for name, words in scripts() if words[3:5] == ["psa", "require"]]
+)
+def test_missing_licensed_files_are_one_sentence(project, step):
+    exit_code, output = run_step(step)
+    assert exit_code == 1
+    name = step.removesuffix("-files")
+    assert flat(published_corpora()[name].obtain) in flat(output)
+    assert "Traceback" not in output
+
+
+def test_licensed_files_that_are_there_are_found(project):
+    folder = project / "assets" / "conll2003"
+    folder.mkdir(parents=True)
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        (folder / name).write_text("EU NNP B-NP B-ORG\n", encoding="utf8")
+    assert run_step("conll2003-files")[0] == 0
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf8")
+
+
+def put_conll2003(assets):
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        put(assets / "conll2003" / name, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n\n")
+
+
+def put_wsj(assets):
+    for section in SECTIONS:
+        tree = "( (S (NP (NNP EU)) (VP (VBZ rejects) (NP (-NONE- *))) (. .)) )\n"
+        put(assets / "wsj" / section / f"wsj_{section}01.mrg", tree)
+
+
+def put_ccgbank(assets):
+    for section in SECTIONS:
+        leaves = "(<L NP NNP NNP EU NP>) (<L S[dcl]\\NP VBZ VBZ sleeps S[dcl]\\NP_1>)"
+        name = f"wsj_{section}01"
+        text = f"ID={name}.1 PARSER=GOLD NUMPARSE=1\n(<T S[dcl] 1 2> {leaves} )\n"
+        put(assets / "ccgbank" / section / f"{name}.auto", text)
+
+
+def put_conll2005(assets):
+    for part in ("train", "devel", "test.wsj", "test.brown"):
+        folder = assets / "conll2005" / part
+        put(folder / "words" / f"{part}.words", "EU\nrejects\n.\n\n")
+        put(folder / "props" / f"{part}.props", "- (A0*)\nreject (V*)\n- *\n\n")
+
+
+def put_ontonotes(assets):
+    for split in ("train", "development", "test"):
+        for language in ("english", "chinese"):
+            for genre in ("nw", "pt"):
+                name = f"{genre}/x/00/x_0001"
+                rows = [
+                    f"{name} 0 0 EU NNP (TOP(S(NP*) - - - - (ORG) (ARG0*) -",
+                    f"{name} 0 1 rejects VBZ (VP*))) reject 01 - - * (V*) -",
+                ]
+                text = "\n".join(
+                    [f"#begin document ({name}); part 000", *rows, "", "#end document"]
+                )
+                folder = assets / "ontonotes" / split / "data" / language / "annotations"
+                put(folder / f"{name}.v4_gold_conll", text + "\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "sentences"),
+    [
+        ("conll2003", put_conll2003, 1),
+        ("wsj", put_wsj, 19),
+        ("ccgbank", put_ccgbank, 20),
+        ("conll2005", put_conll2005, 1),
+        ("ontonotes", put_ontonotes, 1),
+        ("ontonotes-zh", put_ontonotes, 1),
+        ("conll2012-srl", put_ontonotes, 2),
+    ],
+)
+def test_licensed_corpora_are_converted_and_compared(project, name, make, sentences):
+    make(project / "assets")
+    for step in ("files", "convert"):
+        exit_code, output = run_step(f"{name}-{step}")
+        assert exit_code == 0, output
+    docs = list(DocBin().from_disk(project / "corpus" / name / "train.spacy").get_docs(Vocab()))
+    assert len(docs) == sentences
+    exit_code, output = run_step(f"{name}-check")
+    if published_corpora()[name].figures:
+        assert exit_code == 1
+        assert "[P172]" in output and f"{sentences} sentences instead of" in flat(output)
+    else:
+        assert exit_code == 0
+        assert "no figures to compare" in flat(output)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "vectors.txt").write_bytes(b"the 0.1 0.2\n")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler.log_message = lambda *arguments: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+        thread.join()
+
+
+def fetch_assets(project, server, checksum):
+    """Run `spacy project assets` on a copy whose first address is that of a local server."""
+    config = srsly.read_yaml(project / "project.yml")
+    assets = [asset for asset in config["assets"] if "url" not in asset]
+    asset = {**config["assets"][0], "url": f"{server}/vectors.txt", "checksum": checksum}
+    srsly.write_yaml(project / "project.yml", {**config, "assets": [asset, *assets]})
+    result = CliRunner().invoke(app, ["project", "assets", str(project), "--extra"])
+    return project / asset["dest"], result
+
+
+def test_assets_are_downloaded_and_verified(project, server, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    checksum = hashlib.md5(b"the 0.1 0.2\n").hexdigest()
+    path, result = fetch_assets(project, server, checksum)
+    assert result.exit_code == 0
+    assert path.read_bytes() == b"the 0.1 0.2\n"
+    assert "Checksum doesn't match" not in flat(result.output)
+    assert flat(result.output).count("You need to add this file yourself") == 5
+    again = CliRunner().invoke(app, ["project", "assets", str(project), "--extra"])
+    assert "Skipping download with matching checksum" in flat(again.output)
+
+
+def test_assets_with_another_checksum_are_reported(project, server, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    path, result = fetch_assets(project, server, "0" * 32)
+    assert "Checksum doesn't match" in flat(result.output)
+    assert str(path.name) in flat(result.output)
+
+
+def test_fetched_corpora_with_another_checksum_are_refused(project):
+    folder = project / "local"
+    folder.mkdir()
+    (folder / "wnut17train.conll").write_text("another\tO\n", encoding="utf8")
+    exit_code, output = run_step("wnut17-fetch", wnut17_local=str(folder))
+    assert exit_code == 1
+    assert "[P130]" in output
+    assert not (project / "assets" / "wnut17" / "train.conll").exists()
+
+
+def test_wnut17_is_fetched_converted_and_as_published(project):
+    local = str(shared_corpus("wnut17"))
+    for step in ("wnut17-fetch", "wnut17-convert", "wnut17-check"):
+        exit_code, output = run_step(step, wnut17_local=local)
+        assert exit_code == 0, output
+    assert output.count("As published: sentences, tokens, entities, entity types") == 3
+
+
+def test_english_treebank_is_fetched_converted_and_as_published(project):
+    local = str(shared_corpus("ud_en_ewt_2.2"))
+    for step in ("ud-fetch", "ud-convert", "ud-check"):
+        exit_code, output = run_step(step, ud_local=local)
+        assert exit_code == 0, output
+    assert output.count("As published: sentences, tokens, tags") == 3
+
+
+# The documentation
+
+
+DOCS = (ROOT / "docs" / "corpora.md").read_text(encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, corpus in published_corpora().items() if corpus.figures]
+)
+def test_documented_tables_are_the_published_figures(name):
+    assert markdown_table(published_corpora()[name]) in DOCS
+
+
+def test_documented_corpora_have_their_workflow_licence_folder_and_format():
+    rows = [line.split(" | ") for line in DOCS.splitlines() if line.endswith("` |")]
+    rows = [row for row in rows if len(row) == 5 and row[1].startswith("`")]
+    corpora = {name: c for name, c in published_corpora().items() if name not in OTHER_TREEBANKS}
+    expected = {
+        c.title: [f"`{re.sub('^ud-.*', 'ud', name)}`", c.licence, f"`{c.folder}`"]
+        for name, c in corpora.items()
+    }
+    assert {row[0].removeprefix("| "): row[1:4] for row in rows} == expected
+    for title, row in zip(expected, rows, strict=True):
+        workflow, form = row[1].strip("`"), row[4].strip("` |")
+        script = commands()[f"{workflow}-convert"]["script"]
+        assert f"--format {form} " in f"{script[0]} ", title
+
+
+def test_documentation_says_how_to_get_each_licensed_corpus():
+    for corpus in published_corpora().values():
+        if corpus.obtain:
+            assert corpus.obtain in DOCS
+
+
+def test_documented_formats_and_options_are_those_of_the_command():
+    section = DOCS.split("| `--format` | what it reads |")[1].split("\n\n")[0]
+    rows = [line.split(" | ") for line in section.splitlines()[2:]]
+    documented = {row[0].strip("|` "): re.findall(r"`(\w+)`", row[2]) for row in rows}
+    assert set(documented) == set(FORMATS)
+    for name, options in documented.items():
+        assert set(options) <= set(FORMATS[name].options), name
+
+
+def test_documented_treebanks_are_those_of_the_command():
+    for code, treebank in treebanks().items():
+        row = f"| `{code}` | `{treebank.lang}` | [{treebank.repository}](https://github.com/"
+        assert row in DOCS
+        assert f"`{treebank.name}-ud-*.conllu`" in DOCS
+
+
+def test_documented_variables_and_commands_exist():
+    known = set(load()["vars"])
+    assert set(re.findall(r"--vars\.(\w+)", DOCS)) <= known
+    assert set(re.findall(r"--vars\.(\w+)", RAW["description"])) <= known
+    group = get_command(app).commands["psa"]
+    assert set(re.findall(r"spacy psa (\w+)", DOCS)) <= set(group.commands)
+
+
+def test_documented_readers_are_registered_and_there_is_one_for_each_format():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    lines = config["options.entry_points"]["spacy_readers"].strip().splitlines()
+    readers = {line.split(" = ")[0] for line in lines}
+    documented = set(re.findall(r"spacy_psa\.\w+\.v\d", DOCS))
+    assert documented == readers
+    assert {name.split(".")[1].lower() for name in readers} == set(FORMATS)
