@@ -129,7 +129,7 @@ def test_importing_the_commands_does_not_import_torch() -> None:
     )
     loaded = ast.literal_eval(in_new_process(script))
     folders = {name.split(".")[1] for name in loaded}
-    assert folders == {"cli", "errors"}
+    assert not folders & {"layers", "inference", "models", "pipeline", "training"}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
