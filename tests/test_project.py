@@ -129,7 +129,8 @@ def test_files_in_scripts_are_declared() -> None:
         words = " ".join(command["script"]).split()
         folders = ("assets", "configs", "corpus", "metrics", "training")
         files = {word for word in words if word.split("/")[0] in folders and "/" in word}
-        inner = {"corpus/conll2000/all.spacy"}
+        # What a command makes and uses itself, or lies in a folder that another one makes.
+        inner = {"corpus/conll2000/all.spacy", "assets/ud/en/stats.xml"}
         undeclared = {
             file
             for file in files - inner
