@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from .initialization import initialize_lstm, uniform_embedding_
+from .initialization import lstm, uniform_embedding_
+from .mask import SequenceMask
 
 
 class CharacterBiLSTM(nn.Module):
@@ -24,8 +25,8 @@ class CharacterBiLSTM(nn.Module):
         self.width = width
         self.embedding = nn.Embedding(n_characters, embedding_width)
         uniform_embedding_(self.embedding.weight)
-        self.forwards = _lstm(embedding_width, width // 2)
-        self.backwards = _lstm(embedding_width, width - width // 2)
+        self.forwards = lstm(embedding_width, width // 2)
+        self.backwards = lstm(embedding_width, width - width // 2)
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words.
@@ -35,19 +36,13 @@ class CharacterBiLSTM(nn.Module):
         lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
-        order = torch.arange(characters.shape[1], device=characters.device).unsqueeze(0)
-        ends = lengths.to(characters.device).unsqueeze(1)
-        reversal = torch.where(order < ends, ends - 1 - order, order)
+        mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         states = []
-        for lstm, ids in (
+        for direction, ids in (
             (self.forwards, characters),
-            (self.backwards, characters.gather(1, reversal)),
+            (self.backwards, characters.gather(1, mask.reversal)),
         ):
             packed = pack_padded_sequence(self.embedding(ids), lengths, batch_first=True)
-            _, (last, _) = lstm(packed)
+            _, (last, _) = direction(packed)
             states.append(last[0])
         return torch.cat(states, dim=1)
-
-
-def _lstm(input_width: int, hidden_width: int) -> nn.LSTM:
-    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))

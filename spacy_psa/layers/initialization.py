@@ -55,6 +55,16 @@ def initialize_lstm(lstm: nn.LSTM) -> nn.LSTM:
     return lstm
 
 
+def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
+    """A unidirectional LSTM over padded batches, initialized as the papers do.
+
+    input_width (int): Width of the input.
+    hidden_width (int): Width of the output.
+    RETURNS (nn.LSTM): The layer.
+    """
+    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))
+
+
 def uniform_embedding_(weight: Tensor) -> Tensor:
     """Fill an embedding table so that its rows have the variance 1 / d.
 

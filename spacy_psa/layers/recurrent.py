@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .initialization import initialize_lstm
+from .initialization import lstm
 from .mask import SequenceMask
 
 
@@ -39,8 +39,8 @@ class BiLSTM(nn.Module):
         self.width = hidden_width
         widths = [input_width] + [hidden_width] * (depth - 1)
         half = hidden_width // 2
-        self.forwards = nn.ModuleList(_lstm(width, half) for width in widths)
-        self.backwards = nn.ModuleList(_lstm(width, hidden_width - half) for width in widths)
+        self.forwards = nn.ModuleList(lstm(width, half) for width in widths)
+        self.backwards = nn.ModuleList(lstm(width, hidden_width - half) for width in widths)
         self.input_dropout = nn.Dropout(input_dropout)
         self.output_dropout = nn.Dropout(output_dropout)
 
@@ -57,10 +57,6 @@ class BiLSTM(nn.Module):
             right, _ = backwards(_reversed(x, mask))
             x = self.output_dropout(torch.cat([left, _reversed(right, mask)], dim=2))
         return x
-
-
-def _lstm(input_width: int, hidden_width: int) -> nn.LSTM:
-    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))
 
 
 def _reversed(x: Tensor, mask: SequenceMask) -> Tensor:
