@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..layers import CRFDecoder, SoftmaxDecoder
-from .types import DecoderBuilder
+from .types import DecoderBuilder, on_top
 
 
 def build_crf() -> DecoderBuilder:
@@ -11,7 +13,7 @@ def build_crf() -> DecoderBuilder:
 
     RETURNS (DecoderBuilder): Builds a `CRFDecoder`.
     """
-    return CRFDecoder
+    return partial(on_top, CRFDecoder)
 
 
 def build_softmax() -> DecoderBuilder:
@@ -19,4 +21,4 @@ def build_softmax() -> DecoderBuilder:
 
     RETURNS (DecoderBuilder): Builds a `SoftmaxDecoder`.
     """
-    return SoftmaxDecoder
+    return partial(on_top, SoftmaxDecoder)

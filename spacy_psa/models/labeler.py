@@ -68,7 +68,7 @@ def _make_network(
     encoder: EncoderBuilder, decoder: DecoderBuilder, *, input_width: int, n_labels: int
 ) -> nn.Module:
     encoder_module = encoder(input_width, n_labels)
-    return SequenceLabelerNetwork(encoder_module, decoder(encoder_module.width, n_labels))
+    return SequenceLabelerNetwork(encoder_module, decoder(encoder_module, n_labels))
 
 
 def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:

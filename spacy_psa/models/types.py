@@ -24,9 +24,10 @@ EncoderBuilder = Callable[[int, int], nn.Module]
 width) and a `SequenceMask` to (batch_size, n, width). Encoders are built when the widths are known,
 at initialization or when a model is loaded."""
 
-DecoderBuilder = Callable[[int, int], nn.Module]
-"""(input width, number of labels) → decoder, which maps (batch_size, n, input width) and a
-`SequenceMask` to emissions (batch_size, n, labels), and has `transition_scores()`."""
+DecoderBuilder = Callable[[nn.Module, int], nn.Module]
+"""(encoder, number of labels) → decoder, which maps (batch_size, n, encoder's width) and a
+`SequenceMask` to emissions (batch_size, n, labels), and has `transition_scores()`. It is given the
+encoder, so that the two can share parameters, e.g. the embeddings of the labels."""
 
 PartBuilder = Callable[[int], nn.Module]
 """(width) → a part inside an encoder, such as a positional bias or a gate."""
@@ -44,6 +45,19 @@ def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings
     RETURNS (nn.Module): The layer.
     """
     return layer(input_width, **settings)
+
+
+def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> nn.Module:
+    """Build a decoder that needs to know nothing of the encoder but its width.
+
+    `functools.partial(on_top, layer)` is a `DecoderBuilder` that can be pickled.
+
+    layer (Callable[..., nn.Module]): The decoder's class.
+    encoder (nn.Module): The encoder below it.
+    n_labels (int): Number of labels.
+    RETURNS (nn.Module): The decoder.
+    """
+    return layer(encoder.width, n_labels)
 
 
 def check_value(name: str, value: float, holds: bool, expected: str) -> None:
