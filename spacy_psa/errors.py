@@ -302,6 +302,12 @@ class Errors(metaclass=_Coded):
     P210 = "Invalid value for '{name}': {value}. It must be {expected}."
 
     # Components (P3xx)
+    P250 = "A drawing is an SVG image: '{path}' must end in '.svg'."
+    P251 = "'{path}' is not a config that spaCy can read: {problem}"
+    P252 = (
+        "'{path}' has no component '{name}' with a model. Its components with a model: {found}. "
+        "Choose one with --component."
+    )
     P301 = (
         "The label '{label}' of the target '{target}' is not one of the component's labels, but "
         "stands in the training example beginning '{text}'. Initialize with a label file or with "

@@ -6,6 +6,7 @@ from ._util import psa_cli
 from .check import check_cli, require_cli
 from .conlleval import conlleval_cli
 from .convert import convert_cli
+from .draw import draw_cli
 from .export import export_cli
 from .fetch import fetch_cli
 from .scores import scores_cli
@@ -20,6 +21,7 @@ __all__ = [
     "check_cli",
     "conlleval_cli",
     "convert_cli",
+    "draw_cli",
     "export_cli",
     "fetch_cli",
     "psa_cli",

@@ -1,0 +1,164 @@
+"""A model's config as a picture: its blocks, stacked from the words up to the labels."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+WIDTH, PADDING, GAP, LINE = 440, 10, 16, 15
+CHARACTERS = 0.155  # that fit on a pixel of a line of settings
+# From Okabe and Ito's palette, lightened: told apart by colour-blind people, too.
+COLOURS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
+PLAIN = "#f3f3f3"
+NO_BREAK = "\u00a0"
+# What a sequence labeling model computes, in this order; the rest of its blocks follow by name.
+ORDER = ["tok2vec", "encoder", "decoder"]
+
+
+@dataclass
+class Block:
+    """A box.
+
+    title (str): What it is.
+    role (str): What it is there for: its name in the config.
+    lines (List[str]): Its settings.
+    parts (List[Block]): The boxes in it, from the bottom to the top.
+    colour (str): Its background.
+    """
+
+    title: str
+    role: str
+    lines: list[str] = field(default_factory=list)
+    parts: list[Block] = field(default_factory=list)
+    colour: str = "#ffffff"
+
+    def height(self) -> int:
+        """RETURNS (int): In pixels, with everything in it."""
+        own = PADDING + LINE * (1 + len(self.lines)) + PADDING
+        return own + sum(part.height() + GAP for part in self.parts)
+
+
+def draw_model(config: dict[str, Any], title: str = "") -> str:
+    """Draw a model.
+
+    config (Dict[str, Any]): The block `[components.NAME.model]` of a config, or any other block
+        with registered blocks in it.
+    title (str): What to write above.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    """
+    blocks = [
+        make_block(name, config[name], WIDTH, COLOURS.get(name, PLAIN))
+        for name in _in_order(config)
+        if _is_block(config[name])
+    ]
+    height = sum(block.height() + GAP for block in blocks) + 3 * LINE + (LINE if title else 0)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + 2}" height="{height + 2}" '
+        f'viewBox="-1 -1 {WIDTH + 2} {height + 2}" font-family="sans-serif" font-size="12">',
+        f"<title>{escape(title or 'model')}</title>",
+        f'<rect x="-1" y="-1" width="{WIDTH + 2}" height="{height + 2}" fill="#ffffff"/>',
+    ]
+    y = height
+    middle = WIDTH // 2
+    if title:
+        parts.append(_text(middle, LINE - 3, title, "middle", bold=True))
+    parts.append(_text(middle, y - 4, "words", "middle"))
+    y -= LINE + 4
+    for block in blocks:
+        parts.append(_arrow(middle, y, y - GAP + 4))
+        y -= GAP + block.height() - 4
+        parts += _draw(block, 0, y, WIDTH)
+        y -= 4
+    parts.append(_arrow(middle, y + 4, y - GAP + 8))
+    parts.append(_text(middle, y - GAP + 4, "label sequences", "middle"))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Block:
+    """Make the box of a registered block.
+
+    role (str): Its name in the config.
+    config (Dict[str, Any]): The block.
+    width (int): Its width in pixels.
+    colour (str): Its background.
+    RETURNS (Block): The box.
+    """
+    registry = next(key for key in config if key.startswith("@"))
+    inner = width - 2 * PADDING
+    settings = [
+        f"{key}{NO_BREAK}={NO_BREAK}{_value(value)}"
+        for key, value in config.items()
+        if key != registry and not isinstance(value, dict)
+    ]
+    parts = [
+        make_block(name, value, inner, "#ffffff")
+        for name, value in _sub_blocks(config).items()
+        if _is_block(value)
+    ]
+    # The last box of the config is the last to compute, so it stands on top.
+    return Block(
+        title=config[registry],
+        role=role,
+        lines=textwrap.wrap(", ".join(settings), max(20, int(inner * CHARACTERS))),
+        parts=parts,
+        colour=colour,
+    )
+
+
+def _sub_blocks(config: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        if key == "*" and isinstance(value, dict):
+            found.update(value)
+        elif isinstance(value, dict):
+            found[key] = value
+    return found
+
+
+def _in_order(config: dict[str, Any]) -> list[str]:
+    known = [name for name in ORDER if name in config]
+    return known + [name for name in config if name not in known]
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and any(key.startswith("@") for key in value)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
+    height = block.height()
+    drawn = [
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" '
+        f'fill="{block.colour}" stroke="#555555"/>',
+        _text(x + PADDING, y + PADDING + LINE - 4, block.title, "start", bold=True),
+        _text(x + width - PADDING, y + PADDING + LINE - 4, block.role, "end", grey=True),
+    ]
+    for i, line in enumerate(block.lines, 2):
+        drawn.append(_text(x + PADDING, y + PADDING + LINE * i - 4, line, "start"))
+    bottom = y + height - PADDING
+    for i, part in enumerate(block.parts):
+        bottom -= part.height()
+        drawn += _draw(part, x + PADDING, bottom, width - 2 * PADDING)
+        if i + 1 < len(block.parts):
+            drawn.append(_arrow(x + width // 2, bottom, bottom - GAP + 2))
+        bottom -= GAP
+    return drawn
+
+
+def _text(x: int, y: int, text: str, anchor: str, *, bold: bool = False, grey: bool = False) -> str:
+    style = (' font-weight="bold"' if bold else "") + (' fill="#666666"' if grey else "")
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
+
+
+def _arrow(x: int, start: int, end: int) -> str:
+    return (
+        f'<path d="M{x} {start}V{end + 5}" stroke="#555555"/>'
+        f'<path d="M{x - 4} {end + 6}L{x} {end}L{x + 4} {end + 6}Z" fill="#555555"/>'
+    )

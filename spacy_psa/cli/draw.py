@@ -1,0 +1,67 @@
+"""`spacy psa draw`: a picture of the model in a config."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+
+@psa_cli.command("draw")
+def draw_cli(
+    config_path: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="A config, or the folder of a pipeline")
+    ],
+    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg file to write")],
+    component: Annotated[
+        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+    ] = "",
+) -> None:
+    """
+    Draw the model of a component: its blocks and settings, from words to labels.
+    """
+    with user_errors():
+        name = draw(config_path, output_path, component=component or None)
+    msg.good(f"Drew the model of '{name}' in {output_path}")
+
+
+def draw(config_path: Path, output_path: Path, *, component: str | None = None) -> str:
+    """Draw the model of a component.
+
+    config_path (Path): A config, or the folder of a pipeline.
+    output_path (Path): The SVG file to write.
+    component (Optional[str]): The component's name. By default the last one whose factory is ours.
+    RETURNS (str): The component's name.
+    RAISES (ValueError): If there is no such config or component, or the output is not an SVG file.
+    """
+    from thinc.api import Config
+
+    from ..analysis.diagram import draw_model
+
+    if output_path.suffix != ".svg":
+        raise ValueError(Errors.P250.format(path=output_path))
+    path = config_path / "config.cfg" if config_path.is_dir() else config_path
+    if not path.is_file():
+        raise ValueError(Errors.P109.format(path=path))
+    try:
+        config = Config().from_disk(path, interpolate=False)
+    except ValueError as err:
+        raise ValueError(Errors.P251.format(path=path, problem=err)) from err
+    name = _find_component(config.get("components", {}), component, path)
+    with atomic_path(output_path) as temporary:
+        svg = draw_model(config["components"][name]["model"], name)
+        temporary.write_text(svg, encoding="utf8")
+    return name
+
+
+def _find_component(components: dict[str, Any], wanted: str | None, path: Path) -> str:
+    with_model = [name for name, settings in components.items() if "model" in settings]
+    ours = [n for n in with_model if str(components[n].get("factory", "")).startswith("psa_")]
+    name = wanted or next(iter(reversed(ours or with_model)), None)
+    if name not in with_model:
+        found = ", ".join(with_model) or "none"
+        raise ValueError(Errors.P252.format(name=name, path=path, found=found))
+    return name
