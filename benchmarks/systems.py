@@ -214,7 +214,8 @@ def to_markdown(results: dict[str, Any]) -> str:
     lines = ["# Every system on every task", "", f"Written by `python -m {__spec__.name}`.", ""]
     lines += [
         "Speed is relative to BiLSTM-CRF in the same run (more is faster), on "
-        f"{machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch {machine['torch']}: training in batches of "
+        f"{machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "
+        f"{machine['torch']}: training in batches of "
         f"{BATCH['training']} sentences, tagging in batches of {BATCH['tagging']}; medians of "
         f"{results['repetitions']} turns. 'Parameters' leaves the table of words out.",
     ]
