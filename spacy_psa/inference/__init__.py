@@ -2,7 +2,9 @@
 
 from .backends import Backend, ExpectedCounts
 from .constraints import Constraints
+from .costs import cost_augmented, error_costs
 from .linear_chain import BACKENDS, UNKNOWN, LinearChain
+from .nbest import KBest
 from .potentials import Potentials
 
 __all__ = [
@@ -11,6 +13,9 @@ __all__ = [
     "Backend",
     "Constraints",
     "ExpectedCounts",
+    "KBest",
     "LinearChain",
     "Potentials",
+    "cost_augmented",
+    "error_costs",
 ]

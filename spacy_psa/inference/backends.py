@@ -23,8 +23,6 @@ class Backend(Protocol):
     A chain without a possible sequence has log_partition -inf and the gradient zero.
     """
 
-    differentiable_marginals: bool
-
     def log_partition(self, potentials: Potentials) -> Tensor:
         """RETURNS (Tensor): *Shape:* (C,). log Z of each chain. Differentiable."""
         ...
@@ -37,7 +35,7 @@ class Backend(Protocol):
 
     def marginals(self, potentials: Potentials) -> Tensor:
         """RETURNS (Tensor): *Shape:* (N, L). Each token's label probabilities, in the type of the
-        emissions.
+        emissions. Differentiable.
         """
         ...
 

@@ -13,7 +13,7 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
         KL(p ‖ q) = log Z_q − log Z_p + E_p[score_p(y) − score_q(y)]
 
     Scores are sums over tokens and transitions, so the expectation needs only the teacher's
-    marginals and expected transition counts; nothing is enumerated or sampled.
+    marginals and expected transitions; nothing is enumerated or sampled.
 
     teacher (LinearChain): The distribution p. No gradient flows into it.
     student (LinearChain): The distribution q, over the same chains and labels, with all the kinds
@@ -24,13 +24,15 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     p, q = teacher.potentials.detach().tensors(), student.potentials.tensors()
     if teacher.potentials.lengths != student.potentials.lengths or p.keys() != q.keys():
         raise ValueError(Errors.P006)
-    with torch.no_grad():
-        counts = teacher.expected_counts()._asdict()
-        counts["emissions"] = LinearChain(teacher.potentials.detach()).marginals
-        log_partition = teacher.log_partition.sum()
+    # Expected counts, and marginals, are the gradient of log Z
+    leaf = teacher.potentials.requires_grad_()
+    with torch.enable_grad():
+        log_partition = teacher._backend.log_partition(leaf).sum()
+        log_partition.backward()
+    counts = leaf.gradients()
     # What the teacher rules out (-inf) it expects no time; -inf - -inf must not spoil the sum.
     differences = (
         counts[name] * (p[name] - q[name]).masked_fill(counts[name] == 0, 0) for name in q
     )
     difference = torch.stack([terms.sum() for terms in differences]).sum()
-    return student.log_partition.sum() - log_partition + difference
+    return student.log_partition.sum() - log_partition.detach() + difference

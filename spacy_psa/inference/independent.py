@@ -13,8 +13,6 @@ from .scores import log_ratio, path_score, sum_by_chain, working_dtype
 class IndependentBackend:
     """Log Z is a sum of logsumexp over the tokens, and marginals are softmax probabilities."""
 
-    differentiable_marginals = True
-
     def log_partition(self, potentials: Potentials) -> Tensor:
         log_z = sum_by_chain(_token_log_partition(potentials), potentials)
         # As for any chain: if a token has no possible label, no token passes on a gradient

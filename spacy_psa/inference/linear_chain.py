@@ -1,6 +1,7 @@
 """The probability distribution over the label sequences of linear chains."""
 
 from functools import cached_property
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -8,16 +9,24 @@ from torch import Tensor
 from ..errors import Errors
 from .backends import Backend, ExpectedCounts, get_backend
 from .constraints import Constraints
+from .entropy import chain_entropy
 from .independent import IndependentBackend
 from .logspace import LogSpaceBackend
+from .nbest import KBest, k_best
 from .potentials import Potentials
+from .sampling import Generator, draw_labels
 from .scaled import ScaledBackend
-from .scores import log_ratio, path_score
+from .scan import ScanBackend
+from .scores import UNKNOWN, check_labels, log_ratio, path_score
+from .spans import SpanQueries, Spans
+from .trellis import Trellis, make_trellis, torch_trellis
 from .viterbi import best_labels
 
-UNKNOWN = -1  # the label of a token that is not annotated
-
-BACKENDS: dict[str, Backend] = {"scaled": ScaledBackend(), "logspace": LogSpaceBackend()}
+BACKENDS: dict[str, Backend] = {
+    "scaled": ScaledBackend(),
+    "logspace": LogSpaceBackend(),
+    "scan": ScanBackend(),
+}
 INDEPENDENT = IndependentBackend()
 
 
@@ -32,10 +41,12 @@ class LinearChain:
 
     potentials (Potentials): The scores.
     constraints (Optional[Constraints]): Label sequences to rule out.
-    backend (Optional[str]): "scaled" is fast on the CPU and differentiable once, "logspace" runs on
-        any device and is differentiable any number of times. By default, "scaled" on the CPU, save
-        for marginals that need a gradient, and "logspace" elsewhere. Both are exact, and without
-        transitions, start and end neither is needed.
+    backend (Optional[str]): What sums over label sequences; all are exact. "scaled", the default on
+        the CPU and the fastest there, computes on the CPU, and what it returns is differentiable
+        once. "logspace", the default elsewhere, goes token by token on any device, and is
+        differentiable any number of times. So is "scan", which multiplies the matrices of all
+        tokens in a tree: fewer steps, more arithmetic, and a matrix (L, L) in memory for each
+        token. None is needed where there are emissions only.
     RAISES (ValueError): If the backend is unknown, or the constraints are about other labels.
     """
 
@@ -51,7 +62,6 @@ class LinearChain:
         if self.potentials.is_independent:
             chosen = INDEPENDENT
         default = "scaled" if potentials.device.type == "cpu" else "logspace"
-        self._is_default = chosen is None
         self._backend = chosen or BACKENDS[default]
 
     @property
@@ -85,14 +95,7 @@ class LinearChain:
         RETURNS (Tensor): *Shape:* (C,). -inf, with the gradient zero, where no sequence is left.
         RAISES (ValueError): If `allowed` does not fit the potentials.
         """
-        shape = tuple(self.potentials.emissions.shape)
-        if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
-            problem = f"the allowed labels are {allowed.dtype} of the shape {tuple(allowed.shape)},"
-            raise ValueError(Errors.P003.format(problem=f"{problem} not torch.bool of {shape}"))
-        fields = self.potentials.tensors()
-        forbidden = ~allowed.to(self.potentials.device)
-        fields["emissions"] = self.potentials.emissions.masked_fill(forbidden, -torch.inf)
-        within = Potentials(lengths=self.potentials.lengths, **fields)
+        within = self.potentials.within(allowed)
         return log_ratio(self._backend.log_partition(within), self.log_partition)
 
     def score(self, labels: Tensor) -> Tensor:
@@ -109,26 +112,16 @@ class LinearChain:
 
     @property
     def marginals(self) -> Tensor:
-        """The probability of each label of each token. If the potentials require a gradient, so
-        do the marginals.
+        """The probability of each label of each token. Differentiable.
 
         RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
-        RAISES (ValueError): If a gradient is required of a backend chosen by name that has none.
         """
-        backend = self._backend
-        if (
-            not backend.differentiable_marginals
-            and torch.is_grad_enabled()
-            and self.potentials.requires_grad
-        ):
-            if not self._is_default:
-                raise ValueError(Errors.P005)
-            backend = BACKENDS["logspace"]
-        return backend.marginals(self.potentials)
+        return self._backend.marginals(self.potentials)
 
     def expected_counts(self) -> ExpectedCounts:
         """How often each transition, first label and last label is expected, summed over chains.
-        This is the gradient of the sum of log_partition. No gradient flows through it.
+        This is the gradient of the sum of log_partition; that with respect to `pairwise` has the
+        expected transitions of each token. No gradient flows through it.
 
         RETURNS (ExpectedCounts): The named tuple (transitions, start, end), of the *Shapes* (L, L),
             (L,) and (L,).
@@ -149,16 +142,67 @@ class LinearChain:
         """RETURNS (Tensor): *Shape:* (C,). The log-score of `argmax`. Differentiable."""
         return path_score(self.potentials, self.argmax)
 
+    def topk(self, k: int) -> KBest:
+        """The k best label sequences of each chain, the best one first. Of sequences with the same
+        score, the one that is lower in its last label comes first; if that is the same, lower in
+        the last but one, and so on. So the first one is `argmax`. No gradient flows through it.
+
+        k (int): How many, at least 1.
+        RETURNS (KBest): The named tuple (labels, log_prob), of the *Shapes* (N, k) and (C, k).
+            Where a chain has fewer than k possible sequences, the rest has log_prob -inf and
+            labels -1.
+        RAISES (ValueError): If k is not a whole number above 0.
+        """
+        _check_count("k", k)
+        log_partition = self._backend.log_partition(self.potentials.detach())
+        return k_best(self._trellis, k, log_partition)
+
+    @property
+    def entropy(self) -> Tensor:
+        """The entropy of each chain's distribution, −Σ_y p(y) log p(y), in nats. Differentiable.
+
+        RETURNS (Tensor): *Shape:* (C,). 0 where just one sequence is possible, and where none is.
+        """
+        if torch.is_grad_enabled() and self.potentials.requires_grad:
+            return chain_entropy(torch_trellis(self.potentials), self.potentials)
+        return chain_entropy(self._trellis, self.potentials.detach())
+
+    def sample(self, n: int, *, generator: Generator | None = None) -> Tensor:
+        """Draw label sequences from the distribution, exactly and independently of each other.
+
+        n (int): How many for each chain.
+        generator (Optional[Union[torch.Generator, np.random.Generator]]): The source of randomness:
+            in the same state it gives the same samples. By default, PyTorch's global one.
+        RETURNS (Tensor): *Shape:* (N, n). int64. -1 in chains for which no sequence is possible.
+        RAISES (ValueError): If n is not a whole number above 0.
+        """
+        _check_count("n", n)
+        return draw_labels(self._trellis, self.potentials, n, generator)
+
+    def span_probs(self, spans: Spans, allowed: Tensor) -> Tensor:
+        """The probabilities that all tokens of a stretch have labels in given sets, for many
+        stretches at once. What is outside of a stretch is summed over. One pass over whole chains
+        serves all of them. No gradient flows through it; `log_prob_of` has one.
+
+        spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Where each
+            stretch begins, and where it stops (exclusive), in the N tokens. It may not go from one
+            chain to the next.
+        allowed (Tensor): *Shape:* (M, L). Booleans: the sets for the M tokens of all stretches, one
+            stretch after the other.
+        RETURNS (Tensor): *Shape:* (Q,). From 0 to 1; 1 for a stretch of no tokens.
+        RAISES (ValueError): If the stretches do not lie in chains, or the sets do not fit them.
+        """
+        queries = SpanQueries(self.potentials.detach(), self._trellis, spans, allowed)
+        return queries.probabilities(LinearChain(queries.chains).log_partition)
+
+    @cached_property
+    def _trellis(self) -> Trellis:
+        return make_trellis(self.potentials.detach())
+
     def _check_labels(self, labels: Tensor) -> Tensor:
-        n_tokens, n_labels = self.potentials.n_tokens, self.potentials.n_labels
-        problem = None
-        if tuple(labels.shape) != (n_tokens,):
-            problem = f"their shape is {tuple(labels.shape)} instead of {(n_tokens,)}"
-        elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-            problem = f"they are {labels.dtype}, not integers"
-        elif n_tokens and not -1 <= int(labels.min()) <= int(labels.max()) < n_labels:
-            problem = f"they go from {int(labels.min())} to {int(labels.max())}, instead of from "
-            problem += f"-1 (unknown) to {n_labels - 1}"
-        if problem is not None:
-            raise ValueError(Errors.P003.format(problem=problem))
-        return labels.to(device=self.potentials.device, dtype=torch.long)
+        return check_labels(self.potentials, labels)
+
+
+def _check_count(name: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(Errors.P014.format(name=name, value=value))

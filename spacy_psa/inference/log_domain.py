@@ -1,110 +1,174 @@
 """The forward-backward algorithm in the log domain, in NumPy: slow, and never out of range."""
 
-from typing import NamedTuple
-
 import numpy as np
 
+from .arrays import Gradient, Scores
 from .layout import TimeMajor
-from .workspace import Workspace
-
-# Temporaries of the shape (rows, L, L) are cut into pieces of at most this many numbers
-CHUNK = 1 << 20
-
-
-class Gradient(NamedTuple):
-    """The gradient of Σ_c weight_c · log Z_c: expected counts, weighted by chain.
-
-    The emissions may lie in a workspace: copy them, and keep this object until then.
-    """
-
-    emissions: np.ndarray  # (N, L), in the order of the tokens
-    transitions: np.ndarray | None  # (L, L)
-    start: np.ndarray  # (L,)
-    end: np.ndarray  # (L,)
-    workspace: Workspace | None = None
+from .workspace import chunks
 
 
 class LogDomainRecursion:
-    """log Z of each chain, and on demand its gradient.
+    """log Z of each chain, and on demand its gradient and the derivative of that.
 
-    emissions (np.ndarray): *Shape:* (N, L)
-    transitions (np.ndarray): *Shape:* (L, L)
-    start (np.ndarray): *Shape:* (L,)
-    end (np.ndarray): *Shape:* (L,)
+    scores (Scores): The potentials of N tokens, in float64.
     layout (TimeMajor): How the N tokens make up C chains.
     """
 
     log_partition: np.ndarray  # (C,), -inf where no sequence is possible
 
-    def __init__(
-        self,
-        emissions: np.ndarray,
-        transitions: np.ndarray,
-        start: np.ndarray,
-        end: np.ndarray,
-        layout: TimeMajor,
-    ) -> None:
+    def __init__(self, scores: Scores, layout: TimeMajor) -> None:
         self.layout = layout
-        self._emissions = emissions[layout.order]
-        self._transitions, self._end = transitions, end
+        self._emissions = scores.emissions[layout.order]
+        self._has_pairwise = scores.pairwise is not None
+        # (1, L, L), or those of each row
+        self._steps = scores.transitions[None]
+        if scores.pairwise is not None:
+            self._steps = self._steps + scores.pairwise[layout.order]
+        self._end = scores.end
         self._alphas = np.empty_like(self._emissions)
         n_first = layout.chains.size
-        self._alphas[:n_first] = self._emissions[:n_first] + start
+        self._alphas[:n_first] = self._emissions[:n_first] + scores.start
         for begin, stop, before, before_stop in layout.blocks:
-            reached = log_matmul(self._alphas[before:before_stop], transitions)
+            step = self._step(begin, stop)
+            reached = log_matmul(self._alphas[before:before_stop], step.swapaxes(1, 2))
             self._alphas[begin:stop] = reached + self._emissions[begin:stop]
         self.log_partition = np.zeros(layout.n_chains)
-        self.log_partition[layout.chains] = logsumexp(self._alphas[layout.last_rows] + end)
+        self.log_partition[layout.chains] = logsumexp(self._alphas[layout.last_rows] + scores.end)
 
-    def gradient(self, weights: np.ndarray, *, pairwise: bool = True) -> Gradient:
+    def _step(self, begin: int, stop: int) -> np.ndarray:
+        return self._steps[begin:stop] if self._has_pairwise else self._steps
+
+    def _weights(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weight and log Z of each row's chain: zeros where no sequence is possible."""
+        possible = self.log_partition != -np.inf
+        chains = self.layout.chain_of_row
+        log_z = np.where(possible, self.log_partition, 0.0)[chains][:, None]
+        return np.where(possible, weights, 0.0)[chains][:, None], log_z
+
+    def _backward(self) -> np.ndarray:
+        betas = np.empty_like(self._alphas)
+        betas[self.layout.last_rows] = self._end
+        for begin, stop, before, before_stop in reversed(self.layout.blocks):
+            onward = betas[begin:stop] + self._emissions[begin:stop]
+            betas[before:before_stop] = log_matmul(onward, self._step(begin, stop))
+        return betas
+
+    def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
         """Backward recursion: the gradient of the weighted sum of log Z.
 
         weights (np.ndarray): *Shape:* (C,). The upstream gradient.
-        pairwise (bool): Whether the transitions' part is wanted.
+        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
         RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
         """
-        layout = self.layout
-        possible = self.log_partition != -np.inf
-        weights = np.where(possible, weights, 0.0)[layout.chain_of_row][:, None]
-        log_z = np.where(possible, self.log_partition, 0.0)[layout.chain_of_row][:, None]
-        betas = np.empty_like(self._alphas)
-        betas[layout.last_rows] = self._end
-        for begin, stop, before, before_stop in reversed(layout.blocks):
-            onward = betas[begin:stop] + self._emissions[begin:stop]
-            betas[before:before_stop] = log_matmul(onward, self._transitions.T)
-        marginals = np.exp(self._alphas + betas - log_z) * weights
-        emissions = np.empty_like(marginals)
-        emissions[layout.order] = marginals
-        transitions = None
-        if pairwise:
-            transitions = self._pairs(betas + self._emissions - log_z, weights)
-        start = marginals[: layout.chains.size].sum(axis=0)
-        return Gradient(emissions, transitions, start, marginals[layout.last_rows].sum(axis=0))
+        row_weights, log_z = self._weights(weights)
+        betas = self._backward()
+        marginals = np.exp(self._alphas + betas - log_z) * row_weights
+        onward = betas + self._emissions - log_z
+        both = self._pairs(onward, np.zeros_like(betas), row_weights) if pairs else (None, None)
+        return self._assemble(marginals, *both)
 
-    def _pairs(self, onward: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Expected transitions: from the rows' predecessors, onward to the rows."""
-        total = np.zeros_like(self._transitions)
-        for begin, stop, before, _ in self.layout.runs:
-            for part in _chunks(stop - begin, total.size):
+    def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
+        """The derivative of the gradient of the sum of log Z, when the emissions move.
+
+        The tangent of a forward score, itself a logarithm, is the mean of the tangents before it,
+        weighted by their shares in the score: no number leaves its range.
+
+        direction (np.ndarray): *Shape:* (N, L). Where to the emissions move.
+        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
+        RETURNS (Gradient): The derivative, zeros for a chain for which no sequence is possible.
+        """
+        layout = self.layout
+        weights, log_z = self._weights(np.ones(layout.n_chains))
+        betas = self._backward()
+        marginals = np.exp(self._alphas + betas - log_z) * weights
+        # Scores of 1e6 leave 1e-9 of rounding, which must not move certain labels
+        sums = marginals.sum(axis=1, keepdims=True)
+        marginals /= np.where(sums > 0.0, sums, 1.0)
+        # Such that log Z, and with it the denominator of the marginals, stands still
+        move = _centred(direction[layout.order], marginals)
+        before, after = move.copy(), np.zeros_like(move)
+        for begin, stop, source, source_stop in layout.blocks:
+            step = self._step(begin, stop).swapaxes(1, 2)
+            behind = slice(source, source_stop)
+            before[begin:stop] += weighted_mean(self._alphas[behind], step, before[behind])
+        for begin, stop, source, source_stop in reversed(layout.blocks):
+            onward = betas[begin:stop] + self._emissions[begin:stop]
+            moved = after[begin:stop] + move[begin:stop]
+            after[source:source_stop] = weighted_mean(onward, self._step(begin, stop), moved)
+        onward = betas + self._emissions - log_z
+        both = self._pairs(onward, before, after + move) if pairs else (None, None)
+        return self._assemble(marginals * _centred(before + after, marginals), *both)
+
+    def _pairs(
+        self, onward: np.ndarray, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The probability of labels i, j at t - 1, t, times left[t-1, i] + right[t, j]: the sum
+        over tokens, and each token's where their scores differ.
+        """
+        layout, n_labels = self.layout, self._alphas.shape[1]
+        total = np.zeros((n_labels, n_labels))
+        by_token = np.zeros((layout.n_tokens, *total.shape)) if self._has_pairwise else None
+        for begin, stop, before, _ in layout.runs:
+            for part in chunks(stop - begin, total.size):
                 ahead = slice(begin + part.start, begin + part.stop)
                 behind = slice(before + part.start, before + part.stop)
-                pairs = self._alphas[behind, :, None] + self._transitions + onward[ahead, None, :]
-                total += (np.exp(pairs) * weights[ahead, :, None]).sum(axis=0)
-        return total
+                step = self._step(ahead.start, ahead.stop)
+                pairs = np.exp(self._alphas[behind, :, None] + step + onward[ahead, None, :])
+                pairs *= left[behind, :, None] + right[ahead, None, :]
+                total += pairs.sum(axis=0)
+                if by_token is not None:
+                    by_token[layout.order[ahead]] = pairs
+        return total, by_token
+
+    def _assemble(
+        self, rows: np.ndarray, transitions: np.ndarray | None, pairwise: np.ndarray | None
+    ) -> Gradient:
+        emissions = np.empty_like(rows)
+        emissions[self.layout.order] = rows
+        start = rows[: self.layout.chains.size].sum(axis=0)
+        end = rows[self.layout.last_rows].sum(axis=0)
+        return Gradient(emissions, transitions, start, end, pairwise)
 
 
-def log_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product in the log semiring, log(exp(a) @ exp(b)).
+def log_matmul(a: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """The product of vectors and matrices in the log semiring, log(exp(steps) @ exp(a)).
 
     a (np.ndarray): *Shape:* (n, k)
-    b (np.ndarray): *Shape:* (k, m)
+    steps (np.ndarray): *Shape:* (n, m, k), or (1, m, k): the same matrix for all.
     RETURNS (np.ndarray): *Shape:* (n, m)
     """
-    transposed = np.ascontiguousarray(b.T)
-    out = np.empty((a.shape[0], b.shape[1]))
-    for part in _chunks(len(a), b.size):
-        out[part] = logsumexp(a[part, None, :] + transposed)
+    out = np.empty((a.shape[0], steps.shape[1]))
+    for part in chunks(len(a), steps[0].size):
+        out[part] = logsumexp(a[part, None, :] + _part_of(steps, part))
     return out
+
+
+def weighted_mean(a: np.ndarray, steps: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The mean of values, weighted by their terms in the sums of `log_matmul`.
+
+    a (np.ndarray): *Shape:* (n, k)
+    steps (np.ndarray): *Shape:* (n, m, k) or (1, m, k)
+    values (np.ndarray): *Shape:* (n, k)
+    RETURNS (np.ndarray): *Shape:* (n, m). 0 where all terms are exp(-inf).
+    """
+    out = np.empty((a.shape[0], steps.shape[1]))
+    for part in chunks(len(a), steps[0].size):
+        terms = a[part, None, :] + _part_of(steps, part)
+        peak = terms.max(axis=2, keepdims=True)
+        peak[peak == -np.inf] = 0.0
+        weights = np.exp(terms - peak)
+        total = weights.sum(axis=2)
+        total[total == 0.0] = 1.0
+        out[part] = np.einsum("nmk,nk->nm", weights, values[part]) / total
+    return out
+
+
+def _centred(values: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    return values - (probabilities * values).sum(axis=1, keepdims=True)
+
+
+def _part_of(steps: np.ndarray, part: slice) -> np.ndarray:
+    return steps if len(steps) == 1 else steps[part]
 
 
 def logsumexp(scores: np.ndarray) -> np.ndarray:
@@ -117,8 +181,3 @@ def logsumexp(scores: np.ndarray) -> np.ndarray:
     peak[peak == -np.inf] = 0.0
     with np.errstate(divide="ignore"):
         return np.log(np.exp(scores - peak).sum(axis=-1)) + peak[..., 0]
-
-
-def _chunks(n_rows: int, row_size: int) -> list[slice]:
-    step = max(1, CHUNK // row_size)
-    return [slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]

@@ -15,7 +15,8 @@ class Potentials:
 
     The score of the labels y of one chain x_1 … x_n is
 
-        start[y_1] + Σ_t emissions[t, y_t] + Σ_t transitions[y_{t-1}, y_t] + end[y_n]
+        start[y_1] + Σ_t emissions[t, y_t]
+            + Σ_{t>1} (transitions[y_{t-1}, y_t] + pairwise[t, y_{t-1}, y_t]) + end[y_n]
 
     and 0 for a chain of no tokens. -inf forbids.
 
@@ -25,6 +26,10 @@ class Potentials:
         label i. Without transitions, start and end the labels are independent: a softmax.
     start (Optional[Tensor]): *Shape:* (L,). The score of a chain's first label.
     end (Optional[Tensor]): *Shape:* (L,). The score of a chain's last label.
+    pairwise (Optional[Tensor]): *Shape:* (N, L, L). [t, i, j] is the score of label j at token t
+        right after label i, on top of that in `transitions`. Nothing precedes the first token of a
+        chain: its row counts for nothing, and its gradient is zero. This takes L times the memory
+        of the emissions: it is meant for small sets of labels.
     RAISES (ValueError): If shapes, types or devices do not fit together.
     """
 
@@ -33,6 +38,7 @@ class Potentials:
     transitions: Tensor | None = None
     start: Tensor | None = None
     end: Tensor | None = None
+    pairwise: Tensor | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", _as_lengths(self.lengths))
@@ -54,9 +60,15 @@ class Potentials:
             return f"there is a negative length, {min(self.lengths)}"
         if sum(self.lengths) != self.n_tokens:
             return f"the lengths add up to {sum(self.lengths)}, but there are {self.n_tokens} rows"
-        for name, n_dims in (("transitions", 2), ("start", 1), ("end", 1)):
+        n_labels = self.n_labels
+        shapes = {
+            "transitions": (n_labels, n_labels),
+            "start": (n_labels,),
+            "end": (n_labels,),
+            "pairwise": (self.n_tokens, n_labels, n_labels),
+        }
+        for name, shape in shapes.items():
             tensor = getattr(self, name)
-            shape = (self.n_labels,) * n_dims
             if tensor is not None and tuple(tensor.shape) != shape:
                 return f"{name} has the shape {tuple(tensor.shape)} instead of {shape}"
         return None
@@ -79,7 +91,8 @@ class Potentials:
     @property
     def is_independent(self) -> bool:
         """RETURNS (bool): Whether labels do not depend on each other (a softmax)."""
-        return self.transitions is None and self.start is None and self.end is None
+        others = (self.transitions, self.start, self.end, self.pairwise)
+        return all(tensor is None for tensor in others)
 
     @property
     def requires_grad(self) -> bool:
@@ -106,6 +119,45 @@ class Potentials:
         leaves = {name: t.detach().requires_grad_() for name, t in self.tensors().items()}
         return replace(self, **leaves)
 
+    def within(self, allowed: Tensor) -> "Potentials":
+        """Condition the distribution on sets of labels: forbid all others. What is asked of the
+        result, say its best sequences or its marginals, is about the sequences within the sets.
+
+        allowed (Tensor): *Shape:* (N, L). Booleans: which labels may each token have?
+        RETURNS (Potentials): A copy. No gradient flows to what is forbidden.
+        RAISES (ValueError): If `allowed` does not fit.
+        """
+        shape = tuple(self.emissions.shape)
+        if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
+            problem = f"the allowed labels are {allowed.dtype} of the shape {tuple(allowed.shape)},"
+            raise ValueError(Errors.P003.format(problem=f"{problem} not torch.bool of {shape}"))
+        forbidden = ~allowed.to(self.device)
+        return replace(self, emissions=self.emissions.masked_fill(forbidden, -torch.inf))
+
+    def tempered(self, temperature: float | Tensor) -> "Potentials":
+        """Divide all scores by a temperature. Above 1 it makes the distribution flatter, below 1
+        more peaked; the order of the label sequences stays the same. Fitted to held-out data, it
+        calibrates probabilities (Guo et al. 2017, "On calibration of modern neural networks").
+
+        temperature (Union[float, Tensor]): Positive. A tensor of one number may require a gradient.
+        RETURNS (Potentials): A copy. Differentiable.
+        RAISES (ValueError): If the temperature is not a positive number.
+        """
+        number = torch.as_tensor(temperature).detach()
+        if number.numel() != 1 or not 0.0 < float(number) < torch.inf:
+            raise ValueError(Errors.P019.format(temperature=temperature))
+        if isinstance(temperature, Tensor):
+            temperature = temperature.reshape(())
+
+        def divide(scores: Tensor) -> Tensor:
+            # -inf stays -inf, and must not make the temperature's gradient infinite
+            impossible = scores == -torch.inf
+            return (scores.masked_fill(impossible, 0) / temperature).masked_fill(
+                impossible, -torch.inf
+            )
+
+        return replace(self, **{name: divide(t) for name, t in self.tensors().items()})
+
     def gradients(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): By field name, the gradient collected so far (or zeros)."""
         return {
@@ -114,7 +166,7 @@ class Potentials:
         }
 
 
-_TENSORS = ("emissions", "transitions", "start", "end")
+_TENSORS = ("emissions", "transitions", "start", "end", "pairwise")
 
 
 def _as_lengths(lengths: Sequence[int]) -> tuple[int, ...]:

@@ -13,15 +13,15 @@ domain.
 
 import numpy as np
 
+from .arrays import Gradient, Scores
 from .layout import TimeMajor, sum_by, time_major
-from .log_domain import Gradient, LogDomainRecursion
+from .log_domain import LogDomainRecursion
+from .steps import DROP_BELOW, Factor, make_steps
 from .workspace import Workspace
 
-# Transitions (start, end) within this range of each other lose nothing: a backward score is at most
+# Steps (start, end) within this range of each other lose nothing: a backward score is at most
 # e^300 times another one, a normaliser at least e^-300, and float64 reaches down to e^-708.
 SAFE_RANGE = 300.0
-# With wider ranges: terms further down than this are dropped, and must then prove to be negligible.
-DROP_BELOW = 230.0
 TINY = 1e-100  # about e^-DROP_BELOW; a product of three such numbers is still an ordinary float64
 # Dropped sequences may make up e^-40 of the total probability, which is below float64's precision
 NEGLIGIBLE = 40.0
@@ -30,58 +30,51 @@ NEGLIGIBLE = 40.0
 class ScaledRecursion:
     """log Z of each chain, and on demand its gradient.
 
-    emissions (np.ndarray): *Shape:* (N, L)
-    transitions (np.ndarray): *Shape:* (L, L)
-    start (np.ndarray): *Shape:* (L,)
-    end (np.ndarray): *Shape:* (L,)
+    Rows are tokens in the order of the layout. What starts with an underscore is scaled, and void
+    for chains that were done again; `curvature` builds on it.
+
+    scores (Scores): The potentials of N tokens.
     layout (TimeMajor): How the N tokens make up C chains.
     """
 
     log_partition: np.ndarray  # (C,), -inf where no sequence is possible
 
-    def __init__(
-        self,
-        emissions: np.ndarray,
-        transitions: np.ndarray,
-        start: np.ndarray,
-        end: np.ndarray,
-        layout: TimeMajor,
-    ) -> None:
+    def __init__(self, scores: Scores, layout: TimeMajor) -> None:
         self.layout = layout
         self._workspace = Workspace()
-        rows = self._workspace.empty(*emissions.shape)
-        rows[layout.row_of_token] = emissions
+        rows = self._workspace.empty(*scores.emissions.shape)
+        rows[layout.row_of_token] = scores.emissions
         row_max = rows.max(axis=1)
-        scores = {"transitions": transitions, "start": start, "end": end}
-        factors = {name: _Factor(array) for name, array in scores.items()}
+        self._steps = make_steps(scores.transitions, scores.pairwise, layout, self._workspace)
+        start, end = Factor(scores.start), Factor(scores.end)
+        factors = (self._steps, start, end)
         # -inf in the emissions alone is no danger: what they leave over is reachable
         self._checked = not np.isfinite(row_max).all() or any(
-            factor.range > SAFE_RANGE for factor in factors.values()
+            not factor.range <= SAFE_RANGE for factor in factors
         )
         row_max[row_max == -np.inf] = 0.0
         rows -= row_max[:, None]
         drop_gap = np.full(layout.n_chains, np.inf)
         if self._checked:
-            drop_gap[:] = min(factor.drop() for factor in factors.values())
+            for factor in factors:
+                factor.drop(drop_gap)
             self._drop_emissions(rows, drop_gap)
         self._emissions = np.exp(rows, out=rows)
-        self._transitions = factors["transitions"].values
-        self._start, self._end = factors["start"].values, factors["end"].values
+        self._start, self._end = start.values, end.values
         self._forward()
 
         with np.errstate(divide="ignore"):
             slack = sum_by(layout.chain_of_row, np.log(self._norms), layout.n_chains)
             slack[layout.chains] += np.log(self._end_norms)
-        peak = sum_by(layout.chain_of_row, row_max, layout.n_chains)
-        peak += np.maximum(layout.sizes - 1, 0) * factors["transitions"].peak
-        peak[layout.chains] += factors["start"].peak + factors["end"].peak
+        peak = sum_by(layout.chain_of_row, row_max, layout.n_chains) + self._steps.peaks()
+        peak[layout.chains] += start.peak + end.peak
         self.log_partition = peak + slack
 
         self._again: LogDomainRecursion | None = None
         if self._checked:
             doubtful = self._find_doubtful(slack, drop_gap)
             if doubtful.size:
-                self._redo(doubtful, emissions, transitions, start, end)
+                self._redo(doubtful, scores)
 
     def _drop_emissions(self, rows: np.ndarray, drop_gap: np.ndarray) -> None:
         """Drop emissions far below their row's peak, and note how far."""
@@ -94,7 +87,7 @@ class ScaledRecursion:
 
     def _forward(self) -> None:
         """Scaled forward scores of all rows, the normaliser of each row, and the last sum."""
-        layout, emissions, transitions = self.layout, self._emissions, self._transitions
+        layout, emissions, forward = self.layout, self._emissions, self._steps.forward
         alphas = self._workspace.empty(*emissions.shape)
         norms = np.empty(layout.n_tokens)
         ones = np.ones(emissions.shape[1])
@@ -104,9 +97,9 @@ class ScaledRecursion:
         for begin, stop, before, before_stop in blocks:
             alpha, norm = alphas[begin:stop], norms[begin:stop]
             if begin:
-                np.matmul(alphas[before:before_stop], transitions, out=alpha)
+                forward(alphas[before:before_stop], begin, stop, alpha)
                 np.multiply(alpha, emissions[begin:stop], out=alpha)
-            np.matmul(alpha, ones, out=norm)
+            np.dot(alpha, ones, norm)
             if self._checked:
                 norm[norm == 0.0] = 1.0  # no way on: zeros from here to the end
             np.divide(alpha, norm[:, None], out=alpha)
@@ -130,108 +123,85 @@ class ScaledRecursion:
             doubtful[layout.chain_of_row[tiny.any(axis=1)]] = True
         return np.flatnonzero(doubtful)
 
-    def _redo(
-        self,
-        doubtful: np.ndarray,
-        emissions: np.ndarray,
-        transitions: np.ndarray,
-        start: np.ndarray,
-        end: np.ndarray,
-    ) -> None:
+    def _redo(self, doubtful: np.ndarray, scores: Scores) -> None:
         is_doubtful = np.zeros(self.layout.n_chains, dtype=bool)
         is_doubtful[doubtful] = True
         self._doubtful = doubtful
         self._doubtful_tokens = np.flatnonzero(is_doubtful[self.layout.chain_of_token])
         sizes = self.layout.sizes[doubtful]
         self._again = LogDomainRecursion(
-            emissions[self._doubtful_tokens].astype(np.float64, copy=False),
-            transitions.astype(np.float64, copy=False),
-            start.astype(np.float64, copy=False),
-            end.astype(np.float64, copy=False),
-            time_major(tuple(sizes.tolist())),
+            scores.of_tokens(self._doubtful_tokens), time_major(tuple(sizes.tolist()))
         )
         self.log_partition[doubtful] = self._again.log_partition
 
-    def gradient(self, weights: np.ndarray, *, pairwise: bool = True) -> Gradient:
+    def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
         """Backward recursion: the gradient of the weighted sum of log Z.
 
         weights (np.ndarray): *Shape:* (C,). The upstream gradient.
-        pairwise (bool): Whether the transitions' part is wanted.
+        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
         RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
         """
-        layout = self.layout
-        weights = np.where(self.log_partition == -np.inf, 0.0, weights)
-        scaled_weights = weights.copy()
-        if self._again is not None:
-            scaled_weights[self._doubtful] = 0.0
         workspace = Workspace()
-        betas, onward = self._backward(scaled_weights[layout.chains], workspace)
+        ratios = self._ratios(workspace)
+        betas, onward = self._backward(self._scaled_weights(weights), ratios, workspace)
         marginals = np.multiply(betas, self._alphas, out=betas)
-        n_first = layout.chains.size
-        start = marginals[:n_first].sum(axis=0)
-        end = marginals[layout.last_rows].sum(axis=0)
-        transitions = self._pairs(onward) if pairwise else None
-        # The clipping is void, but the default mode would go through another array
-        emissions = np.take(marginals, layout.row_of_token, axis=0, out=onward, mode="clip")
-        if self._again is not None:
-            again = self._again.gradient(weights[self._doubtful], pairwise=pairwise)
-            emissions[self._doubtful_tokens] = again.emissions
-            start, end = start + again.start, end + again.end
-            if transitions is not None:
-                transitions += again.transitions
-        return Gradient(emissions, transitions, start, end, workspace)
+        both = self._steps.pairs([(self._alphas, onward)]) if pairs else (None, None)
+        gradient = self._assemble(marginals, *both, workspace, out=onward)
+        if self._again is None:
+            return gradient
+        again = self._again.gradient(weights[self._doubtful], pairs=pairs)
+        return gradient.add(again, self._doubtful_tokens)
 
-    def _backward(self, weights: np.ndarray, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-        """Backward scores, and those times the emission over its normaliser, of all rows.
+    def _scaled_weights(self, weights: np.ndarray) -> np.ndarray:
+        """The weights of the layout's chains: none for those that do not count here."""
+        weights = np.where(self.log_partition == -np.inf, 0.0, weights)
+        if self._again is not None:
+            weights[self._doubtful] = 0.0
+        return weights[self.layout.chains]
+
+    def _ratios(self, workspace: Workspace) -> np.ndarray:
+        """Emissions over normalisers, of all rows."""
+        ratios = workspace.empty(*self._emissions.shape)
+        np.divide(self._emissions, self._norms[:, None], out=ratios)
+        if self._checked:
+            # A label that nothing leads to: its backward score has no bound, and no meaning
+            ratios[self._alphas == 0.0] = 0.0
+        if self._again is not None:
+            ratios[self.layout.row_of_token[self._doubtful_tokens]] = 0.0
+        return ratios
+
+    def _backward(
+        self, weights: np.ndarray, onward: np.ndarray, workspace: Workspace
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Backward scores, and those times the ratios that stood in `onward`, of all rows.
 
         They are scaled so that alpha · beta is the marginal probability times the chain's weight.
         """
-        layout = self.layout
-        onward = workspace.empty(*self._emissions.shape)
-        np.divide(self._emissions, self._norms[:, None], out=onward)
-        if self._checked:
-            # A label that nothing leads to: its backward score has no bound, and no meaning
-            onward[self._alphas == 0.0] = 0.0
+        layout, backward = self.layout, self._steps.backward
         betas = workspace.empty(*self._emissions.shape)
         # Where no sequence is possible, weight and sum are both zero
-        ratio = np.divide(
+        scale = np.divide(
             weights, self._end_norms, out=np.zeros_like(weights), where=weights != 0.0
         )
-        betas[layout.last_rows] = ratio[:, None] * self._end
-        backward = np.ascontiguousarray(self._transitions.T)
+        betas[layout.last_rows] = scale[:, None] * self._end
         for begin, stop, before, before_stop in reversed(layout.blocks):
             block = onward[begin:stop]
             np.multiply(block, betas[begin:stop], out=block)
-            np.matmul(block, backward, out=betas[before:before_stop])
+            backward(block, begin, stop, betas[before:before_stop])
         return betas, onward
 
-    def _pairs(self, onward: np.ndarray) -> np.ndarray:
-        """Expected transitions, from the rows' predecessors onward to the rows."""
-        total = np.zeros_like(self._transitions)
-        for begin, stop, before, before_stop in self.layout.runs:
-            total += self._alphas[before:before_stop].T @ onward[begin:stop]
-        total *= self._transitions
-        return total
-
-
-class _Factor:
-    """exp(scores) divided by their maximum.
-
-    scores (np.ndarray): Log-scores, -inf allowed.
-    """
-
-    def __init__(self, scores: np.ndarray) -> None:
-        peak = scores.max()
-        self.peak = 0.0 if peak == -np.inf else float(peak)
-        self._gaps = self.peak - scores.astype(np.float64, copy=False)
-        self.range = float(self._gaps.max())
-        self.values = np.exp(-self._gaps)
-
-    def drop(self) -> float:
-        """Set the values to zero that are too small to calculate with.
-
-        RETURNS (float): How far below the peak the largest of them lies; inf if there is none.
-        """
-        dropped = (self._gaps > DROP_BELOW) & np.isfinite(self._gaps)
-        self.values[dropped] = 0.0
-        return float(self._gaps[dropped].min(initial=np.inf))
+    def _assemble(
+        self,
+        rows: np.ndarray,
+        transitions: np.ndarray | None,
+        pairwise: np.ndarray | None,
+        workspace: Workspace,
+        *,
+        out: np.ndarray,
+    ) -> Gradient:
+        layout = self.layout
+        start = rows[: layout.chains.size].sum(axis=0)
+        end = rows[layout.last_rows].sum(axis=0)
+        # The clipping is void, but the default mode would go through another array
+        emissions = np.take(rows, layout.row_of_token, axis=0, out=out, mode="clip")
+        return Gradient(emissions, transitions, start, end, pairwise, workspace)

@@ -7,31 +7,37 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .arrays import Gradient, Scores, to_tensor
 from .backends import ExpectedCounts
+from .curvature import Posterior
 from .layout import TimeMajor, sum_by, time_major
 from .potentials import Potentials
-from .recursion import Gradient, ScaledRecursion
+from .recursion import ScaledRecursion
 
 
 class ScaledBackend:
-    """The scaled forward-backward algorithm, see `recursion`. Differentiable once."""
-
-    differentiable_marginals = False
+    """The scaled forward-backward algorithm, see `recursion`. Log-scores and marginals can be
+    differentiated once; see `curvature` for the marginals.
+    """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
-        return _apply(potentials, None)
+        layout = time_major(potentials.lengths)
+        return ScaledLogScore.apply(*_fields(potentials), None, layout)
 
     def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
-        return _apply(potentials, labels)
+        layout = time_major(potentials.lengths)
+        return ScaledLogScore.apply(*_fields(potentials), labels, layout)
 
     def marginals(self, potentials: Potentials) -> Tensor:
-        gradient = _expectations(potentials, pairwise=False)
-        return _tensor(gradient.emissions, potentials.emissions)
+        if torch.is_grad_enabled() and potentials.requires_grad:
+            return ScaledMarginals.apply(*_fields(potentials), time_major(potentials.lengths))
+        gradient = _expectations(potentials, pairs=False)
+        return to_tensor(gradient.emissions, potentials.emissions)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
-        gradient = _expectations(potentials, pairwise=True)
+        gradient = _expectations(potentials, pairs=True)
         counts = (gradient.transitions, gradient.start, gradient.end)
-        return ExpectedCounts(*(_tensor(count, potentials.emissions) for count in counts))
+        return ExpectedCounts(*(to_tensor(count, potentials.emissions) for count in counts))
 
 
 class ScaledLogScore(torch.autograd.Function):
@@ -48,21 +54,23 @@ class ScaledLogScore(torch.autograd.Function):
         transitions: Tensor | None,
         start: Tensor | None,
         end: Tensor | None,
+        pairwise: Tensor | None,
         labels: Tensor | None,
         layout: TimeMajor,
     ) -> Tensor:
-        scores = _to_numpy(emissions, transitions, start, end)
-        recursion = ScaledRecursion(*scores, layout)
+        inputs = (emissions, transitions, start, end, pairwise)
+        scores = Scores.of(*inputs)
+        recursion = ScaledRecursion(scores, layout)
         values = recursion.log_partition
         possible = values != -np.inf
         gold = None
         if labels is not None:
             gold = _Gold(labels.cpu().numpy(), layout)
-            score = gold.score(*scores)
+            score = gold.score(scores)
             possible &= score != -np.inf
             values = np.subtract(score, values, out=np.full_like(score, -np.inf), where=possible)
         if any(ctx.needs_input_grad):
-            ctx.save_for_backward(emissions, transitions, start, end)
+            ctx.save_for_backward(*inputs)
             ctx.recursion, ctx.gold, ctx.possible = recursion, gold, possible
         return torch.from_numpy(values).to(emissions.device)
 
@@ -71,21 +79,62 @@ class ScaledLogScore(torch.autograd.Function):
         weights = grad.detach().cpu().numpy().astype(np.float64, copy=False)
         weights = np.where(ctx.possible, weights, 0.0)
         sign = 1.0 if ctx.gold is None else -1.0
-        gradient = ctx.recursion.gradient(sign * weights, pairwise=ctx.needs_input_grad[1])
+        gradient = ctx.recursion.gradient(sign * weights, pairs=_wants_pairs(ctx))
         if ctx.gold is not None:
             ctx.gold.add_counts(gradient, weights)
-        inputs = ctx.saved_tensors
-        arrays = (gradient.emissions, gradient.transitions, gradient.start, gradient.end)
+        return (*_to_inputs(ctx, gradient, grad), None, None)
+
+
+class ScaledMarginals(torch.autograd.Function):
+    """The marginals, with the derivative of `curvature.Posterior`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+        layout: TimeMajor,
+    ) -> Tensor:
+        inputs = (emissions, transitions, start, end, pairwise)
+        ctx.posterior = Posterior(ScaledRecursion(Scores.of(*inputs), layout))
+        ctx.save_for_backward(*inputs)
+        return to_tensor(ctx.posterior.marginals, emissions)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        direction = grad.detach().cpu().double().numpy()
+        gradient = ctx.posterior.derivative(direction, pairs=_wants_pairs(ctx))
+        return (*_to_inputs(ctx, gradient, grad), None)
+
+
+def _wants_pairs(ctx: Any) -> bool:
+    _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
+    return transitions or pairwise
+
+
+def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None]:
+    """The gradient of each input that needs one, in its type and on its device."""
+    inputs = ctx.saved_tensors
+    arrays = (
+        gradient.emissions,
+        gradient.transitions,
+        gradient.start,
+        gradient.end,
+        gradient.pairwise,
+    )
+    tensors = [
+        to_tensor(array, like) if needed else None
+        for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:5], strict=True)
+    ]
+    if torch.is_grad_enabled():  # the gradient is to be differentiated
         tensors = [
-            _tensor(array, like) if needed else None
-            for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:4], strict=True)
+            None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
+            for tensor in tensors
         ]
-        if torch.is_grad_enabled():  # the gradient is to be differentiated
-            tensors = [
-                None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
-                for tensor in tensors
-            ]
-        return (*tensors, None, None)
+    return tensors
 
 
 class OnceDifferentiable(torch.autograd.Function):
@@ -116,15 +165,17 @@ class _Gold:
         self.before, self.after = labels[layout.inner_tokens - 1], labels[layout.inner_tokens]
         self.chain_of_step = layout.chain_of_token[layout.inner_tokens]
 
-    def score(
-        self, emissions: np.ndarray, transitions: np.ndarray, start: np.ndarray, end: np.ndarray
-    ) -> np.ndarray:
+    def score(self, scores: Scores) -> np.ndarray:
         layout = self.layout
-        values = emissions[np.arange(layout.n_tokens), self.labels]
+        values = scores.emissions[np.arange(layout.n_tokens), self.labels]
         total = sum_by(layout.chain_of_token, values, layout.n_chains)
-        steps = transitions[self.before, self.after]
+        steps = scores.transitions[self.before, self.after]
+        if scores.pairwise is not None:
+            own = scores.pairwise[layout.inner_tokens, self.before, self.after]
+            steps = steps.astype(np.float64) + own
         total += sum_by(self.chain_of_step, steps, layout.n_chains)
-        total[layout.chains] += start[self.first].astype(np.float64) + end[self.last]
+        first, last = scores.start[self.first], scores.end[self.last]
+        total[layout.chains] += first.astype(np.float64) + last
         return total
 
     def add_counts(self, gradient: Gradient, weights: np.ndarray) -> None:
@@ -137,49 +188,25 @@ class _Gold:
                 self.before * n_labels + self.after, weights[self.chain_of_step], n_labels**2
             )
             gradient.transitions[...] += pairs.reshape(n_labels, n_labels)
+        if gradient.pairwise is not None:
+            at = (layout.inner_tokens, self.before, self.after)
+            gradient.pairwise[at] += weights[self.chain_of_step]
         chain_weights = weights[layout.chains]
         gradient.start[...] += sum_by(self.first, chain_weights, n_labels)
         gradient.end[...] += sum_by(self.last, chain_weights, n_labels)
 
 
-def _apply(potentials: Potentials, labels: Tensor | None) -> Tensor:
-    return ScaledLogScore.apply(
+def _fields(potentials: Potentials) -> tuple[Tensor | None, ...]:
+    return (
         potentials.emissions,
         potentials.transitions,
         potentials.start,
         potentials.end,
-        labels,
-        time_major(potentials.lengths),
+        potentials.pairwise,
     )
 
 
-def _expectations(potentials: Potentials, *, pairwise: bool) -> Gradient:
-    scores = _to_numpy(
-        potentials.emissions, potentials.transitions, potentials.start, potentials.end
-    )
+def _expectations(potentials: Potentials, *, pairs: bool) -> Gradient:
     layout = time_major(potentials.lengths)
-    recursion = ScaledRecursion(*scores, layout)
-    return recursion.gradient(np.ones(layout.n_chains), pairwise=pairwise)
-
-
-def _to_numpy(
-    emissions: Tensor,
-    transitions: Tensor | None,
-    start: Tensor | None,
-    end: Tensor | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    n_labels = emissions.shape[1]
-    pairs = np.zeros((n_labels, n_labels)) if transitions is None else _array(transitions)
-    first = np.zeros(n_labels) if start is None else _array(start)
-    last = np.zeros(n_labels) if end is None else _array(end)
-    return _array(emissions), pairs, first, last
-
-
-def _tensor(array: np.ndarray, like: Tensor) -> Tensor:
-    return torch.from_numpy(array).to(like, copy=True)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    tensor = tensor.detach().cpu()
-    # NumPy has no bfloat16, and float16 is slow
-    return (tensor.float() if tensor.element_size() < 4 else tensor).numpy()
+    recursion = ScaledRecursion(Scores.of(*_fields(potentials)), layout)
+    return recursion.gradient(np.ones(layout.n_chains), pairs=pairs)

@@ -3,8 +3,11 @@
 import torch
 from torch import Tensor
 
+from ..errors import Errors
 from .layout import time_major
 from .potentials import Potentials
+
+UNKNOWN = -1  # the label of a token that is not annotated
 
 
 def working_dtype(potentials: Potentials) -> torch.dtype:
@@ -17,6 +20,28 @@ def working_dtype(potentials: Potentials) -> torch.dtype:
     if potentials.device.type == "cpu":
         return torch.float64
     return torch.promote_types(potentials.emissions.dtype, torch.float32)
+
+
+def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
+    """Make sure that labels belong to chains.
+
+    potentials (Potentials): The chains.
+    labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
+    RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
+    RAISES (ValueError): If they do not.
+    """
+    n_tokens, n_labels = potentials.n_tokens, potentials.n_labels
+    problem = None
+    if tuple(labels.shape) != (n_tokens,):
+        problem = f"their shape is {tuple(labels.shape)} instead of {(n_tokens,)}"
+    elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        problem = f"they are {labels.dtype}, not integers"
+    elif n_tokens and not -1 <= int(labels.min()) <= int(labels.max()) < n_labels:
+        problem = f"they go from {int(labels.min())} to {int(labels.max())}, instead of from "
+        problem += f"-1 (unknown) to {n_labels - 1}"
+    if problem is not None:
+        raise ValueError(Errors.P003.format(problem=problem))
+    return labels.to(device=potentials.device, dtype=torch.long)
 
 
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
@@ -46,11 +71,14 @@ def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
     values = potentials.emissions.gather(1, labels.unsqueeze(1)).squeeze(1).to(dtype)
     score = sum_by_chain(values, potentials)
     chains = torch.from_numpy(layout.chains).to(labels.device)
+    inner = torch.from_numpy(layout.inner_tokens)
+    chain_of_step = torch.from_numpy(layout.chain_of_token)[inner].to(labels.device)
     if potentials.transitions is not None:
-        inner = torch.from_numpy(layout.inner_tokens)
         steps = potentials.transitions[labels_at(inner - 1), labels_at(inner)].to(dtype)
-        chain_of_step = torch.from_numpy(layout.chain_of_token)[inner].to(labels.device)
         score = score.index_add(0, chain_of_step, steps)
+    if potentials.pairwise is not None:
+        at = (inner.to(labels.device), labels_at(inner - 1), labels_at(inner))
+        score = score.index_add(0, chain_of_step, potentials.pairwise[at].to(dtype))
     if potentials.start is not None:
         first = labels_at(torch.from_numpy(layout.first_tokens))
         score = score.index_add(0, chains, potentials.start[first].to(dtype))

@@ -36,7 +36,9 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
     RETURNS (Tensor): *Shape:* (N,)
     """
     layout, n_labels = time_major(potentials.lengths), potentials.n_labels
-    scores = {name: t.detach().cpu().double().numpy() for name, t in potentials.tensors().items()}
+    tensors = potentials.tensors()
+    pairwise = tensors.pop("pairwise", None)
+    scores = {name: t.detach().cpu().double().numpy() for name, t in tensors.items()}
     best = scores["emissions"][layout.order]
     n_first = layout.chains.size
     best[:n_first] += scores.get("start", 0.0)
@@ -50,9 +52,11 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
         for source in range(before, before_stop, rows_at_once):
             n_rows = min(rows_at_once, before_stop - source)
             part, out = summands[:, :n_rows], reached[:n_rows]
-            np.add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
-            np.max(part, axis=0, out=out)
             target = begin + source - before
+            np.add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
+            if pairwise is not None:
+                part += _of_tokens(pairwise, layout.order[target : target + n_rows]).swapaxes(0, 1)
+            np.max(part, axis=0, out=out)
             best[target : target + n_rows] += out
 
     last = best[layout.last_rows] + scores.get("end", 0.0)
@@ -60,9 +64,10 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
     path[layout.last_rows] = last.argmax(axis=1)
     into = np.ascontiguousarray(transitions.T)
     for begin, stop, before, before_stop in reversed(layout.blocks):
-        path[before:before_stop] = (best[before:before_stop] + into[path[begin:stop]]).argmax(
-            axis=1
-        )
+        candidates = best[before:before_stop] + into[path[begin:stop]]
+        if pairwise is not None:
+            candidates += _of_tokens(pairwise, layout.order[begin:stop], path[begin:stop])
+        path[before:before_stop] = candidates.argmax(axis=1)
     labels = torch.from_numpy(path[layout.row_of_token])
     return labels.to(potentials.device)
 
@@ -74,20 +79,40 @@ def viterbi_torch(potentials: Potentials) -> Tensor:
     RETURNS (Tensor): *Shape:* (N,)
     """
     layout, device = time_major(potentials.lengths), potentials.device
-    scores = {name: tensor.detach().double() for name, tensor in potentials.tensors().items()}
+    tensors = potentials.tensors()
+    pairwise = tensors.pop("pairwise", None)
+    scores = {name: tensor.detach().double() for name, tensor in tensors.items()}
     n_labels = potentials.n_labels
     into = scores["emissions"].new_zeros(n_labels, n_labels)
     if "transitions" in scores:
         into = scores["transitions"].t().contiguous()
-    best = scores["emissions"][torch.from_numpy(layout.order).to(device)]
+    order = torch.from_numpy(layout.order).to(device)
+    best = scores["emissions"][order]
     best[: layout.chains.size] += scores.get("start", 0.0)
     for begin, stop, before, before_stop in layout.blocks:
-        best[begin:stop] += (best[before:before_stop].unsqueeze(1) + into).amax(dim=2)
+        summands = best[before:before_stop].unsqueeze(1) + into
+        if pairwise is not None:
+            summands += pairwise[order[begin:stop]].mT
+        best[begin:stop] += summands.amax(dim=2)
 
     last_rows = torch.from_numpy(layout.last_rows).to(device)
     path = torch.empty(layout.n_tokens, dtype=torch.long, device=device)
     path[last_rows] = (best[last_rows] + scores.get("end", 0.0)).argmax(dim=1)
     for begin, stop, before, before_stop in reversed(layout.blocks):
         candidates = best[before:before_stop] + into[path[begin:stop]]
+        if pairwise is not None:
+            candidates += pairwise[order[begin:stop], :, path[begin:stop]]
         path[before:before_stop] = candidates.argmax(dim=1)
     return path[torch.from_numpy(layout.row_of_token).to(device)]
+
+
+def _of_tokens(
+    pairwise: Tensor, tokens: np.ndarray, labels: np.ndarray | None = None
+) -> np.ndarray:
+    """The scores (n, L, L) of some tokens; with their labels, those of each predecessor (n, L)."""
+    at = torch.from_numpy(tokens).to(pairwise.device)
+    if labels is None:
+        rows = pairwise[at]
+    else:
+        rows = pairwise[at, :, torch.from_numpy(labels).to(pairwise.device)]
+    return rows.cpu().double().numpy()

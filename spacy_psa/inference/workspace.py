@@ -10,6 +10,8 @@ import numpy as np
 
 SMALLEST = 1 << 12  # numbers; below this, the allocator's own free lists are as good
 CAPACITY = 1 << 23  # numbers kept for later, 64 MB
+# Temporaries of the shape (rows, L, L) are cut into pieces of at most this many numbers
+CHUNK = 1 << 20
 
 
 class Workspace:
@@ -45,3 +47,14 @@ class Workspace:
             kept += memory.size
             if kept <= CAPACITY:
                 self._free.setdefault(memory.size, []).append(memory)
+
+
+def chunks(n_rows: int, row_size: int) -> list[slice]:
+    """Cut rows into pieces of bounded size.
+
+    n_rows (int): How many rows there are.
+    row_size (int): Numbers in a row.
+    RETURNS (List[slice]): Consecutive pieces, of one row at least and of `CHUNK` numbers at most.
+    """
+    step = max(1, CHUNK // max(1, row_size))
+    return [slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]

@@ -27,7 +27,12 @@ def random_potentials(
             return torch.randint(-1, 2, shape, generator=generator).to(dtype)
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype) * scale
 
-    shapes = {"transitions": (n_labels, n_labels), "start": (n_labels,), "end": (n_labels,)}
+    shapes = {
+        "transitions": (n_labels, n_labels),
+        "start": (n_labels,),
+        "end": (n_labels,),
+        "pairwise": (sum(lengths), n_labels, n_labels),
+    }
     return Potentials(
         draw(sum(lengths), n_labels),
         tuple(lengths),
@@ -44,8 +49,11 @@ class BruteForce:
         scores = {name: t.detach().double().numpy() for name, t in potentials.tensors().items()}
         transitions = scores.get("transitions", np.zeros((n_labels, n_labels)))
         start, end = scores.get("start", np.zeros(n_labels)), scores.get("end", np.zeros(n_labels))
+        no_pairs = np.zeros((potentials.n_tokens, n_labels, n_labels))
+        pairwise = split(scores.get("pairwise", no_pairs), potentials)
         self.chains: list[tuple[np.ndarray, np.ndarray]] = []  # sequences (S, n), scores (S,)
-        for emissions in split(scores["emissions"], potentials):
+        by_chain = zip(split(scores["emissions"], potentials), pairwise, strict=True)
+        for emissions, pairs in by_chain:
             n = len(emissions)
             paths = np.array(list(itertools.product(range(n_labels), repeat=n)), dtype=int)
             paths = paths.reshape(n_labels**n, n)
@@ -53,6 +61,7 @@ class BruteForce:
             if n:
                 total += emissions[np.arange(n), paths].sum(axis=1)
                 total += transitions[paths[:, :-1], paths[:, 1:]].sum(axis=1)
+                total += pairs[np.arange(1, n), paths[:, :-1], paths[:, 1:]].sum(axis=1)
                 total += start[paths[:, 0]] + end[paths[:, -1]]
             self.chains.append((paths, total))
 
@@ -93,6 +102,48 @@ class BruteForce:
             for before, after in itertools.pairwise(paths.T):
                 np.add.at(pairs, (before, after), weights)
         return pairs, start, end
+
+    @property
+    def pair_marginals(self) -> np.ndarray:
+        """Of labels i, j at t - 1, t: zeros at the first token of a chain."""
+        return self._expect([_probabilities(scores) for _, scores in self.chains])["pairwise"]
+
+    def curvature(self, direction: np.ndarray) -> dict[str, np.ndarray]:
+        """The Hessian of Σ log Z times a vector (N, L) on the axis of the emissions: covariances
+        of what occurs in a sequence with the sum of the vector's entries along the sequence.
+        """
+        weights = []
+        for (paths, scores), part in zip(
+            self.chains, split(direction, self.potentials), strict=True
+        ):
+            along = part[np.arange(paths.shape[1]), paths].sum(axis=1)
+            probabilities = _probabilities(scores)
+            weights.append(probabilities * (along - (probabilities * along).sum()))
+        return self._expect(weights)
+
+    def _expect(self, weights: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """Weighted counts of what occurs in the sequences, token by token."""
+        n_labels, n_tokens = self.potentials.n_labels, self.potentials.n_tokens
+        found = {
+            "emissions": np.zeros((n_tokens, n_labels)),
+            "transitions": np.zeros((n_labels, n_labels)),
+            "start": np.zeros(n_labels),
+            "end": np.zeros(n_labels),
+            "pairwise": np.zeros((n_tokens, n_labels, n_labels)),
+        }
+        first = 0
+        for (paths, _), values in zip(self.chains, weights, strict=True):
+            for path, value in zip(paths, values, strict=True):
+                for at, label in enumerate(path):
+                    found["emissions"][first + at, label] += value
+                    if at:
+                        found["transitions"][path[at - 1], label] += value
+                        found["pairwise"][first + at, path[at - 1], label] += value
+                if len(path):
+                    found["start"][path[0]] += value
+                    found["end"][path[-1]] += value
+            first += paths.shape[1]
+        return found
 
     @property
     def max_score(self) -> np.ndarray:

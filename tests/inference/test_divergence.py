@@ -10,7 +10,7 @@ from spacy_psa.inference.divergence import kl_divergence
 from .brute_force import BruteForce, random_potentials
 
 LENGTHS = (3, 1, 0, 4)
-FIELDS = [(), ("transitions",), ("transitions", "start", "end")]
+FIELDS = [(), ("transitions",), ("transitions", "start", "end"), ("start", "pairwise")]
 
 
 def enumerated_divergence(p, q) -> float:

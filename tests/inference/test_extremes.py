@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
+from spacy_psa.inference.arrays import Scores
 from spacy_psa.inference.layout import time_major
 from spacy_psa.inference.log_domain import LogDomainRecursion
 
@@ -21,7 +22,7 @@ def tensor(values) -> torch.Tensor:
 
 
 def assert_like_enumeration(potentials: Potentials, backend: str) -> None:
-    """log Z, and its gradient where it is finite."""
+    """log Z, and where it is finite its gradient, and the gradient of the marginals."""
     brute = BruteForce(potentials)
     leaf = potentials.requires_grad_()
     log_z = LinearChain(leaf, backend=backend).log_partition
@@ -30,7 +31,16 @@ def assert_like_enumeration(potentials: Potentials, backend: str) -> None:
     gradients = leaf.gradients()
     expected = dict(zip(("transitions", "start", "end"), brute.expected_counts, strict=True))
     expected["emissions"] = brute.marginals
+    expected["pairwise"] = brute.pair_marginals
     for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, expected[name], atol=1e-9, err_msg=name)
+    leaf, generator = potentials.requires_grad_(), torch.Generator().manual_seed(1)
+    direction = torch.randn(*leaf.emissions.shape, generator=generator, dtype=torch.float64)
+    marginals = LinearChain(leaf, backend=backend).marginals
+    np.testing.assert_allclose(marginals.detach(), brute.marginals, atol=1e-9)
+    (marginals * direction).sum().backward()
+    expected = brute.curvature(direction.numpy())
+    for name, gradient in leaf.gradients().items():
         np.testing.assert_allclose(gradient, expected[name], atol=1e-9, err_msg=name)
 
 
@@ -82,23 +92,26 @@ def test_emissions_of_any_size(backend, size):
 
 
 @all_backends
-@pytest.mark.parametrize("name", ["transitions", "start", "end"])
+@pytest.mark.parametrize("name", ["transitions", "start", "end", "pairwise"])
 @pytest.mark.parametrize("size", [350.0, 1e3, 1e6])
 def test_wide_ranges_of_the_other_scores(backend, name, size):
-    potentials = random_potentials(3, (4, 2, 1))
+    potentials = random_potentials(3, (4, 2, 1), fields=("transitions", "start", "end", "pairwise"))
     tensors = potentials.tensors()
     tensors[name] = tensors[name] * size
     assert_like_enumeration(Potentials(lengths=(4, 2, 1), **tensors), backend)
 
 
 @all_backends
-@pytest.mark.parametrize("name", ["emissions", "transitions", "start", "end"])
+@pytest.mark.parametrize("name", ["emissions", "transitions", "start", "end", "pairwise"])
 def test_single_minus_infinities_are_legal(backend, name):
-    tensors = random_potentials(3, (4, 2, 1, 0)).tensors()
+    fields = ("transitions", "start", "end", "pairwise")
+    tensors = random_potentials(3, (4, 2, 1, 0), fields=fields).tensors()
     tensors[name] = tensors[name].clone()
     tensors[name][0] = tensors[name][0].fill_(-INF) if tensors[name].dim() == 1 else -INF
     if name == "emissions":
         tensors[name][0, 1] = 0.5
+    if name == "pairwise":
+        tensors[name][2, 0] = tensors[name][5, :, 1] = -INF
     assert_like_enumeration(Potentials(lengths=(4, 2, 1, 0), **tensors), backend)
 
 
@@ -114,6 +127,9 @@ IMPOSSIBLE = {
     ),
     "end": lambda p: Potentials(
         p.emissions, p.lengths, p.transitions, p.start, torch.full_like(p.end, -INF)
+    ),
+    "pairwise": lambda p: Potentials(
+        p.emissions, p.lengths, pairwise=p.emissions.new_full((p.n_tokens, 3, 3), -INF)
     ),
     "softmax": lambda p: Potentials(torch.full_like(p.emissions, -INF), p.lengths),
 }
@@ -190,16 +206,30 @@ def test_long_chains_do_not_underflow():
     assert torch.allclose(scaled, LinearChain(potentials, backend="logspace").log_partition)
 
 
-def test_log_domain_recursion_in_small_pieces(monkeypatch):
-    potentials = random_potentials(3, (4, 3, 2, 1, 0))
-    scores = [t.numpy() for t in potentials.tensors().values()]
-    monkeypatch.setattr("spacy_psa.inference.log_domain.CHUNK", 20)
-    recursion = LogDomainRecursion(*scores, time_major(potentials.lengths))
+@pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("start", "pairwise")])
+def test_log_domain_recursion_in_small_pieces(monkeypatch, fields):
+    potentials = random_potentials(3, (4, 3, 2, 1, 0), fields=fields)
+    names = ("transitions", "start", "end", "pairwise")
+    scores = Scores.of(**{**dict.fromkeys(names), **potentials.tensors()})
+    monkeypatch.setattr("spacy_psa.inference.workspace.CHUNK", 20)
+    recursion = LogDomainRecursion(scores, time_major(potentials.lengths))
     gradient = recursion.gradient(np.ones(5))
     brute = BruteForce(potentials)
     np.testing.assert_allclose(recursion.log_partition, brute.log_partition)
     np.testing.assert_allclose(gradient.emissions, brute.marginals)
     np.testing.assert_allclose(gradient.transitions, brute.expected_counts[0])
+    direction = np.random.default_rng(0).normal(size=gradient.emissions.shape)
+    derivative, expected = recursion.derivative(direction), brute.curvature(direction)
+    for name in ("emissions", "transitions", "start", "end"):
+        np.testing.assert_allclose(getattr(derivative, name), expected[name], atol=1e-12)
+    if "pairwise" in fields:
+        np.testing.assert_allclose(derivative.pairwise, expected["pairwise"], atol=1e-12)
+
+
+@pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("start", "pairwise")])
+def test_scaled_recursion_in_small_pieces(monkeypatch, fields):
+    monkeypatch.setattr("spacy_psa.inference.workspace.CHUNK", 20)
+    assert_like_enumeration(random_potentials(3, (4, 3, 2, 1, 0), fields=fields), "scaled")
 
 
 SCORES = st.sampled_from([0.0, 1.0, -2.5, -INF, -1e4, 240.0, -290.0, -310.0, -500.0, 750.0, -3e3])
@@ -215,12 +245,14 @@ def hostile_potentials(draw) -> Potentials:
         values = draw(st.lists(SCORES, min_size=size, max_size=size))
         return tensor(values).reshape(shape)
 
+    pairwise = draw(st.booleans())
     return Potentials(
         scores(sum(lengths), n_labels),
         lengths,
         scores(n_labels, n_labels),
         scores(n_labels),
         scores(n_labels),
+        scores(sum(lengths), n_labels, n_labels) if pairwise else None,
     )
 
 

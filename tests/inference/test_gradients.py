@@ -6,10 +6,21 @@ from torch import Tensor
 
 from spacy_psa.inference import BACKENDS, LinearChain, Potentials
 
-from .brute_force import random_potentials
+from .brute_force import BruteForce, random_potentials
 
 LENGTHS = (3, 0, 1, 4, 4)
-FIELDS = [("transitions", "start", "end"), ("transitions",), ("start", "end"), ()]
+FIELDS = [
+    ("transitions", "start", "end"),
+    ("transitions",),
+    ("start", "end"),
+    ("transitions", "start", "pairwise"),
+    ("pairwise",),
+    (),
+]
+# Those that can be differentiated any number of times
+DIFFERENTIABLE = ["logspace", "scan"]
+
+ALL = ("transitions", "start", "end", "pairwise")
 
 all_backends = pytest.mark.parametrize("backend", sorted(BACKENDS))
 all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
@@ -47,28 +58,34 @@ def test_gradient_of_log_prob(backend, fields, unknown):
     assert torch.autograd.gradcheck(function, leaves(fields))
 
 
+@all_backends
 @all_fields
-def test_gradient_of_marginals(fields):
-    function = as_function(lambda p: LinearChain(p, backend="logspace").marginals, fields)
+def test_gradient_of_marginals(backend, fields):
+    function = as_function(lambda p: LinearChain(p, backend=backend).marginals, fields)
     assert torch.autograd.gradcheck(function, leaves(fields))
 
 
-def test_gradient_of_max_score():
-    fields = FIELDS[0]
+@pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["chain", "pairwise"])
+def test_gradient_of_max_score(fields):
     function = as_function(lambda p: LinearChain(p).max_score, fields)
     assert torch.autograd.gradcheck(function, leaves(fields))
 
 
-@pytest.mark.parametrize("fields", [FIELDS[0], ()], ids=["chain", "softmax"])
-def test_second_derivative_of_log_partition(fields):
-    function = as_function(lambda p: LinearChain(p, backend="logspace").log_partition, fields)
+@pytest.mark.parametrize("backend", DIFFERENTIABLE)
+@pytest.mark.parametrize(
+    "fields", [FIELDS[0], ("pairwise",), ()], ids=["chain", "pairwise", "softmax"]
+)
+def test_second_derivative_of_log_partition(backend, fields):
+    function = as_function(lambda p: LinearChain(p, backend=backend).log_partition, fields)
     assert torch.autograd.gradgradcheck(function, leaves(fields))
 
 
-def test_second_derivative_of_marginals():
-    fields, lengths = FIELDS[0], (2, 1, 3)
-    function = as_function(lambda p: LinearChain(p, backend="logspace").marginals, fields, lengths)
-    potentials = random_potentials(2, lengths).requires_grad_()
+@pytest.mark.parametrize("backend", DIFFERENTIABLE)
+@pytest.mark.parametrize("fields", [FIELDS[0], ("pairwise",)], ids=["chain", "pairwise"])
+def test_second_derivative_of_marginals(backend, fields):
+    lengths = (2, 1, 3)
+    function = as_function(lambda p: LinearChain(p, backend=backend).marginals, fields, lengths)
+    potentials = random_potentials(2, lengths, fields=fields).requires_grad_()
     assert torch.autograd.gradgradcheck(function, tuple(potentials.tensors().values()))
 
 
@@ -87,6 +104,16 @@ def test_expected_counts_and_marginals_are_the_gradient_of_log_partition(backend
 
 
 @all_backends
+def test_gradient_of_pairwise_scores_is_each_tokens_expected_transition(backend):
+    potentials = random_potentials(3, LENGTHS, fields=ALL).requires_grad_()
+    LinearChain(potentials, backend=backend).log_partition.sum().backward()
+    gradient = potentials.gradients()["pairwise"]
+    torch.testing.assert_close(gradient, torch.tensor(BruteForce(potentials).pair_marginals))
+    assert not gradient[[0, 3, 4, 8]].any()  # nothing precedes the first tokens of chains
+    assert torch.allclose(gradient.sum(dim=0), potentials.gradients()["transitions"])
+
+
+@all_backends
 def test_upstream_gradient_weights_chains(backend):
     weights = torch.tensor([2.0, 5.0, 0.0, -1.0, 0.5], dtype=torch.float64)
     potentials = random_potentials(3, LENGTHS).requires_grad_()
@@ -98,36 +125,48 @@ def test_upstream_gradient_weights_chains(backend):
 
 
 @all_backends
-@pytest.mark.parametrize("name", ["emissions", "transitions", "start", "end"])
-def test_gradient_of_one_tensor_alone(backend, name):
-    potentials = random_potentials(3, LENGTHS)
+@pytest.mark.parametrize("name", ["emissions", "transitions", "start", "end", "pairwise"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda chain: chain.log_partition.sum(), lambda chain: chain.marginals.square().sum()],
+    ids=["log_partition", "marginals"],
+)
+def test_gradient_of_one_tensor_alone(backend, name, function):
+    potentials = random_potentials(3, LENGTHS, fields=ALL)
     every = potentials.requires_grad_()
-    LinearChain(every, backend=backend).log_partition.sum().backward()
+    function(LinearChain(every, backend=backend)).backward()
     tensors = potentials.tensors()
     tensors[name] = tensors[name].clone().requires_grad_()
     alone = Potentials(lengths=LENGTHS, **tensors)
-    LinearChain(alone, backend=backend).log_partition.sum().backward()
+    function(LinearChain(alone, backend=backend)).backward()
     assert torch.allclose(tensors[name].grad, every.gradients()[name], rtol=1e-9)
 
 
 @all_backends
 def test_graph_can_be_kept_for_a_second_backward_pass(backend):
     potentials = random_potentials(30, (50, 40)).requires_grad_()
-    log_z = LinearChain(potentials, backend=backend).log_partition.sum()
-    first = torch.autograd.grad(log_z, potentials.emissions, retain_graph=True)[0]
-    LinearChain(potentials, backend=backend).log_partition.sum().backward()
-    second = torch.autograd.grad(log_z, potentials.emissions)[0]
+    chain = LinearChain(potentials, backend=backend)
+    loss = chain.log_partition.sum() + chain.marginals.square().sum()
+    first = torch.autograd.grad(loss, potentials.emissions, retain_graph=True)[0]
+    chain.log_partition.sum().backward()
+    chain.marginals.sum().backward()
+    second = torch.autograd.grad(loss, potentials.emissions)[0]
     assert torch.equal(first, second)
 
 
 @all_backends
 def test_gradient_survives_later_computations(backend):
     potentials = random_potentials(30, (50, 40)).requires_grad_()
-    LinearChain(potentials, backend=backend).log_partition.sum().backward()
+    chain = LinearChain(potentials, backend=backend)
+    marginals = chain.marginals
+    (chain.log_partition.sum() + marginals.square().sum()).backward()
+    kept = marginals.detach().clone()
     before = {name: gradient.clone() for name, gradient in potentials.gradients().items()}
     other = random_potentials(30, (50, 40), seed=1).requires_grad_()
     for _ in range(3):
-        LinearChain(other, backend=backend).log_partition.sum().backward()
+        chain = LinearChain(other, backend=backend)
+        (chain.log_partition.sum() + chain.marginals.square().sum()).backward()
+    assert torch.equal(marginals, kept)
     assert all(torch.equal(g, before[name]) for name, g in potentials.gradients().items())
 
 

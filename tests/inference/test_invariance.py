@@ -14,14 +14,18 @@ batches = given(
     lengths=lengths_strategy,
     n_labels=st.integers(1, 6),
     seed=st.integers(0, 1000),
-    fields=st.sampled_from([("transitions", "start", "end"), ("transitions",), ()]),
+    fields=st.sampled_from([("transitions", "start", "end"), ("transitions",), ("pairwise",), ()]),
 )
 
 
 def one_by_one(potentials: Potentials) -> list[Potentials]:
     tensors = potentials.tensors()
-    parts = tensors.pop("emissions").split(potentials.lengths)
-    return [Potentials(part, (len(part),), **tensors) for part in parts]
+    by_token = {name: tensors.pop(name) for name in ("emissions", "pairwise") if name in tensors}
+    parts = zip(*(tensor.split(potentials.lengths) for tensor in by_token.values()), strict=True)
+    return [
+        Potentials(lengths=(len(part[0]),), **dict(zip(by_token, part, strict=True)), **tensors)
+        for part in parts
+    ]
 
 
 @pytest.mark.parametrize("backend", sorted(BACKENDS))
@@ -51,9 +55,13 @@ def test_backends_agree(lengths, n_labels, seed, fields):
     potentials = random_potentials(n_labels, lengths, seed=seed, fields=fields, scale=4.0)
     results = []
     for backend in sorted(BACKENDS):
-        leaf = potentials.requires_grad_()
+        leaf, other = potentials.requires_grad_(), potentials.requires_grad_()
         log_z = LinearChain(leaf, backend=backend).log_partition
         log_z.sum().backward()
-        results.append([log_z.detach(), *leaf.gradients().values()])
-    for first, second in zip(*results, strict=True):
-        assert torch.allclose(first, second, rtol=1e-9, atol=1e-11)
+        marginals = LinearChain(other, backend=backend).marginals
+        (marginals**3).sum().backward()
+        gradients = [*leaf.gradients().values(), *other.gradients().values()]
+        results.append([log_z.detach(), marginals.detach(), *gradients])
+    for values in zip(*results, strict=True):
+        for other in values[1:]:
+            assert torch.allclose(values[0], other, rtol=1e-9, atol=1e-11)

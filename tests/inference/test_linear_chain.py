@@ -11,6 +11,8 @@ FIELDS = [
     ("transitions",),
     ("start",),
     ("transitions", "end"),
+    ("transitions", "start", "end", "pairwise"),
+    ("pairwise",),
     (),
 ]
 SHAPES = [
@@ -118,7 +120,11 @@ def test_softmax_probabilities_without_transitions():
 
 
 @all_backends
-@pytest.mark.parametrize("fields", [(), ("transitions", "start")], ids=["softmax", "chain"])
+@pytest.mark.parametrize(
+    "fields",
+    [(), ("transitions", "start"), ("end", "pairwise")],
+    ids=["softmax", "chain", "pairwise"],
+)
 def test_constraints_against_enumeration(backend, fields):
     potentials = random_potentials(3, (4, 1, 0, 2), fields=fields)
     constraints = Constraints(
@@ -177,16 +183,20 @@ class TestChoiceOfBackend:
         (LinearChain(potentials).marginals ** 2).sum().backward()
         assert all(bool(g.any()) for g in potentials.gradients().values())
 
-    def test_marginals_without_a_gradient_from_the_scaled_backend(self):
+    @all_backends
+    def test_marginals_without_a_gradient(self, backend):
         potentials = random_potentials(3, (4, 2)).requires_grad_()
         with torch.no_grad():
-            marginals = LinearChain(potentials, backend="scaled").marginals
+            marginals = LinearChain(potentials, backend=backend).marginals
+        assert not marginals.requires_grad
         assert_close(marginals, BruteForce(potentials).marginals)
 
-    def test_scaled_backend_refuses_differentiable_marginals(self):
+    def test_scaled_backend_refuses_second_derivatives_of_marginals(self):
         potentials = random_potentials(3, (4, 2)).requires_grad_()
-        with pytest.raises(ValueError, match="P005"):
-            _ = LinearChain(potentials, backend="scaled").marginals
+        loss = (LinearChain(potentials, backend="scaled").marginals ** 2).sum()
+        (gradient,) = torch.autograd.grad(loss, potentials.transitions, create_graph=True)
+        with pytest.raises(ValueError, match="P007"):
+            gradient.sum().backward()
 
     def test_scaled_backend_refuses_second_derivatives(self):
         potentials = random_potentials(3, (4, 2)).requires_grad_()
@@ -197,7 +207,7 @@ class TestChoiceOfBackend:
 
     @pytest.mark.parametrize("fields", [(), ("transitions",)])
     def test_unknown_backend(self, fields):
-        with pytest.raises(ValueError, match=r"P002.*logspace, scaled"):
+        with pytest.raises(ValueError, match=r"P002.*logspace, scaled, scan"):
             LinearChain(random_potentials(3, (2,), fields=fields), backend="magic")
 
 

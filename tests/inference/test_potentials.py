@@ -20,6 +20,8 @@ from .brute_force import random_potentials
         ({"lengths": 5}, "whole numbers"),
         ({"transitions": torch.zeros(3, 2)}, "transitions has the shape"),
         ({"start": torch.zeros(2)}, "start has the shape"),
+        ({"pairwise": torch.zeros(5, 3)}, "pairwise has the shape"),
+        ({"pairwise": torch.zeros(4, 3, 3)}, "pairwise has the shape"),
         ({"end": torch.zeros(3, 1)}, "end has the shape"),
         ({"end": torch.zeros(3, device="meta")}, "end lies on meta"),
     ],
@@ -43,7 +45,7 @@ def test_sizes():
     assert potentials.device == torch.device("cpu")
 
 
-@pytest.mark.parametrize("fields", [(), ("transitions",), ("start", "end")])
+@pytest.mark.parametrize("fields", [(), ("transitions",), ("start", "end"), ("pairwise",)])
 def test_tensors_are_those_that_are_there(fields):
     potentials = random_potentials(3, (2,), fields=fields)
     assert list(potentials.tensors()) == ["emissions", *fields]

@@ -6,11 +6,18 @@ from spacy_psa.inference.viterbi import viterbi_numpy, viterbi_torch
 
 from .brute_force import BruteForce, random_potentials
 
+FIELDS = [
+    ("transitions", "start", "end"),
+    ("transitions",),
+    ("end",),
+    ("transitions", "start", "end", "pairwise"),
+    ("pairwise",),
+]
 kernels = pytest.mark.parametrize("kernel", [viterbi_numpy, viterbi_torch])
 
 
 @kernels
-@pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("transitions",), ("end",)])
+@pytest.mark.parametrize("fields", FIELDS)
 @pytest.mark.parametrize("lengths", [(4, 0, 2, 1, 5), (0, 0), ()])
 @pytest.mark.parametrize("scale", [1.0, 0])
 def test_kernels_against_enumeration(kernel, fields, lengths, scale):
@@ -26,8 +33,9 @@ def test_kernels_leave_the_potentials_as_they_were(kernel):
     assert all(torch.equal(scores, before[name]) for name, scores in potentials.tensors().items())
 
 
-def test_numpy_kernel_in_small_pieces(monkeypatch):
-    potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=0)
+@pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["shared", "pairwise"])
+def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
+    potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=0, fields=fields)
     monkeypatch.setattr("spacy_psa.inference.viterbi.CHUNK", 18)
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 

@@ -1,0 +1,90 @@
+"""Scores and their gradients as NumPy arrays, for the recursions on the CPU."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .workspace import Workspace
+
+
+class Scores(NamedTuple):
+    """What `Potentials` holds, with zeros for what is missing."""
+
+    emissions: np.ndarray  # (N, L)
+    transitions: np.ndarray  # (L, L)
+    start: np.ndarray  # (L,)
+    end: np.ndarray  # (L,)
+    pairwise: np.ndarray | None  # (N, L, L)
+
+    @classmethod
+    def of(
+        cls,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+    ) -> "Scores":
+        """RETURNS (Scores): The arrays, which share memory with the tensors where they can."""
+        n_labels = emissions.shape[1]
+        return cls(
+            _array(emissions),
+            np.zeros((n_labels, n_labels)) if transitions is None else _array(transitions),
+            np.zeros(n_labels) if start is None else _array(start),
+            np.zeros(n_labels) if end is None else _array(end),
+            None if pairwise is None else _array(pairwise),
+        )
+
+    def of_tokens(self, tokens: np.ndarray) -> "Scores":
+        """RETURNS (Scores): Those of some of the tokens only, in float64."""
+        arrays = self._replace(
+            emissions=self.emissions[tokens],
+            pairwise=None if self.pairwise is None else self.pairwise[tokens],
+        )
+        return Scores(*(None if a is None else a.astype(np.float64, copy=False) for a in arrays))
+
+
+class Gradient(NamedTuple):
+    """A gradient of something that is summed over chains, or a derivative of that gradient.
+
+    The emissions may lie in a workspace: copy them, and keep this object until then.
+    """
+
+    emissions: np.ndarray  # (N, L), in the order of the tokens
+    transitions: np.ndarray | None  # (L, L)
+    start: np.ndarray  # (L,)
+    end: np.ndarray  # (L,)
+    pairwise: np.ndarray | None = None  # (N, L, L), in the order of the tokens
+    workspace: Workspace | None = None
+
+    def add(self, other: "Gradient", tokens: np.ndarray) -> "Gradient":
+        """Put in the part of the chains that were left out at first.
+
+        other (Gradient): Their gradient, with the same parts.
+        tokens (np.ndarray): Their tokens.
+        RETURNS (Gradient): The sum. It takes over the arrays.
+        """
+        self.emissions[tokens] = other.emissions
+        if self.transitions is not None:
+            self.transitions[...] += other.transitions
+        if self.pairwise is not None:
+            self.pairwise[tokens] = other.pairwise
+        return self._replace(start=self.start + other.start, end=self.end + other.end)
+
+
+def to_tensor(array: np.ndarray, like: Tensor) -> Tensor:
+    """Copy an array.
+
+    array (np.ndarray): The array.
+    like (Tensor): A tensor of the type and on the device that are wanted.
+    RETURNS (Tensor): The copy.
+    """
+    return torch.from_numpy(array).to(like, copy=True)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    tensor = tensor.detach().cpu()
+    # NumPy has no bfloat16, and float16 is slow
+    return (tensor.float() if tensor.element_size() < 4 else tensor).numpy()

@@ -1,0 +1,75 @@
+"""Whatever follows from a differentiable log Z by automatic differentiation."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from .backends import ExpectedCounts
+from .potentials import Potentials
+from .scores import log_ratio, path_score, working_dtype
+
+
+class AutogradBackend(ABC):
+    """Expectations as derivatives of log Z (Eisner 2016, "Inside-outside and forward-backward
+    algorithms are just backprop"), on any device, differentiable any number of times.
+
+    Subclasses say how log Z is computed, in differentiable operations of PyTorch.
+    """
+
+    @abstractmethod
+    def log_partition(self, potentials: Potentials) -> Tensor:
+        """RETURNS (Tensor): *Shape:* (C,). log Z of each chain. Differentiable."""
+
+    def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
+        return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
+
+    def marginals(self, potentials: Potentials) -> Tensor:
+        if not (torch.is_grad_enabled() and potentials.requires_grad):
+            return self._expectations(potentials, ["emissions"], False)["emissions"]
+        marginals = self._expectations(potentials, ["emissions"], True)["emissions"]
+        # Those of no token depend on nothing, and would refuse to be differentiated
+        return marginals + unused_zero(potentials).to(marginals.dtype)
+
+    def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
+        names = list(ExpectedCounts._fields)
+        return ExpectedCounts(**self._expectations(potentials.detach(), names, False))
+
+    def _expectations(
+        self, potentials: Potentials, names: list[str], differentiable: bool
+    ) -> dict[str, Tensor]:
+        """The gradient of log Z, summed over chains, with respect to the fields of these names."""
+        n_labels = potentials.n_labels
+        fields = potentials.tensors()
+        with torch.enable_grad():
+            for name in names:
+                if name not in fields:
+                    shape = (n_labels,) * (2 if name == "transitions" else 1)
+                    fields[name] = potentials.emissions.new_zeros(shape)
+                if not (differentiable and fields[name].requires_grad):
+                    fields[name] = fields[name].detach().requires_grad_()
+            log_z = self.log_partition(Potentials(lengths=potentials.lengths, **fields))
+            gradients = torch.autograd.grad(
+                log_z,
+                [fields[name] for name in names],
+                grad_outputs=torch.ones_like(log_z),
+                create_graph=differentiable,
+                allow_unused=True,
+                materialize_grads=True,
+            )
+        return dict(zip(names, gradients, strict=True))
+
+
+def unused_zero(potentials: Potentials) -> Tensor:
+    """A zero to which all potentials are connected, where log Z does not make use of all of them.
+
+    What no token or no transition makes use of has the gradient zero, but it has one.
+
+    potentials (Potentials): The potentials.
+    RETURNS (Tensor): *Shape:* (). In the working type.
+    """
+    zero = torch.zeros((), dtype=working_dtype(potentials), device=potentials.device)
+    if max(potentials.lengths, default=0) < 2:
+        for tensor in potentials.tensors().values():
+            zero = zero + tensor[:0].sum()
+    return zero

@@ -1,0 +1,52 @@
+"""How uncertain a distribution over label sequences is: its entropy, in nats."""
+
+import torch
+from torch import Tensor
+
+from .array_ops import Array
+from .potentials import Potentials
+from .scores import working_dtype
+from .trellis import Trellis
+
+
+def chain_entropy(trellis: Trellis, potentials: Potentials) -> Tensor:
+    """The entropy of each chain's label sequences.
+
+    trellis (Trellis): The scores.
+    potentials (Potentials): The same.
+    RETURNS (Tensor): *Shape:* (C,). At least 0; 0 for an empty chain, and for one for which no
+        sequence is possible. Differentiable if the trellis is.
+    """
+    dtype, device = working_dtype(potentials), potentials.device
+    entropies = torch.zeros(len(potentials.lengths), dtype=dtype, device=device)
+    # What no token makes use of: it has the gradient zero, but it has one
+    for tensor in potentials.tensors().values():
+        entropies = entropies + tensor.flatten()[:0].sum()
+    if not potentials.n_tokens:
+        return entropies
+    return trellis.by_chain(path_entropy(trellis), entropies).clamp(min=0.0)
+
+
+def path_entropy(trellis: Trellis) -> Array:
+    """The entropy −Σ_y p(y) log p(y) of the paths of each chain.
+
+    Given a label, what precedes it does not depend on what follows. So the entropy of the path up
+    to label j at t is the entropy of the label i before, and the mean entropy of the path up to i
+    (Hernando, Crespi and Cybenko 2005, "Efficient computation of the hidden Markov model entropy
+    for a given observation sequence"):
+
+        H_t(j) = Σ_i q_ij · (H_{t−1}(i) − log q_ij),    q_ij = p(y_{t−1} = i | y_t = j, x_1 … x_t)
+
+    and the whole is the same sum over the last label. So it comes with the forward messages, and no
+    marginals are needed.
+
+    trellis (Trellis): The scores, of one token at least.
+    RETURNS (Array): *Shape:* (counts[0],). From the longest chain to the shortest.
+    """
+    forward = trellis.forward
+    entropies = [trellis.ops.zeros(*forward[0].shape)]
+    for t in range(1, len(forward)):
+        n = len(forward[t])
+        entropies.append(trellis.moves.entropy(forward[t - 1][:n], entropies[-1][:n], t))
+    ends = trellis.ends(forward) + trellis.end
+    return trellis.ops.mixture_entropy(ends, trellis.ends(entropies))

@@ -1,0 +1,78 @@
+"""Label sequences drawn from the distribution itself: forward filtering, backward sampling.
+
+The last label is drawn from its marginal distribution, and each label before it from its
+distribution given the label after it, which the forward messages know:
+
+    p(y_t | y_{t+1}, …, y_n) ∝ exp(forward[t, y_t] + transitions[y_t, y_{t+1}])
+
+(Scott 2002, "Bayesian methods for hidden Markov models: recursive computing in the 21st century").
+The draws are exact and independent of each other.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .array_ops import Array
+from .potentials import Potentials
+from .scores import UNKNOWN
+from .trellis import Trellis
+
+Generator = torch.Generator | np.random.Generator
+
+
+def draw_labels(
+    trellis: Trellis, potentials: Potentials, n_samples: int, generator: Generator | None
+) -> Tensor:
+    """Draw label sequences.
+
+    trellis (Trellis): The scores.
+    potentials (Potentials): The same.
+    n_samples (int): How many sequences for each chain.
+    generator (Optional[Union[torch.Generator, np.random.Generator]]): Where the random numbers come
+        from. By default, PyTorch's global generator for the device of the potentials.
+    RETURNS (Tensor): *Shape:* (N, n_samples). -1 in chains for which no sequence is possible.
+    """
+    device, layout = potentials.device, trellis.layout
+    uniform = _uniform(layout.n_tokens, n_samples, device, generator)
+    if not layout.n_tokens:
+        return torch.empty_like(uniform, dtype=torch.long)
+    labels = torch.as_tensor(sampled_paths(trellis, trellis.ops.from_tensor(uniform))).to(device)
+    log_z = trellis.by_chain(trellis.log_partition, torch.zeros(layout.n_chains, device=device))
+    chain_of_token = torch.from_numpy(layout.chain_of_token).to(device)
+    impossible = (log_z == -torch.inf)[chain_of_token]
+    return labels.masked_fill(impossible.unsqueeze(1), UNKNOWN)
+
+
+def sampled_paths(trellis: Trellis, uniform: Array) -> Array:
+    """Draw label sequences. It is a function of random numbers: each label is where the cumulative
+    distribution, given the labels after it, first exceeds the token's number.
+
+    trellis (Trellis): The scores, of one token at least.
+    uniform (Array): *Shape:* (N, n). Uniform in [0, 1).
+    RETURNS (Array): *Shape:* (N, n). Labels; void for a chain for which no sequence is possible.
+    """
+    ops, forward, numbers = trellis.ops, trellis.forward, trellis.by_step(uniform)
+    ends = trellis.ends(forward) + trellis.end
+    labels = ops.draw(ends[:, None, :], trellis.ends(numbers))
+    paths = [labels[: len(forward[-1])]]
+    for t in range(len(forward) - 1, 0, -1):
+        n = len(forward[t])
+        scores = trellis.moves.before(forward[t - 1][:n], labels[:n], t)
+        drawn = ops.draw(scores, numbers[t - 1][:n])
+        labels = ops.concatenate([drawn, labels[n:]])
+        paths.append(labels[: len(forward[t - 1])])
+    return trellis.by_token(paths[::-1])
+
+
+def _uniform(
+    n_tokens: int, n_samples: int, device: torch.device, generator: Generator | None
+) -> Tensor:
+    shape = (n_tokens, n_samples)
+    if isinstance(generator, np.random.Generator):
+        return torch.from_numpy(generator.random(shape))
+    if generator is not None:
+        device = generator.device
+    elif device.type != "cuda":
+        device = torch.device("cpu")  # others may not know float64
+    return torch.rand(shape, generator=generator, dtype=torch.float64, device=device)

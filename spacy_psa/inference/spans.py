@@ -1,0 +1,114 @@
+"""The probabilities of many partial label sequences at once, each for a stretch of tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import Errors
+from .potentials import Potentials
+from .scores import log_ratio, working_dtype
+from .trellis import Trellis, with_float64
+
+Spans = Sequence[tuple[int, int]] | np.ndarray | Tensor
+
+
+class SpanQueries:
+    """Questions of the form: how likely is it that all tokens of a stretch have labels in sets?
+
+    The paths through a stretch are those of a short chain of its own, once the forward message is
+    put in place of the first emission and the backward message is added to the last one: these sum
+    up what comes before and after. The messages are those of the whole chains, computed once; the
+    short chains are a batch like any other, O(L²) for a token of a stretch. Culotta and McCallum
+    (2004, "Confidence estimation for information extraction") answer the same questions by one
+    constrained forward pass over the whole chain for each.
+
+    potentials (Potentials): The scores of N tokens, without a gradient.
+    trellis (Trellis): The same.
+    spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Where each
+        stretch begins, and where it stops (exclusive), in the tokens of all chains.
+    allowed (Tensor): *Shape:* (M, L). Booleans: the sets of labels of the M tokens of the
+        stretches, one stretch after the other.
+    RAISES (ValueError): If a stretch does not lie in one chain, or the sets do not fit.
+    """
+
+    def __init__(
+        self, potentials: Potentials, trellis: Trellis, spans: Spans, allowed: Tensor
+    ) -> None:
+        self._potentials, self._trellis = potentials, trellis
+        self._starts, self._stops = _checked(spans, potentials)
+        self._sizes = self._stops - self._starts
+        shape = (int(self._sizes.sum()), potentials.n_labels)
+        if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
+            problem = f"{allowed.dtype} of the shape {tuple(allowed.shape)}, not torch.bool of "
+            raise ValueError(Errors.P015.format(problem=f"{problem}{shape}"))
+        self._allowed = allowed
+
+    @property
+    def chains(self) -> Potentials:
+        """RETURNS (Potentials): The stretches as chains of their own. exp(log Z) of each is the
+        unnormalised probability in question.
+        """
+        whole = with_float64(self._potentials)
+        firsts = np.cumsum(self._sizes) - self._sizes
+        tokens = np.repeat(self._starts - firsts, self._sizes) + np.arange(self._sizes.sum())
+        some = self._sizes > 0
+        firsts, lasts = firsts[some], (np.cumsum(self._sizes) - 1)[some]
+
+        def at(places: np.ndarray) -> Tensor:
+            return torch.from_numpy(places).to(whole.device)
+
+        emissions = whole.emissions[at(tokens)].double()
+        if len(firsts):
+            forward, backward = (
+                torch.as_tensor(self._trellis.by_token(messages)).to(whole.device)
+                for messages in (self._trellis.forward, self._trellis.backward)
+            )
+            emissions[at(firsts)] = forward[at(self._starts[some])]
+            emissions[at(lasts)] += backward[at(self._stops[some] - 1)]
+        emissions.masked_fill_(~self._allowed.to(whole.device), -torch.inf)
+        pairwise = None if whole.pairwise is None else whole.pairwise[at(tokens)]
+        return Potentials(
+            emissions, tuple(self._sizes.tolist()), whole.transitions, pairwise=pairwise
+        )
+
+    def probabilities(self, log_sums: Tensor) -> Tensor:
+        """Divide by the sum over all label sequences.
+
+        log_sums (Tensor): *Shape:* (Q,). log Z of `chains`.
+        RETURNS (Tensor): *Shape:* (Q,). 1 for a stretch of no tokens; otherwise 0 in a chain for
+            which no sequence is possible.
+        """
+        layout, potentials = self._trellis.layout, self._potentials
+        log_z = log_sums.new_zeros(layout.n_chains)
+        if layout.n_tokens:
+            log_z = self._trellis.by_chain(self._trellis.log_partition, log_z)
+        some = torch.from_numpy(self._sizes > 0).to(log_z.device)
+        chain_of_span = layout.chain_of_token[self._starts[self._sizes > 0]]
+        log_probs = log_sums.new_zeros(len(self._sizes))
+        whole = log_z[torch.from_numpy(chain_of_span).to(log_z.device)]
+        # Rounding must not make anything more than certain
+        log_probs[some] = log_ratio(log_sums[some], whole).clamp(max=0.0)
+        return log_probs.exp().to(working_dtype(potentials)).to(potentials.device)
+
+
+def _checked(spans: Spans, potentials: Potentials) -> tuple[np.ndarray, np.ndarray]:
+    places = np.asarray(spans.cpu() if isinstance(spans, Tensor) else spans)
+    if places.size == 0:
+        places = np.empty((0, 2), dtype=np.int64)
+    if places.ndim != 2 or places.shape[1] != 2 or places.dtype.kind not in "iu":
+        problem = f"they are {places.dtype} of the shape {places.shape}, not integers (Q, 2)"
+        raise ValueError(Errors.P016.format(problem=problem))
+    starts, stops = places.astype(np.int64).T
+    chain_stops = np.cumsum(np.asarray(potentials.lengths, dtype=np.int64))
+    # The stop of the chain of the first token; a stretch of no tokens may be anywhere
+    nth = np.searchsorted(chain_stops, starts, side="right")
+    limits = np.append(chain_stops, potentials.n_tokens)[nth]
+    wrong = (starts < 0) | (stops < starts) | ((stops > limits) & (stops > starts))
+    wrong |= stops > potentials.n_tokens
+    if wrong.any():
+        first = int(wrong.argmax())
+        problem = f"span {first} goes from {starts[first]} to {stops[first]}"
+        raise ValueError(Errors.P016.format(problem=problem))
+    return starts, stops

@@ -1,0 +1,191 @@
+"""The step from a token to the next in the exp domain: one matrix for all, or one a token."""
+
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .layout import TimeMajor, sum_by
+from .workspace import Workspace, chunks
+
+# Terms further below the peak than this are dropped, and must then prove to be negligible.
+DROP_BELOW = 230.0
+
+Side = np.ndarray  # (N, L): what belongs to one end of a step, in the order of the layout's rows
+
+
+class Steps(Protocol):
+    """exp(scores) of neighbouring labels, divided by their maximum.
+
+    range (float): How far the lowest score lies below the maximum that it was divided by.
+    """
+
+    range: float
+
+    def peaks(self) -> np.ndarray:
+        """RETURNS (np.ndarray): *Shape:* (C,). The logs of the divisors, added up by chain."""
+        ...
+
+    def drop(self, drop_gap: np.ndarray) -> None:
+        """Set what is too small to calculate with to zero, before any of the sums is asked for.
+
+        drop_gap (np.ndarray): *Shape:* (C,). How far below the peak the largest lies that was
+            dropped from the chain. Changed in place.
+        """
+        ...
+
+    def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        """Sum over the labels before these rows: out[t, j] = Σ_i source[t, i] · step_t[i, j]."""
+        ...
+
+    def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        """Sum over the labels of these rows: out[t, i] = Σ_j step_t[i, j] · source[t, j]."""
+        ...
+
+    def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, np.ndarray | None]:
+        """step_t[i, j] · Σ before[t-1, i] · after[t, j], over pairs (before, after) of sides.
+
+        RETURNS (Tuple[np.ndarray, Optional[np.ndarray]]): The sum over the tokens (L, L), and each
+            token's in their original order (N, L, L), zeros at the first of a chain, or None.
+        """
+        ...
+
+
+def make_steps(
+    transitions: np.ndarray,
+    pairwise: np.ndarray | None,
+    layout: TimeMajor,
+    workspace: Workspace,
+) -> Steps:
+    """Choose the kind of steps.
+
+    transitions (np.ndarray): *Shape:* (L, L)
+    pairwise (Optional[np.ndarray]): *Shape:* (N, L, L)
+    layout (TimeMajor): How the N tokens make up C chains.
+    workspace (Workspace): Where large arrays come from.
+    RETURNS (Steps): The steps.
+    """
+    if pairwise is None:
+        return SharedSteps(transitions, layout)
+    return PairwiseSteps(transitions, pairwise, layout, workspace)
+
+
+class Factor:
+    """exp(scores) divided by their maximum.
+
+    scores (np.ndarray): Log-scores, -inf allowed.
+    """
+
+    def __init__(self, scores: np.ndarray) -> None:
+        peak = scores.max()
+        self.peak = 0.0 if peak == -np.inf else float(peak)
+        self._gaps = self.peak - scores.astype(np.float64, copy=False)
+        self.range = float(self._gaps.max())
+        self.values = np.exp(-self._gaps)
+
+    def drop(self, drop_gap: np.ndarray) -> None:
+        """As `Steps.drop`."""
+        dropped = (self._gaps > DROP_BELOW) & np.isfinite(self._gaps)
+        self.values[dropped] = 0.0
+        np.minimum(drop_gap, self._gaps[dropped].min(initial=np.inf), out=drop_gap)
+
+
+class SharedSteps(Factor):
+    """The same scores for all tokens.
+
+    transitions (np.ndarray): *Shape:* (L, L)
+    layout (TimeMajor): How the tokens make up chains.
+    """
+
+    def __init__(self, transitions: np.ndarray, layout: TimeMajor) -> None:
+        super().__init__(transitions)
+        self._layout = layout
+
+    def peaks(self) -> np.ndarray:
+        return np.maximum(self._layout.sizes - 1, 0) * self.peak
+
+    @cached_property
+    def _transposed(self) -> np.ndarray:
+        return np.ascontiguousarray(self.values.T)
+
+    def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        np.dot(source, self.values, out)  # has less overhead than matmul
+
+    def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        np.dot(source, self._transposed, out)
+
+    def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, None]:
+        total = np.zeros_like(self.values)
+        for begin, stop, before, before_stop in self._layout.runs:
+            for left, right in sides:
+                total += left[before:before_stop].T @ right[begin:stop]
+        total *= self.values
+        return total, None
+
+
+class PairwiseSteps:
+    """Scores that differ from token to token.
+
+    transitions (np.ndarray): *Shape:* (L, L). Added to those of each token.
+    pairwise (np.ndarray): *Shape:* (N, L, L). What stands at the first token of a chain is void.
+    layout (TimeMajor): How the N tokens make up C chains.
+    workspace (Workspace): Where large arrays come from.
+    """
+
+    def __init__(
+        self,
+        transitions: np.ndarray,
+        pairwise: np.ndarray,
+        layout: TimeMajor,
+        workspace: Workspace,
+    ) -> None:
+        self._layout = layout
+        self._n_first = n_first = layout.chains.size
+        rows = layout.order[n_first:]
+        n_labels = len(transitions)
+        self._scores = workspace.empty(rows.size, n_labels, n_labels)
+        np.add(pairwise[rows], transitions, out=self._scores, dtype=np.float64)
+        peaks = self._scores.max(axis=(1, 2))
+        peaks[peaks == -np.inf] = 0.0
+        self._scores -= peaks[:, None, None]
+        self._chains = layout.chain_of_row[n_first:]
+        self._peaks = sum_by(self._chains, peaks, layout.n_chains)
+        self.range = -float(self._scores.min(initial=0.0))
+
+    def peaks(self) -> np.ndarray:
+        return self._peaks
+
+    def drop(self, drop_gap: np.ndarray) -> None:
+        """As `Steps.drop`."""
+        for part in chunks(len(self._scores), self._scores[:1].size):
+            scores = self._scores[part]
+            at, before, after = np.nonzero((scores < -DROP_BELOW) & (scores != -np.inf))
+            np.minimum.at(drop_gap, self._chains[part][at], -scores[at, before, after])
+            scores[at, before, after] = -np.inf
+
+    @cached_property
+    def _values(self) -> np.ndarray:
+        return np.exp(self._scores, out=self._scores)
+
+    def _rows(self, begin: int, stop: int) -> np.ndarray:
+        return self._values[begin - self._n_first : stop - self._n_first]
+
+    def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        np.matmul(source[:, None, :], self._rows(begin, stop), out=out[:, None, :])
+
+    def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
+        np.matmul(self._rows(begin, stop), source[:, :, None], out=out[:, :, None])
+
+    def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, np.ndarray]:
+        layout, n_labels = self._layout, self._scores.shape[1]
+        by_token = np.zeros((layout.n_tokens, n_labels, n_labels))
+        total = np.zeros((n_labels, n_labels))
+        for begin, stop, before, _ in layout.runs:
+            for part in chunks(stop - begin, total.size):
+                behind = slice(before + part.start, before + part.stop)
+                ahead = slice(begin + part.start, begin + part.stop)
+                outer = sum(left[behind, :, None] * right[ahead, None, :] for left, right in sides)
+                outer *= self._rows(ahead.start, ahead.stop)
+                by_token[layout.order[ahead]] = outer
+                total += outer.sum(axis=0)
+        return total, by_token

@@ -1,0 +1,67 @@
+"""Moves from label to label in the log domain, in PyTorch: on any device, and differentiable."""
+
+from functools import cached_property
+
+from torch import Tensor
+
+from .array_ops import TorchOps
+from .layout import TimeMajor
+from .torch_log_product import TorchLogProduct
+
+
+class TorchMoves:
+    """As `moves.Moves`, with tensors.
+
+    transitions (Tensor): *Shape:* (L, L). In float64.
+    pairwise (Optional[Tensor]): *Shape:* (N, L, L). In any type.
+    layout (TimeMajor): How the N tokens make up chains.
+    """
+
+    def __init__(self, transitions: Tensor, pairwise: Tensor | None, layout: TimeMajor) -> None:
+        self._transitions, self._pairwise, self._layout = transitions, pairwise, layout
+        self._ops = TorchOps(transitions.device)
+
+    def _tokens(self, t: int) -> Tensor:
+        begin = self._layout.offsets[t]
+        return self._ops.integers(self._layout.order[begin : begin + self._layout.counts[t]])
+
+    def _summands(self, values: Tensor, t: int) -> Tensor:
+        """(n, L, L): for each label at t, the scores of coming from each other."""
+        # Added up in the order of the Viterbi algorithm, so that both break ties alike
+        summands = values.unsqueeze(1) + self._transitions.mT
+        if self._pairwise is not None:
+            summands = summands + self._pairwise[self._tokens(t)].mT
+        return summands
+
+    def best(self, values: Tensor, t: int) -> Tensor:
+        return self._summands(values, t).amax(dim=2)
+
+    def total(self, values: Tensor, t: int) -> Tensor:
+        if self._pairwise is None:
+            return self._product.total(values)
+        return self._ops.logsumexp(self._summands(values, t))
+
+    def total_onward(self, values: Tensor, t: int) -> Tensor:
+        if self._pairwise is None:
+            return self._onward.total(values)
+        into = self._transitions + self._pairwise[self._tokens(t)]
+        return self._ops.logsumexp(values.unsqueeze(1) + into)
+
+    def entropy(self, values: Tensor, entropies: Tensor, t: int) -> Tensor:
+        if self._pairwise is None:
+            return self._product.entropy(values, entropies)
+        return self._ops.mixture_entropy(self._summands(values, t), entropies.unsqueeze(1))
+
+    @cached_property
+    def _product(self) -> TorchLogProduct:
+        return TorchLogProduct(self._transitions)
+
+    @cached_property
+    def _onward(self) -> TorchLogProduct:
+        return TorchLogProduct(self._transitions.t())
+
+    def before(self, values: Tensor, labels: Tensor, t: int) -> Tensor:
+        scores = values.unsqueeze(1) + self._transitions.t()[labels]
+        if self._pairwise is not None:
+            scores = scores + self._pairwise[self._tokens(t).unsqueeze(1), :, labels]
+        return scores

@@ -1,0 +1,172 @@
+"""The labels of a batch of chains, time step by time step, and sums over paths through them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .array_ops import Array, ArrayOps, NumpyOps, TorchOps
+from .arrays import Scores
+from .layout import TimeMajor, time_major
+from .moves import FreeMoves, Moves, make_moves
+from .potentials import Potentials
+from .torch_moves import TorchMoves
+
+
+@dataclass(frozen=True)
+class Trellis:
+    """The scores of a batch of chains in float64.
+
+    Time step t has the t-th tokens of the chains that are long enough, from the longest chain to
+    the shortest: `counts[t]` rows, as in `TimeMajor`.
+
+    layout (TimeMajor): How the tokens make up chains.
+    emissions (List[Array]): *Shape:* (counts[t], L). For each time step.
+    start (Array): *Shape:* (L,)
+    end (Array): *Shape:* (L,)
+    moves (Moves): From label to label.
+    ops (ArrayOps): What these arrays are.
+    """
+
+    layout: TimeMajor
+    emissions: list[Array]
+    start: Array
+    end: Array
+    moves: Moves
+    ops: ArrayOps
+
+    @cached_property
+    def forward(self) -> list[Array]:
+        """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths up to
+        each label, the label itself included.
+        """
+        messages: list[Array] = []
+        for t, emissions in enumerate(self.emissions):
+            reached = self.moves.total(messages[-1][: len(emissions)], t) if t else self.start
+            messages.append(emissions + reached)
+        return messages
+
+    @cached_property
+    def backward(self) -> list[Array]:
+        """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths from
+        each label on, the label itself left out.
+        """
+        messages: list[Array] = []
+        for t in reversed(range(len(self.emissions))):
+            n_following = len(messages[-1]) if messages else 0
+            ending = np.zeros(len(self.emissions[t]) - n_following, dtype=np.int64)
+            parts = [self.end[None, :][self.ops.integers(ending)]]
+            if messages:
+                onward = self.emissions[t + 1] + messages[-1]
+                parts.insert(0, self.moves.total_onward(onward, t + 1))
+            messages.append(self.ops.concatenate(parts))
+        return messages[::-1]
+
+    @cached_property
+    def log_partition(self) -> Array:
+        """RETURNS (Array): *Shape:* (counts[0],). log Z of the chains that have tokens, from the
+        longest to the shortest.
+        """
+        return self.ops.logsumexp(self.ends(self.forward) + self.end)
+
+    def ends(self, rows: list[Array]) -> Array:
+        """What stands at the last token of each chain.
+
+        rows (List[Array]): *Shape:* (counts[t], …). For each time step, of which there is one.
+        RETURNS (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
+        """
+        following = [*self.layout.counts[1:], 0]
+        parts = [row[n:] for row, n in zip(rows, following, strict=True)]
+        return self.ops.concatenate(parts[::-1])
+
+    def by_token(self, rows: list[Array]) -> Array:
+        """Put what belongs to tokens in their original order.
+
+        rows (List[Array]): *Shape:* (counts[t], …). For each time step, of which there is one.
+        RETURNS (Array): *Shape:* (N, …)
+        """
+        return self.ops.concatenate(rows)[self.ops.integers(self.layout.row_of_token)]
+
+    def by_step(self, rows: Array) -> list[Array]:
+        """The reverse of `by_token`.
+
+        rows (Array): *Shape:* (N, …)
+        RETURNS (List[Array]): *Shape:* (counts[t], …)
+        """
+        return _split(rows[self.ops.integers(self.layout.order)], self.layout)
+
+    def by_chain(self, values: Array, default: Tensor) -> Tensor:
+        """Put what belongs to chains in their original order.
+
+        values (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
+        default (Tensor): *Shape:* (C, …). What empty chains get, in the type that is wanted.
+        RETURNS (Tensor): *Shape:* (C, …). Differentiable.
+        """
+        chains = torch.from_numpy(self.layout.chains).to(default.device)
+        # In two steps, as not all devices know float64
+        values = torch.as_tensor(values).to(default.dtype).to(default.device)
+        return default.index_put((chains,), values)
+
+
+def make_trellis(potentials: Potentials) -> Trellis:
+    """The trellis to compute with on a device.
+
+    potentials (Potentials): The scores.
+    RETURNS (Trellis): One of tensors for CUDA devices, one of NumPy arrays for others. No gradient
+        flows through it.
+    """
+    if potentials.device.type == "cuda":
+        return torch_trellis(potentials.detach())
+    return numpy_trellis(potentials)
+
+
+def numpy_trellis(potentials: Potentials) -> Trellis:
+    """A trellis of NumPy arrays, which no gradient flows through.
+
+    potentials (Potentials): The scores.
+    RETURNS (Trellis): The trellis.
+    """
+    layout, fields = time_major(potentials.lengths), potentials.tensors()
+    scores = Scores.of(*(fields.get(name) for name in Scores._fields))
+    # Pairwise scores are too large to be copied as a whole: they are converted step by step
+    wide = (array.astype(np.float64, copy=False) for array in scores[:-1])
+    scores = Scores(*wide, scores.pairwise)
+    emissions = _split(scores.emissions[layout.order], layout)
+    moves = make_moves(scores, layout)
+    return Trellis(layout, emissions, scores.start, scores.end, moves, NumpyOps())
+
+
+def torch_trellis(potentials: Potentials) -> Trellis:
+    """A trellis of tensors, which gradients flow through.
+
+    potentials (Potentials): The scores.
+    RETURNS (Trellis): The trellis.
+    """
+    fields = with_float64(potentials).tensors()
+    layout, ops = time_major(potentials.lengths), TorchOps(fields["emissions"].device)
+    wide = {name: tensor.double() for name, tensor in fields.items() if name != "pairwise"}
+    zeros = ops.zeros(potentials.n_labels)
+    moves: Moves = FreeMoves(ops)
+    if "transitions" in fields or "pairwise" in fields:
+        transitions = wide.get("transitions", zeros.expand(potentials.n_labels, -1))
+        moves = TorchMoves(transitions, fields.get("pairwise"), layout)
+    emissions = _split(wide["emissions"][ops.integers(layout.order)], layout)
+    return Trellis(layout, emissions, wide.get("start", zeros), wide.get("end", zeros), moves, ops)
+
+
+def with_float64(potentials: Potentials) -> Potentials:
+    """Move potentials to where float64 can be had.
+
+    potentials (Potentials): The scores.
+    RETURNS (Potentials): They themselves on the CPU and CUDA devices; else a copy on the CPU.
+    """
+    if potentials.device.type in ("cpu", "cuda"):
+        return potentials
+    return replace(potentials, **{name: t.cpu() for name, t in potentials.tensors().items()})
+
+
+def _split(rows: Array, layout: TimeMajor) -> list[Array]:
+    steps = zip(layout.offsets, layout.counts, strict=True)
+    return [rows[offset : offset + count] for offset, count in steps]

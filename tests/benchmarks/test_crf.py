@@ -1,0 +1,70 @@
+import json
+import sys
+
+import pytest
+import torch
+
+from benchmarks import crf
+from spacy_psa.inference import BACKENDS, Potentials
+
+torchcrf = pytest.importorskip("torchcrf", reason="pytorch-crf is not installed")
+
+
+@pytest.fixture
+def batch():
+    torch.manual_seed(1)
+    fields = {"transitions": torch.randn(4, 4), "start": torch.randn(4), "end": torch.randn(4)}
+    potentials = Potentials(torch.randn(15, 4), (5, 5, 5), **fields)
+    return potentials, torch.randint(4, (15,)), torch.randn(15, 4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("task", ["loss", "marginals"])
+def test_all_systems_compute_the_same(batch, backend, task):
+    ours = crf.our_tasks(backend, *batch)[task]()
+    theirs = crf.their_tasks(*batch)[task]()
+    for found, expected in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(found.float(), expected, rtol=1e-3, atol=1e-4)
+
+
+def run_main(monkeypatch, folder) -> dict:
+    arguments = ["--shapes", "2x3", "1x4", "--labels", "2", "3", "--repeat", "2"]
+    monkeypatch.setattr(sys, "argv", ["crf", *arguments, "--output", str(folder)])
+    crf.main()
+    return json.loads((folder / "crf.json").read_text(encoding="utf8"))
+
+
+def test_results_have_every_case_and_system(monkeypatch, tmp_path):
+    results = run_main(monkeypatch, tmp_path)
+    sizes = [(c["sentences"], c["tokens"], c["labels"]) for c in results["cases"]]
+    assert sizes == [(2, 3, 2), (2, 3, 3), (1, 4, 2), (1, 4, 3)]
+    for case in results["cases"]:
+        for task, times in case["milliseconds"].items():
+            ours = ["spacy-psa"] if task == "viterbi" else list(BACKENDS)
+            assert list(times) == [*ours, "pytorch-crf"]
+            for time in times.values():
+                assert 0 <= time["lowest"] <= time["median"] <= time["highest"]
+    assert {"processor", "threads", "torch", "numpy", "pytorch-crf"} <= set(results["machine"])
+    table = (tmp_path / "crf.md").read_text(encoding="utf8")
+    assert table.count("| 2 × 3 × 3 |") == 3
+
+
+def test_peers_that_are_not_installed_and_cases_that_do_not_fit_are_left_out(monkeypatch, tmp_path):
+    monkeypatch.setattr(crf, "CRF", None)
+    monkeypatch.setattr(crf, "MAX_NUMBERS", 50)
+    monkeypatch.setattr(crf, "MAX_NUMBERS_SCAN", 20)
+    results = run_main(monkeypatch, tmp_path)
+    sizes = [(c["sentences"], c["tokens"], c["labels"]) for c in results["cases"]]
+    assert sizes == [(2, 3, 2), (1, 4, 2), (1, 4, 3)]
+    assert list(results["cases"][0]["milliseconds"]["loss"]) == ["scaled", "logspace"]
+    assert list(results["cases"][1]["milliseconds"]["loss"]) == ["scaled", "logspace", "scan"]
+    assert "–" in (tmp_path / "crf.md").read_text(encoding="utf8")
+
+
+def test_ratios_are_those_to_the_last_system():
+    times = {"scaled": {"median": 2.0}, "pytorch-crf": {"median": 9.0}}
+    case = {"sentences": 1, "tokens": 2, "labels": 3}
+    case["milliseconds"] = dict.fromkeys(crf.TASKS, times)
+    machine = {**crf.describe_machine(), "threads": 1}
+    text = crf.to_markdown({"machine": machine, "repetitions": 3, "cases": [case]})
+    assert "| 1 × 2 × 3 | 2.00 (4.50) | 9.00 (1.00) |" in text
