@@ -2,29 +2,79 @@
 
 from .additive import additive_scores
 from .chain import Chain
-from .characters import CharacterBiLSTM
-from .decoders import CRFDecoder, SoftmaxDecoder
-from .fusion import AdditiveSelfAttention, ContextFusion, FeatureGate
+from .characters import CharacterBiLSTM, CharacterCNN
+from .decoders import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
+from .deepatt import DeepAtt
+from .fusion import AdditiveSelfAttention, ContextFusion, FeatureGate, ScalarGate
+from .inspection import Inspection, inspecting
+from .label_attention import (
+    LabelAttention,
+    LabelAttentionDecoder,
+    LinearProjection,
+    ReLUProjection,
+)
+from .label_marginals import LabelCRFDecoder, LabelMarginals
+from .labels import LabelEmbeddings, LabelSet, LabelTransitions
 from .mask import SequenceMask, masked_softmax
-from .position_bias import GaussianBias, PSABias, TokenPositionBias
+from .multihead import MultiHeadSelfAttention
+from .position_bias import (
+    BiasMixture,
+    GaussianBias,
+    PSABias,
+    TokenOffsetBias,
+    TokenPositionBias,
+)
+from .positions import PositionEmbedding, SinusoidalPositions
 from .recurrent import BiLSTM
+from .refinement import Concatenation, LabelRefinement, RefiningLayer, ResidualNorm
+from .sublayers import ConvolutionSublayer, FeedForwardSublayer, RecurrentSublayer
+from .transformer import TransformerEncoder, TransformerLayer
 from .words import WordCharacterEmbedding, WordEmbedding
 
 __all__ = [
     "AdditiveSelfAttention",
     "BiLSTM",
+    "BiasMixture",
     "CRFDecoder",
     "Chain",
     "CharacterBiLSTM",
+    "CharacterCNN",
+    "Concatenation",
     "ContextFusion",
+    "ConvolutionSublayer",
+    "DeepAtt",
     "FeatureGate",
+    "FeedForwardSublayer",
     "GaussianBias",
+    "Inspection",
+    "LabelAttention",
+    "LabelAttentionDecoder",
+    "LabelCRFDecoder",
+    "LabelEmbeddings",
+    "LabelMarginals",
+    "LabelRefinement",
+    "LabelSet",
+    "LabelTransitions",
+    "LinearProjection",
+    "MultiHeadSelfAttention",
     "PSABias",
+    "PairwiseCRFDecoder",
+    "PositionEmbedding",
+    "ReLUProjection",
+    "RecurrentSublayer",
+    "RefiningLayer",
+    "ResidualNorm",
+    "ScalarGate",
     "SequenceMask",
+    "SinusoidalPositions",
     "SoftmaxDecoder",
+    "TokenOffsetBias",
     "TokenPositionBias",
+    "TransformerEncoder",
+    "TransformerLayer",
     "WordCharacterEmbedding",
     "WordEmbedding",
     "additive_scores",
+    "inspecting",
     "masked_softmax",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from .initialization import lstm, uniform_embedding_
+from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
 
 
@@ -46,3 +48,58 @@ class CharacterBiLSTM(nn.Module):
             _, (last, _) = direction(packed)
             states.append(last[0])
         return torch.cat(states, dim=1)
+
+
+class CharacterCNN(nn.Module):
+    """The maximum, over the windows of a word's characters, of a convolution.
+
+        c_t = W [e_{t−k+1}; …; e_t] + b,   word = tanh(max_t c_t)
+
+    for all windows of k characters that hold at least one of the word's, with zeros beside the
+    word. The paper is silent on the windows at the word's edges and on the hyperbolic tangent; they
+    are those of its published code. There, in addition, the padding of a batch may be a word's
+    maximum: not here.
+
+    n_characters (int): Rows of the embedding table; row 0 is padding.
+    embedding_width (int): Width of a character's embedding.
+    width (int): Number of filters, and width of a word's representation.
+    window (int): Width k of the filters, in characters.
+    dropout (float): Dropout on the embeddings of the characters.
+
+    Source: Ma and Hovy (2016), sections 2.1 and 4.1 (30, 30, 3 and 0.5).
+    """
+
+    def __init__(
+        self,
+        n_characters: int,
+        *,
+        embedding_width: int = 30,
+        width: int = 30,
+        window: int = 3,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.window = window
+        self.embedding = nn.Embedding(n_characters, embedding_width)
+        uniform_embedding_(self.embedding.weight)
+        self.dropout = nn.Dropout(dropout)
+        self.filters = nn.Conv1d(embedding_width, width, window, padding=window - 1)
+        glorot_(self.filters.weight.detach().view(width, -1))
+        nn.init.zeros_(self.filters.bias)
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words.
+
+        characters (Tensor): Rows of the table. Shape: (words, longest word), integers.
+        lengths (Tensor): Characters of each word, at least one. Shape: (words,).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        longest = characters.shape[1]
+        lengths = lengths.to(characters.device)
+        is_real = SequenceMask(lengths, longest).positions.unsqueeze(2)
+        x = self.dropout(self.embedding(characters)).masked_fill(~is_real, 0.0)
+        edges = self.window - 1
+        windows = SequenceMask(lengths + edges, longest + edges).positions.unsqueeze(1)
+        scores = self.filters(x.transpose(1, 2)).masked_fill(~windows, -math.inf)
+        return torch.tanh(scores.amax(dim=2))

@@ -64,29 +64,28 @@ class AdditiveSelfAttention(nn.Module):
         return self.attention(x, mask) @ x
 
 
-class FeatureGate(nn.Module):
-    """The feature-wise fusion gate, which mixes a token with its context.
+class _FusionGate(nn.Module):
+    """A gate that mixes a token with its context.
 
         λ = sigmoid(W⁽ᶠ³⁾ tanh(W⁽ᶠ¹⁾x_i + W⁽ᶠ²⁾s̃_i))               (equation 13)
         x̃_i = λ ⊙ x_i + (1 − λ) ⊙ s̃_i                               (equation 14)
 
     width (int): Width d of the token vectors.
-
-    Source: Wei et al. (2021), equations 13 and 14. They have no biases.
+    n_gates (int): How many numbers λ is.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, n_gates: int) -> None:
         super().__init__()
         self.token = linear(width, width, bias=False)
         self.context = linear(width, width, bias=False)
-        self.output = linear(width, width, bias=False)
+        self.output = linear(width, n_gates, bias=False)
 
     def gate(self, x: Tensor, context: Tensor) -> Tensor:
-        """How much of each feature comes from the token itself.
+        """How much comes from the token itself.
 
         x (Tensor): Token vectors. Shape: (..., d).
         context (Tensor): Their contexts s̃. Shape: (..., d).
-        RETURNS (Tensor): λ, in (0, 1). Shape: (..., d).
+        RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
         return torch.sigmoid(self.output(torch.tanh(self.token(x) + self.context(context))))
 
@@ -98,6 +97,32 @@ class FeatureGate(nn.Module):
         RETURNS (Tensor): Shape: (..., d).
         """
         return torch.lerp(context, x, self.gate(x, context))
+
+
+class FeatureGate(_FusionGate):
+    """The feature-wise fusion gate: λ is a vector, with a number for each feature of a token.
+
+    width (int): Width d of the token vectors.
+
+    Source: Wei et al. (2021), equations 13 and 14; Wei et al. (2019), equations 14 and 15, where
+    W⁽ᶠ³⁾ is a square matrix as well. They have no biases.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, width)
+
+
+class ScalarGate(_FusionGate):
+    """The fusion gate with one λ for all features of a token: W⁽ᶠ³⁾ is a single row.
+
+    width (int): Width d of the token vectors.
+
+    Source: Wei et al. (2019), figure 3, in which λ is extended to the width of a token, and section
+    1 ('a parameter λ'). The equations of that paper have a λ for each feature: see `FeatureGate`.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, 1)
 
 
 class ContextFusion(nn.Module):
@@ -138,6 +163,22 @@ class ContextFusion(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        context = self.dropout(self.attention(x, mask))
-        context = torch.tanh(self.output(torch.tanh(self.hidden(context))))
-        return self.gate(x, context)
+        return self.gate(x, self._transformed(self.attention(x, mask)))
+
+    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
+        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n, n); `gate`, λ
+            (batch_size, n, d, or 1 for a gate that is one number); and, if the attention has one,
+            `bias`, the additive part of Ψ (batch_size or 1, n, n).
+        """
+        weights = self.attention.attention(x, mask)
+        values = {"attention": weights, "gate": self.gate.gate(x, self._transformed(weights @ x))}
+        bias = None if self.attention.bias is None else self.attention.bias(x)
+        return values if bias is None else {**values, "bias": bias}
+
+    def _transformed(self, context: Tensor) -> Tensor:
+        """Equation 12: from s to s̃."""
+        return torch.tanh(self.output(torch.tanh(self.hidden(self.dropout(context)))))

@@ -77,3 +77,19 @@ def uniform_embedding_(weight: Tensor) -> Tensor:
     limit = math.sqrt(3.0 / weight.shape[1])
     with torch.no_grad():
         return weight.uniform_(-limit, limit)
+
+
+def project_orthogonally(vectors: Tensor, width: int) -> Tensor:
+    """Project vectors by a random matrix whose rows or columns are orthonormal.
+
+    To at least as many dimensions, lengths and angles stay what they are; to fewer, the vectors
+    lose what lies outside a random subspace.
+
+    vectors (Tensor): Shape: (n, d).
+    width (int): The dimensions to project to.
+    RETURNS (Tensor): Shape: (n, width).
+
+    Source: Wang et al. (2021), section 3.5.
+    """
+    matrix = nn.init.orthogonal_(torch.empty(vectors.shape[1], width))
+    return vectors @ matrix.to(vectors)

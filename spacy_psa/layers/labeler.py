@@ -11,13 +11,14 @@ from .mask import SequenceMask
 
 
 class SequenceLabelerNetwork(nn.Module):
-    """Encode the windows of a batch, decode them, and put the emissions back in token order.
+    """Encode the windows of a batch, decode them, and put the scores back in token order.
 
     The potentials span whole sequences, also those that the encoder sees in windows, so that
     inference is exact over the whole.
 
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
-    decoder (nn.Module): Maps the encoder's output to emissions, and has `transition_scores()`.
+    decoder (nn.Module): Maps the encoder's output to emissions, or to several tensors with a row
+        for each token by the names of `Potentials`, and has `transition_scores()` for the rest.
     """
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
@@ -32,16 +33,24 @@ class SequenceLabelerNetwork(nn.Module):
         layout (Layout): Where they go.
         RETURNS (Potentials): One chain for each sequence of the layout.
         """
-        parts = []
+        parts: dict[str, list[Tensor]] = {}
         for bucket in layout.buckets:
             index = torch.from_numpy(bucket.index).to(x.device)
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
             mask = SequenceMask(lengths, index.shape[1])
             encoded = self.encoder(nn.functional.embedding(index, x), mask)
-            parts.append(self.decoder(encoded, mask).flatten(0, 1))
-        emissions = torch.cat(parts) if len(parts) > 1 else parts[0]
+            decoded = self.decoder(encoded, mask)
+            by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
+            for name, scores in by_name.items():
+                parts.setdefault(name, []).append(scores.flatten(0, 1))
         rows = torch.from_numpy(layout.rows).to(x.device)
-        emissions = emissions.index_select(0, rows)
-        # Mixed precision ends here: inference is not for half precision.
-        emissions = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
-        return Potentials(emissions, layout.lengths, **self.decoder.transition_scores())
+        fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
+        fields.update(self.decoder.transition_scores())
+        return Potentials(lengths=layout.lengths, **fields)
+
+
+def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
+    scores = torch.cat(parts) if len(parts) > 1 else parts[0]
+    scores = scores.index_select(0, rows)
+    # Mixed precision ends here: inference is not for half precision.
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))

@@ -1,14 +1,30 @@
 """Where attention should look, told by position alone or by token and position.
 
 Ψ_ij(x_i) = M_ij + α·G_ij + (1 − α)·P_ij(x_i)    (Wei et al. 2021, equation 4)
+
+A bias maps token vectors to what is added to the scores of each pair of positions, and says by
+`masks_self` whether, besides, no token may attend to itself.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
 
 from .initialization import glorot_
+
+
+def offsets(n: int, device: torch.device) -> Tensor:
+    """How far positions are apart, and on which side: i − j.
+
+    n (int): Number of positions.
+    device (torch.device): Where to put the result.
+    RETURNS (Tensor): Shape: (n, n), integers.
+    """
+    order = torch.arange(n, device=device)
+    return order.unsqueeze(1) - order.unsqueeze(0)
 
 
 def distances(n: int, device: torch.device) -> Tensor:
@@ -18,8 +34,7 @@ def distances(n: int, device: torch.device) -> Tensor:
     device (torch.device): Where to put the result.
     RETURNS (Tensor): Shape: (n, n), integers.
     """
-    order = torch.arange(n, device=device)
-    return (order.unsqueeze(0) - order.unsqueeze(1)).abs()
+    return offsets(n, device).abs_()
 
 
 class GaussianBias(nn.Module):
@@ -29,6 +44,8 @@ class GaussianBias(nn.Module):
 
     Source: Wei et al. (2021), equation 10.
     """
+
+    masks_self = False
 
     def __init__(self, window: float = 10) -> None:
         super().__init__()
@@ -56,6 +73,8 @@ class TokenPositionBias(nn.Module):
     Source: Wei et al. (2021), equation 11.
     """
 
+    masks_self = False
+
     def __init__(self, width: int, *, max_distance: int = 10) -> None:
         super().__init__()
         self.max_distance = max_distance
@@ -74,6 +93,39 @@ class TokenPositionBias(nn.Module):
         by_distance = (x + self.vector) @ self.relative.t() + self.bias
         clipped = distances(n, x.device).clamp_(max=self.max_distance)
         return by_distance.gather(2, clipped.unsqueeze(0).expand(batch_size, n, n))
+
+
+class TokenOffsetBias(nn.Module):
+    """The token-specific position bias that knows left from right: P_ij(x_i) = x_iᵀ W_C(i−j).
+
+    C(q) = clip(q, −r, r), so that W has 2r + 1 rows. Equation 12 of the paper prints the clipped
+    value as r for either sign, which would leave r rows without use; it is 'analogous' to Shaw et
+    al. (2018), whose clipping keeps the sign. Row m holds the offset m − r.
+
+    width (int): Width d of the token vectors.
+    max_distance (int): The distance r from which on all are treated alike.
+
+    Source: Wei et al. (2019), equations 11 and 12; Shaw et al. (2018), section 3.2.
+    """
+
+    masks_self = False
+
+    def __init__(self, width: int, *, max_distance: int = 10) -> None:
+        super().__init__()
+        self.max_distance = max_distance
+        self.relative = nn.Parameter(glorot_(torch.empty(2 * max_distance + 1, width)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Bias for each pair of positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        RETURNS (Tensor): Shape: (batch_size, n, n).
+        """
+        batch_size, n, _ = x.shape
+        by_offset = x @ self.relative.t()
+        rows = offsets(n, x.device).clamp_(-self.max_distance, self.max_distance)
+        rows += self.max_distance
+        return by_offset.gather(2, rows.unsqueeze(0).expand(batch_size, n, n))
 
 
 class PSABias(nn.Module):
@@ -131,3 +183,55 @@ class PSABias(nn.Module):
             position = (1 - alpha) * self.token_position(x)
             bias = position if bias is None else bias + position
         return bias
+
+
+class BiasMixture(nn.Module):
+    """A weighted mean of biases, Ψ = Σ_i α_i·B_i with trainable α_i > 0, Σ_i α_i = 1.
+
+    This is the positional bias of the first version of PSA, Ψ = α₁·M + α₂·P + α₃·G. The mask M is
+    −∞ or 0 and so is its product with α₁; but the larger α₁, the less is left for the others. A
+    bias that is left out, as in the ablations, has no weight: those of the others still sum to one.
+
+    width (int): Width d of the token vectors.
+    biases (Iterable[Callable[[int], nn.Module]]): Make the biases for a width, e.g.
+        `TokenOffsetBias`.
+    self_mask (bool): Whether to disable the attention of a token to itself (M).
+
+    Source: Wei et al. (2019), equations 8 and 9. The paper does not say how the sum is kept at one;
+    here the weights are the softmax of free parameters that start at zero.
+    """
+
+    def __init__(
+        self, width: int, biases: Iterable[Callable[[int], nn.Module]], *, self_mask: bool = True
+    ) -> None:
+        super().__init__()
+        self.biases = nn.ModuleList(make(width) for make in biases)
+        self.masks_self = self_mask or any(bias.masks_self for bias in self.biases)
+        self.has_mask_weight = self_mask
+        n_weights = len(self.biases) + int(self_mask)
+        self.trade_off = nn.Parameter(torch.zeros(n_weights)) if len(self.biases) else None
+
+    @property
+    def alphas(self) -> Tensor | None:
+        """The weights α: the mask's, if it has one, then one for each bias; None without biases.
+        Shape: (weights,).
+        """
+        return None if self.trade_off is None else torch.softmax(self.trade_off, dim=0)
+
+    def forward(self, x: Tensor) -> Tensor | None:
+        """The additive part of the mixture. The mask is `masks_self`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
+        """
+        alphas = self.alphas
+        if alphas is None:
+            return None
+        weights = alphas[int(self.has_mask_weight) :]
+        total = None
+        for weight, bias in zip(weights, self.biases, strict=True):
+            position = bias(x)
+            if position is not None:
+                term = weight * position
+                total = term if total is None else total + term
+        return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..layers import CRFDecoder, SoftmaxDecoder
+from ..layers import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
 from .types import DecoderBuilder, on_top
 
 
@@ -14,6 +14,14 @@ def build_crf() -> DecoderBuilder:
     RETURNS (DecoderBuilder): Builds a `CRFDecoder`.
     """
     return partial(on_top, CRFDecoder)
+
+
+def build_pairwise_crf() -> DecoderBuilder:
+    """Configure a conditional random field in which each token scores pairs of labels.
+
+    RETURNS (DecoderBuilder): Builds a `PairwiseCRFDecoder`.
+    """
+    return partial(on_top, PairwiseCRFDecoder)
 
 
 def build_softmax() -> DecoderBuilder:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from torch import nn
 
-from ..layers import BiLSTM, Chain, ContextFusion, FeatureGate, PSABias
+from ..errors import Errors
+from ..layers import BiLSTM, Chain, ContextFusion
+from ..layers.positions import PositionEmbedding, SinusoidalPositions
+from ..layers.transformer import TransformerEncoder
 from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
 
 
@@ -81,8 +86,8 @@ def build_context_fusion(
 
     bias (Optional[PartBuilder]): The positional bias, e.g. `spacy_psa.PSABias.v1`; None for
         attention without positions (table 6, row 1).
-    gate (PartBuilder): The gate that mixes a token with its context, e.g.
-        `spacy_psa.FeatureGate.v1`.
+    gate (PartBuilder): The gate that mixes a token with its context, `spacy_psa.FeatureGate.v1` or
+        `spacy_psa.ScalarGate.v1`.
     dropout (float): Dropout on the output of the self-attention.
     RETURNS (EncoderBuilder): Builds a `ContextFusion`.
     RAISES (ValueError): If a value is out of its range.
@@ -91,38 +96,87 @@ def build_context_fusion(
     return partial(plain, ContextFusion, bias=bias, gate=gate, dropout=dropout)
 
 
-def build_psa_bias(
-    window: float = 10,
-    max_distance: int = 10,
-    self_mask: bool = True,
-    gaussian: bool = True,
-    token_position: bool = True,
-) -> PartBuilder:
-    """Configure the positional bias of PSA, Ψ = M + α·G + (1 − α)·P.
+def build_transformer(
+    positions: PartBuilder | None,
+    bias: PartBuilder | None,
+    width: int = 512,
+    depth: int = 1,
+    n_heads: int = 8,
+    key_width: int | None = 64,
+    hidden_width: int = 1024,
+    share_bias: bool = False,
+    dropout: float = 0.1,
+    attention_dropout: float = 0.0,
+    pre_norm: bool = False,
+) -> EncoderBuilder:
+    """Configure the encoder of the Transformer, over projected token vectors.
 
-    window (float): The window size k of the Gaussian bias G, in tokens.
-    max_distance (int): The distance r from which on P treats all alike.
-    self_mask (bool): Whether M keeps a token from attending to itself.
-    gaussian (bool): Whether to have G.
-    token_position (bool): Whether to have P.
-    RETURNS (PartBuilder): Builds a `PSABias`.
-    RAISES (ValueError): If a value is out of its range.
+    positions (Optional[PartBuilder]): The absolute positions, `spacy_psa.SinusoidalPositions.v1` or
+        `spacy_psa.PositionEmbedding.v1`; None for none.
+    bias (Optional[PartBuilder]): The positional bias of its attention, e.g. `spacy_psa.PSABias.v1`;
+        None for none.
+    width (int): Width of the model, and of the output.
+    depth (int): Number of layers.
+    n_heads (int): Number of attention heads.
+    key_width (Optional[int]): Width of the queries, keys and values of each head; None for an even
+        share of the width.
+    hidden_width (int): Width of the inner layer of the feed-forward networks.
+    share_bias (bool): Whether the heads of a layer share one bias, where each has its own by
+        default.
+    dropout (float): Dropout on the input of the first layer, and on the output of each sublayer.
+    attention_dropout (float): Dropout on the attention weights.
+    pre_norm (bool): Whether to normalize the input of each sublayer, not the sum behind it.
+    RETURNS (EncoderBuilder): Builds a `TransformerEncoder`.
+    RAISES (ValueError): If a value is out of its range, or the heads do not divide the width.
     """
-    check_value("window", window, window > 0, "greater than 0")
-    check_value("max_distance", max_distance, max_distance >= 1, "at least 1")
+    check_value("width", width, width >= 1, "at least 1")
+    check_value("depth", depth, depth >= 1, "at least 1")
+    check_value("n_heads", n_heads, n_heads >= 1, "at least 1")
+    if key_width is not None:
+        check_value("key_width", key_width, key_width >= 1, "at least 1, or null")
+    elif width % n_heads:
+        raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
+    check_value("hidden_width", hidden_width, hidden_width >= 1, "at least 1")
+    check_dropout("dropout", dropout)
+    check_dropout("attention_dropout", attention_dropout)
     return partial(
-        PSABias,
-        window=window,
-        max_distance=max_distance,
-        self_mask=self_mask,
-        gaussian=gaussian,
-        token_position=token_position,
+        plain,
+        TransformerEncoder,
+        positions=positions,
+        bias=bias,
+        width=width,
+        depth=depth,
+        n_heads=n_heads,
+        key_width=key_width,
+        hidden_width=hidden_width,
+        share_bias=share_bias,
+        dropout=dropout,
+        attention_dropout=attention_dropout,
+        pre_norm=pre_norm,
     )
 
 
-def build_feature_gate() -> PartBuilder:
-    """Configure the feature-wise fusion gate.
+def build_sinusoidal_positions() -> EncoderBuilder:
+    """Configure absolute positions as sinusoids, which are added to token vectors.
 
-    RETURNS (PartBuilder): Builds a `FeatureGate`.
+    RETURNS (EncoderBuilder): Builds a `SinusoidalPositions`, as an encoder or as a part of one.
     """
-    return FeatureGate
+    return partial(_make_positions, SinusoidalPositions)
+
+
+def build_position_embedding(max_length: int = 512) -> EncoderBuilder:
+    """Configure absolute positions as learned embeddings, which are added to token vectors.
+
+    max_length (int): Number of positions with embeddings of their own; further ones share the last.
+    RETURNS (EncoderBuilder): Builds a `PositionEmbedding`, as an encoder or as a part of one.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    check_value("max_length", max_length, max_length >= 1, "at least 1")
+    return partial(_make_positions, PositionEmbedding, max_length=max_length)
+
+
+def _make_positions(
+    layer: Callable[..., nn.Module], width: int, n_labels: int = 0, **settings: Any
+) -> nn.Module:
+    # Called as an `EncoderBuilder` by a chain, and as a `PartBuilder` by an encoder.
+    return layer(width, **settings)

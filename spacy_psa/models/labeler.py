@@ -16,6 +16,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import make_layout
+from .concat import output_width
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec
 
@@ -79,11 +80,7 @@ def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> S
     tok2vec: Tok2Vec = model.layers[0]
     network = model.get_ref("network")
     tok2vec.initialize(X=X)
-    width = tok2vec.maybe_get_dim("nO")
-    if width is None:
-        if not X:
-            raise ValueError(Errors.P209)
-        width = tok2vec.predict(X)[0].shape[1]
+    width = output_width(tok2vec, X)
     n_labels = model.get_dim("nO")
     network.set_dim("nI", width, force=True)
     network.set_dim("nO", n_labels, force=True)

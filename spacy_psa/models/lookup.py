@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,29 +43,50 @@ class WordFeatures:
 
 @dataclass(frozen=True)
 class _Word:
-    form: str
-    row: int
+    # The forms by which the word is looked up, in order, with their rows.
+    forms: tuple[tuple[str, int], ...]
     characters: tuple[int, ...]
+
+    def find(self, vectors: Vectors) -> tuple[int, int | None]:
+        """The row, and the key in the vectors if it is fixed."""
+        for form, row in self.forms:
+            if row != UNKNOWN_ROW:
+                return row, None
+            # Vectors may be added or replaced at any time: these look-ups are not cached.
+            key = find_vector(form, vectors)
+            if key is not None:
+                return FIXED_ROW, key
+        return UNKNOWN_ROW, None
 
 
 class WordLookup:
     """Look the words and characters of documents up.
 
     A word is looked up by its attribute (the norm, by default), then by the lower case of that:
-    first among the words of the training data, then in the vectors of the vocabulary.
+    first among the words of the training data, then in the vectors of the vocabulary. If it is in
+    neither, its normalized form is looked up in the same way.
 
     words (Sequence[str]): The words that have trainable rows, from row 1 on.
     characters (Sequence[str]): The known characters.
     attr (int): The attribute by which words are looked up.
     max_characters (int): Characters of a word that are read. Of a longer one, half of them are
         its first and half its last.
+    normalize (Optional[Callable[[str], str]]): Gives the normalized form of a word, of which
+        characters are always read, e.g. `zero_digits`; None for no such form.
     """
 
     def __init__(
-        self, words: Sequence[str], characters: Sequence[str], *, attr: int, max_characters: int
+        self,
+        words: Sequence[str],
+        characters: Sequence[str],
+        *,
+        attr: int,
+        max_characters: int,
+        normalize: Callable[[str], str] | None = None,
     ) -> None:
         self.attr = attr
         self.max_characters = max_characters
+        self.normalize = normalize
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
         self._cache: dict[int, _Word] = {}
@@ -96,19 +118,9 @@ class WordLookup:
         characters[np.arange(lengths[0]) < lengths[:, None]] = [
             c for word in words for c in word.characters
         ]
-        # Vectors may be added or replaced at any time: these look-ups are not cached.
-        vector_keys = [
-            find_vector(word.form, vocab.vectors) if word.row == UNKNOWN_ROW else None
-            for word in words
-        ]
+        rows, vector_keys = zip(*(word.find(vocab.vectors) for word in words), strict=True)
         return WordFeatures(
-            rows=np.array(
-                [
-                    word.row if key is None else FIXED_ROW
-                    for word, key in zip(words, vector_keys, strict=True)
-                ],
-                dtype=np.int64,
-            ),
+            rows=np.array(rows, dtype=np.int64),
             vector_keys=[key for key in vector_keys if key is not None],
             characters=characters,
             lengths=lengths,
@@ -117,15 +129,32 @@ class WordLookup:
 
     def _look_up(self, key: int, orth: int, attr: int, vocab: Vocab) -> _Word:
         form = vocab.strings[attr] if attr else ""
-        row = self._rows.get(form) or self._rows.get(form.lower(), UNKNOWN_ROW)
         text = vocab.strings[orth]
+        forms = [form]
+        if self.normalize is not None:
+            text = self.normalize(text)
+            forms = list(dict.fromkeys((form, self.normalize(form))))
         if len(text) > self.max_characters:
             half = self.max_characters // 2
             text = text[: self.max_characters - half] + text[len(text) - half :]
         characters = tuple(self._characters.get(c, UNKNOWN_CHARACTER) for c in text)
-        word = _Word(form, row, characters or (UNKNOWN_CHARACTER,))
+        word = _Word(
+            tuple((form, self._row(form)) for form in forms), characters or (UNKNOWN_CHARACTER,)
+        )
         self._cache[key] = word
         return word
+
+    def _row(self, form: str) -> int:
+        return self._rows.get(form) or self._rows.get(form.lower(), UNKNOWN_ROW)
+
+
+def zero_digits(form: str) -> str:
+    """Write 0 for every digit, so that numbers of the same shape are one word.
+
+    form (str): A word.
+    RETURNS (str): Its normalized form.
+    """
+    return re.sub(r"\d", "0", form)
 
 
 def find_vector(form: str, vectors: Vectors) -> int | None:
@@ -135,7 +164,7 @@ def find_vector(form: str, vectors: Vectors) -> int | None:
     vectors (Vectors): The table.
     RETURNS (Optional[int]): The key in the table, or None if it has neither.
     """
-    if vectors.shape[1] == 0:
+    if 0 in vectors.shape:
         return None
     for candidate in (form, form.lower()):
         key = get_string_id(candidate)

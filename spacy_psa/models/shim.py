@@ -28,7 +28,7 @@ class NetworkShim(PyTorchShim):
     stay in place when they are updated (cuDNN wants its weights in one piece), evaluation mode
     at all times but during a training step (so that threads may share a network), and bytes that
     are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
-    type.
+    type. A parameter that modules share is updated, averaged and saved once, under its first name.
 
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
     """
@@ -130,7 +130,7 @@ class NetworkShim(PyTorchShim):
         """
         state = None
         if self._model is not None:
-            tensors = {k: v.contiguous().cpu() for k, v in self._model.state_dict().items()}
+            tensors = {k: v.contiguous().cpu() for k, v in _tensors(self._model).items()}
             state = save_tensors(tensors)
         return srsly.msgpack_dumps({"config": self.cfg, "state": state})
 
@@ -154,13 +154,22 @@ class NetworkShim(PyTorchShim):
             network = self._make(**config)
         except TypeError as error:
             raise ValueError(Errors.P203.format(problem=error)) from error
-        problem = _difference(network.state_dict(), tensors)
+        problem = _difference(_tensors(network), tensors)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
-        network.load_state_dict(tensors)
+        # Not strict: the other names of what modules share are not there. The rest was checked.
+        network.load_state_dict(tensors, strict=False)
         self.cfg = config
         self._model = network.to(get_torch_default_device()).eval()
         return self
+
+
+def _tensors(network: nn.Module) -> dict[str, Tensor]:
+    """All that is saved of a network, by name; what modules share by the first of its names."""
+    found: dict[int, tuple[str, Tensor]] = {}
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        found.setdefault(id(tensor), (name, tensor.detach()))
+    return dict(found.values())
 
 
 def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | None:

@@ -10,22 +10,24 @@ from typing import Any
 import torch
 from spacy.attrs import NAMES, intify_attr
 from spacy.tokens import Doc
+from spacy.vectors import Vectors
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import nn
 
 from ..errors import Errors, Warnings, warn
-from ..layers import CharacterBiLSTM, WordCharacterEmbedding, WordEmbedding
+from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
 from .lookup import (
     FIRST_CHARACTER,
     UNKNOWN_ROW,
     WordLookup,
     find_vector,
     read_vectors,
+    zero_digits,
 )
 from .shim import NetworkShim
-from .types import PartBuilder, Tok2Vec, check_dropout, check_value
+from .types import CharacterInitializer, PartBuilder, Tok2Vec, check_dropout, check_value
 
 RANDOM_WIDTH = 100
 
@@ -43,6 +45,27 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> PartB
     return partial(CharacterBiLSTM, embedding_width=embedding_width, width=width)
 
 
+def build_character_cnn(
+    embedding_width: int = 30, width: int = 30, window: int = 3, dropout: float = 0.5
+) -> PartBuilder:
+    """Configure a convolution over characters, and its maximum, as a word's representation.
+
+    embedding_width (int): Width of a character's embedding.
+    width (int): Number of filters, and width of a word's representation.
+    window (int): Width of the filters, in characters.
+    dropout (float): Dropout on the embeddings of the characters.
+    RETURNS (PartBuilder): Builds a `CharacterCNN` for a number of characters.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
+    check_value("width", width, width >= 1, "at least 1")
+    check_value("window", window, window >= 1, "at least 1")
+    check_dropout("dropout", dropout)
+    return partial(
+        CharacterCNN, embedding_width=embedding_width, width=width, window=window, dropout=dropout
+    )
+
+
 def build_word_char_embed(
     characters: PartBuilder | None = None,
     width: int | None = None,
@@ -50,6 +73,8 @@ def build_word_char_embed(
     min_freq: int = 2,
     max_characters: int = 50,
     dropout: float = 0.0,
+    digits: bool = False,
+    character_initialization: CharacterInitializer | None = None,
 ) -> Tok2Vec:
     """Embed words, beside their characters.
 
@@ -57,8 +82,8 @@ def build_word_char_embed(
     pretrained vectors (`[initialize] vectors`) where it has any; other words keep the vectors of
     the pipeline. Words with neither share one embedding.
 
-    characters (Optional[PartBuilder]): The characters' part, e.g. `spacy_psa.CharacterBiLSTM.v1`;
-        None for words alone.
+    characters (Optional[PartBuilder]): The characters' part, `spacy_psa.CharacterBiLSTM.v1` or
+        `spacy_psa.CharacterCNN.v1`; None for words alone.
     width (Optional[int]): Width of the words' part. By default that of the pipeline's vectors,
         or 100 if it has none.
     attr (str): What a word is looked up by: "NORM", "ORTH" or "LOWER". If the vectors do not have
@@ -67,6 +92,10 @@ def build_word_char_embed(
         embedding of its own. The rarer ones train the embedding of unknown words.
     max_characters (int): Characters of a word that are read at most.
     dropout (float): Dropout on a token's representation.
+    digits (bool): Whether all digits are alike: characters are read with 0 for each, and a word
+        that is not found is looked up with 0 for each.
+    character_initialization (Optional[CharacterInitializer]): What the embeddings of characters
+        start from, e.g. `spacy_psa.ProjectedWordVectors.v1`; None for random numbers.
     RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
     RAISES (ValueError): If the attribute is unknown, or a value is out of its range.
 
@@ -79,17 +108,25 @@ def build_word_char_embed(
     check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
     check_value("max_characters", max_characters, max_characters >= 1, "at least 1")
     check_dropout("dropout", dropout)
+    if character_initialization is not None and characters is None:
+        raise ValueError(Errors.P245)
     shim = WordCharacterShim(
         partial(_make_network, characters, dropout),
         attr=intify_attr(attr),
         max_characters=max_characters,
+        normalize=zero_digits if digits else None,
     )
     return Model(
         "word_char_embed",
         forward,
         init=init,
         dims={"nO": None},
-        attrs={"observe": observe, "width": width, "min_freq": min_freq},
+        attrs={
+            "observe": observe,
+            "width": width,
+            "min_freq": min_freq,
+            "character_initialization": character_initialization,
+        },
         shims=[shim],
     )
 
@@ -100,12 +137,22 @@ class WordCharacterShim(NetworkShim):
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
     attr (int): What words are looked up by.
     max_characters (int): Characters of a word that are read.
+    normalize (Optional[Callable[[str], str]]): Gives the form by which a word is looked up that is
+        not found, and of which characters are read.
     """
 
-    def __init__(self, make: Callable[..., nn.Module], *, attr: int, max_characters: int) -> None:
+    def __init__(
+        self,
+        make: Callable[..., nn.Module],
+        *,
+        attr: int,
+        max_characters: int,
+        normalize: Callable[[str], str] | None,
+    ) -> None:
         super().__init__(make)
         self.attr = attr
         self.max_characters = max_characters
+        self.normalize = normalize
         self._lookup: WordLookup | None = None
 
     @property
@@ -117,6 +164,7 @@ class WordCharacterShim(NetworkShim):
                 self.cfg["characters"],
                 attr=self.attr,
                 max_characters=self.max_characters,
+                normalize=self.normalize,
             )
         return self._lookup
 
@@ -152,24 +200,16 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
 
     model (Tok2Vec): The layer.
     docs (Iterable[Doc]): All documents of the training data.
-    RAISES (ValueError): If there are none, or the width is not that of the vectors.
+    RAISES (ValueError): If there are none, the width is not that of the vectors, or the characters
+        cannot be initialized.
     """
     shim: WordCharacterShim = model.shims[0]
-    words: Counter[str] = Counter()
-    characters: Counter[str] = Counter()
-    vectors = None
-    for doc in docs:
-        vectors = doc.vocab.vectors
-        for token in doc:
-            words[doc.vocab.strings[getattr(token, NAMES[shim.attr].lower())]] += 1
-            characters.update(token.text)
-    if vectors is None:
-        raise ValueError(Errors.P205)
+    words, characters, vectors = _count(shim, docs)
     has_vectors = vectors.shape[0] > 0 and vectors.shape[1] > 0
     width = model.attrs["width"] or (vectors.shape[1] if has_vectors else RANDOM_WIDTH)
     if has_vectors and width != vectors.shape[1]:
         raise ValueError(Errors.P206.format(width=width, found=vectors.shape[1]))
-    keys = {word: find_vector(word, vectors) if has_vectors else None for word in words}
+    keys = {word: find_vector(word, vectors) for word in words}
     min_freq = model.attrs["min_freq"]
     # Sorted, so that the same data gives the same model in whatever order it comes.
     known = sorted(word for word in words if keys[word] is not None or words[word] >= min_freq)
@@ -186,6 +226,36 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
         weight = network.words.weight.data
         values = xp2torch(read_vectors(vector_keys, vectors), device=weight.device)
         weight[torch.tensor(rows, device=weight.device)] = values
+    initialize = model.attrs["character_initialization"]
+    if initialize is not None:
+        table = network.characters.embedding.weight.data
+        initialize(table[FIRST_CHARACTER:], shim.cfg["characters"], vectors)
+
+
+def _count(
+    shim: WordCharacterShim, docs: Iterable[Doc]
+) -> tuple[Counter[str], Counter[str], Vectors]:
+    """Count words and characters, in the forms that they are looked up by."""
+    words: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    vectors = None
+    for doc in docs:
+        vectors = doc.vocab.vectors
+        for token in doc:
+            words[doc.vocab.strings[getattr(token, NAMES[shim.attr].lower())]] += 1
+            characters.update(token.text)
+    if vectors is None:
+        raise ValueError(Errors.P205)
+    if shim.normalize is None:
+        return words, characters, vectors
+    normal_words: Counter[str] = Counter()
+    normal_characters: Counter[str] = Counter()
+    for word, n in words.items():
+        has_vector = find_vector(word, vectors) is not None
+        normal_words[word if has_vector else shim.normalize(word)] += n
+    for character, n in characters.items():
+        normal_characters[shim.normalize(character)] += n
+    return normal_words, normal_characters, vectors
 
 
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spacy.tokens import Doc
+from spacy.vectors import Vectors
 from thinc.api import Model
 from thinc.types import Floats2d
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import Errors
 from ..inference import Potentials
@@ -19,6 +20,10 @@ Tok2Vec = Model[list[Doc], list[Floats2d]]
 SequenceLabeler = Model[list[Doc], Potentials]
 """The model of a component."""
 
+RoleLabeler = Model[tuple[list[Doc], list[list[int]]], Potentials]
+"""The model of a component for semantic roles: from Docs, and the indices of the predicates of
+each, to one chain for each predicate."""
+
 EncoderBuilder = Callable[[int, int], nn.Module]
 """(input width, number of labels) → encoder, which has a `width` and maps (batch_size, n, input
 width) and a `SequenceMask` to (batch_size, n, width). Encoders are built when the widths are known,
@@ -26,11 +31,17 @@ at initialization or when a model is loaded."""
 
 DecoderBuilder = Callable[[nn.Module, int], nn.Module]
 """(encoder, number of labels) → decoder, which maps (batch_size, n, encoder's width) and a
-`SequenceMask` to emissions (batch_size, n, labels), and has `transition_scores()`. It is given the
-encoder, so that the two can share parameters, e.g. the embeddings of the labels."""
+`SequenceMask` to emissions (batch_size, n, labels), or to a dict of these and other scores of
+tokens by the names of `Potentials`, and has `transition_scores()`. It is given the encoder, so that
+the two can share parameters, e.g. the embeddings of the labels."""
 
 PartBuilder = Callable[[int], nn.Module]
 """(width) → a part inside an encoder, such as a positional bias or a gate."""
+
+
+CharacterInitializer = Callable[[Tensor, Sequence[str], Vectors], None]
+"""(embeddings (characters, width), the characters, the pipeline's vectors): changes embeddings in
+place, before training."""
 
 
 def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any) -> nn.Module:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
 from thinc.types import FloatsXd
@@ -9,27 +11,26 @@ from thinc.types import FloatsXd
 from ..errors import Errors
 
 
-class MomentumSGD(Optimizer):
-    """Stochastic gradient descent with momentum, which thinc's `SGD.v1` does not have.
+class PaperOptimizer(Optimizer, ABC):
+    """What our optimizers share: each says in which direction it goes, and the rest is the same.
 
-        v ← μ·v + g
-        w ← w − η·v
+        w ← w − η·direction(g)
 
-    as `torch.optim.SGD(momentum=μ)` does it. Gradients are not clipped tensor by tensor here: the
-    papers clip their global norm, which is the component's `max_grad_norm`.
+    Gradients are not clipped tensor by tensor here: the papers clip their global norm, which is
+    the component's `max_grad_norm`.
 
     learn_rate (float or Iterator[float]): The learning rate η, or a schedule of it.
-    momentum (float): The momentum μ.
-    L2 (float): Weight decay, added to the gradient.
+    L2 (float or Iterator[float]): Weight decay, added to the gradient g.
     use_averages (bool): Whether to keep averages of the parameters, which are then used for
         evaluation and are what is saved.
+    eps (float): A number that keeps divisions from exploding, where there are any.
     """
 
     # The base class has slots, to refuse misspelled attributes; so have we.
-    __slots__ = ["momentum"]
+    __slots__: list[str] = []
 
     def __init__(
-        self, learn_rate: float, *, momentum: float, L2: float, use_averages: bool
+        self, learn_rate: float, *, L2: float, use_averages: bool, eps: float = 1e-8
     ) -> None:
         super().__init__(
             learn_rate,
@@ -37,10 +38,18 @@ class MomentumSGD(Optimizer):
             L2_is_weight_decay=False,
             beta1=0.0,
             beta2=0.0,
+            eps=eps,
             grad_clip=0.0,
             use_averages=use_averages,
         )
-        self.momentum = momentum
+
+    @abstractmethod
+    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
+        """Turn a gradient into the direction of the step, in place.
+
+        key (Tuple[int, str]): Which parameter it belongs to.
+        gradient (FloatsXd): The gradient.
+        """
 
     def __call__(
         self,
@@ -61,14 +70,8 @@ class MomentumSGD(Optimizer):
         self.nr_update[key] += 1
         if self.L2:
             gradient += self.L2 * weights
-        velocity = self.mom1.get(key)
-        if velocity is None:
-            velocity = self.mom1[key] = gradient.copy()
-        else:
-            velocity *= self.momentum
-            velocity += gradient
         # The gradient is not needed any more: a place for the step without an allocation.
-        gradient[...] = velocity
+        self.direction(key, gradient)
         gradient *= self.learn_rate * lr_scale
         weights -= gradient
         gradient.fill(0.0)
@@ -78,6 +81,80 @@ class MomentumSGD(Optimizer):
                 self.averages[key] = ops.alloc(weights.shape, dtype="float32")
             ops.update_averages(self.averages[key], weights, self.nr_update[key])
         return weights, gradient
+
+
+class MomentumSGD(PaperOptimizer):
+    """Stochastic gradient descent with momentum, which thinc's `SGD.v1` does not have.
+
+        v ← μ·v + g
+        w ← w − η·v
+
+    as `torch.optim.SGD(momentum=μ)` does it.
+
+    learn_rate (float or Iterator[float]): The learning rate η, or a schedule of it.
+    momentum (float): The momentum μ.
+    L2 (float): Weight decay, added to the gradient.
+    use_averages (bool): Whether to keep averages of the parameters.
+    """
+
+    __slots__ = ["momentum"]
+
+    def __init__(
+        self, learn_rate: float, *, momentum: float, L2: float, use_averages: bool
+    ) -> None:
+        super().__init__(learn_rate, L2=L2, use_averages=use_averages)
+        self.momentum = momentum
+
+    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
+        velocity = self.mom1.get(key)
+        if velocity is None:
+            self.mom1[key] = gradient.copy()
+            return
+        velocity *= self.momentum
+        velocity += gradient
+        gradient[...] = velocity
+
+
+class Adadelta(PaperOptimizer):
+    """Steps whose size follows from those before, feature by feature, instead of being set.
+
+        E[g²] ← ρ·E[g²] + (1 − ρ)·g²
+        Δ = √(E[Δ²] + ε) / √(E[g²] + ε) · g
+        E[Δ²] ← ρ·E[Δ²] + (1 − ρ)·Δ²
+        w ← w − η·Δ
+
+    as `torch.optim.Adadelta` does it.
+
+    learn_rate (float or Iterator[float]): A factor η for all steps, or a schedule of it.
+    rho (float): How much of the averages stays in each step, ρ.
+    eps (float): ε, which sets the size of the first steps.
+    L2 (float): Weight decay, added to the gradient.
+    use_averages (bool): Whether to keep averages of the parameters.
+
+    Source: Zeiler (2012), algorithm 1.
+    """
+
+    __slots__ = ["rho"]
+
+    def __init__(
+        self, learn_rate: float, *, rho: float, eps: float, L2: float, use_averages: bool
+    ) -> None:
+        super().__init__(learn_rate, L2=L2, use_averages=use_averages, eps=eps)
+        self.rho = rho
+
+    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
+        xp = get_array_ops(gradient).xp
+        if key not in self.mom1:
+            self.mom1[key] = xp.zeros_like(gradient)
+            self.mom2[key] = xp.zeros_like(gradient)
+        steps, squares = self.mom1[key], self.mom2[key]
+        self._average(squares, gradient)
+        gradient *= xp.sqrt((steps + self.eps) / (squares + self.eps))
+        self._average(steps, gradient)
+
+    def _average(self, average: FloatsXd, values: FloatsXd) -> None:
+        average *= self.rho
+        average += (1.0 - self.rho) * values * values
 
 
 def create_sgd(
@@ -101,3 +178,31 @@ def create_sgd(
     if not 0.0 <= momentum < 1.0:
         raise ValueError(Errors.P210.format(name="momentum", value=momentum, expected="in [0, 1)"))
     return MomentumSGD(learn_rate, momentum=momentum, L2=L2, use_averages=use_averages)
+
+
+def create_adadelta(
+    learn_rate: float = 1.0,
+    rho: float = 0.95,
+    eps: float = 1e-6,
+    L2: float = 0.0,
+    use_averages: bool = False,
+) -> Optimizer:
+    """Configure Adadelta.
+
+    learn_rate (float or schedule): A factor for all steps. The paper: 1.0, with
+        `spacy_psa.halving.v1`.
+    rho (float): How much of the averages stays in each step.
+    eps (float): Added to the averages; it sets the size of the first steps. The paper prints 10⁶,
+        and its authors' code has 10⁻⁶.
+    L2 (float): Weight decay, added to the gradient.
+    use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
+    RETURNS (Optimizer): The optimizer.
+    RAISES (ValueError): If rho is not in [0, 1), or eps is not positive.
+
+    Source: Zeiler (2012); Tan et al. (2018), 'Learning'.
+    """
+    if not 0.0 <= rho < 1.0:
+        raise ValueError(Errors.P210.format(name="rho", value=rho, expected="in [0, 1)"))
+    if eps <= 0.0:
+        raise ValueError(Errors.P210.format(name="eps", value=eps, expected="greater than 0"))
+    return Adadelta(learn_rate, rho=rho, eps=eps, L2=L2, use_averages=use_averages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 
 from ..errors import Errors
 
@@ -38,3 +39,31 @@ def _inverse_epoch_decay(
         for _ in range(steps_per_epoch):
             yield initial_rate / (1.0 + decay * epoch)
         epoch += 1
+
+
+def halving(
+    initial_rate: float = 1.0, hold: int = 400_000, every: int = 100_000
+) -> Iterator[float]:
+    """A learning rate that stays, and is then halved again and again.
+
+    initial_rate (float): The rate of the first updates.
+    hold (int): Updates with that rate.
+    every (int): Updates with each of the rates that follow, half of the initial one first.
+    YIELDS (float): The rate of each update.
+    RAISES (ValueError): If `hold` is negative, or `every` is less than 1.
+
+    Source: Tan et al. (2018), 'Learning'.
+    """
+    if hold < 0:
+        raise ValueError(Errors.P210.format(name="hold", value=hold, expected="at least 0"))
+    if every < 1:
+        raise ValueError(Errors.P210.format(name="every", value=every, expected="at least 1"))
+    return _halving(initial_rate, hold, every)
+
+
+def _halving(initial_rate: float, hold: int, every: int) -> Iterator[float]:
+    rate = initial_rate
+    yield from repeat(rate, hold)
+    while True:
+        rate /= 2.0
+        yield from repeat(rate, every)

@@ -7,7 +7,7 @@ and too plain to be wrong in the same way as the layers.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,41 @@ def positional_bias(
     return equation_4(M_ij, G_ij, P_ij, alpha)
 
 
-def attention(x: Array, state: State, **bias: object) -> Array:
+def arxiv_equation_8(M_ij: float, P_ij: float, G_ij: float, alphas: Sequence[float]) -> float:
+    """The positional bias Ψ_ij of the first version; the weights sum to one."""
+    return sum(a * b for a, b in zip(alphas, (M_ij, P_ij, G_ij), strict=True))
+
+
+def arxiv_equation_11(x_i: Array, i: int, j: int, W: Array, r: int) -> float:
+    """The token-specific position bias P_ij of the first version."""
+    return inner(x_i, W[arxiv_equation_12(i - j, r) + r])
+
+
+def arxiv_equation_12(q: int, r: int) -> int:
+    """The clipped offset C(q, r), with its sign, from −r to r."""
+    if q > r:
+        return r
+    return -r if q < -r else q
+
+
+def arxiv_positional_bias(
+    x_i: Array, i: int, j: int, state: State, *, k: float, r: int, factors: Sequence[str]
+) -> float:
+    """Ψ_ij of the first version, of the factors that are listed, in the order M, P, G."""
+    powers = [math.exp(value) for value in state["trade_off"]]
+    alphas = dict(zip(factors, [power / sum(powers) for power in powers], strict=True))
+    terms = {
+        "M": lambda: equation_9(i, j),
+        "P": lambda: arxiv_equation_11(x_i, i, j, state["biases.0.relative"], r),
+        "G": lambda: equation_10(i, j, k),
+    }
+    values = [terms[name]() if name in factors else 0.0 for name in "MPG"]
+    return arxiv_equation_8(*values, [alphas.get(name, 0.0) for name in "MPG"])
+
+
+def attention(
+    x: Array, state: State, *, psi: Callable[..., float] = positional_bias, **bias: object
+) -> Array:
     """Lines 1 to 10 of algorithm 1 for one sentence: a_i(j). Without `bias`, Ψ is zero."""
     n = len(x)
     psi_state = part(state, "bias")
@@ -143,8 +177,8 @@ def attention(x: Array, state: State, **bias: object) -> Array:
         scores = np.zeros(n)
         for j in range(n):
             scores[j] = equation_5(x[i], x[j], state["weight"], W1, W2, state["query.bias"])
-            psi = positional_bias(x[i], i, j, psi_state, **bias) if bias else 0.0
-            scores[j] = equation_6(scores[j], psi)
+            psi_ij = psi(x[i], i, j, psi_state, **bias) if bias else 0.0
+            scores[j] = equation_6(scores[j], psi_ij)
         weights[i] = equation_7(scores)
     return weights
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_psa.layers import ContextFusion, FeatureGate, PSABias
+from spacy_psa.layers import ContextFusion, FeatureGate, PSABias, ScalarGate
 
 from .helpers import (
     DTYPES,
@@ -18,7 +18,7 @@ from .helpers import (
     randomized,
     state_of,
 )
-from .reference import algorithm_1, equation_13, gate
+from .reference import algorithm_1, equation_13, equation_14, gate
 from .test_position_bias import SETS, make_bias
 
 LENGTHS, WIDTH = [4, 2, 1], 3
@@ -126,3 +126,37 @@ def test_dropout_falls_on_the_output_of_the_attention_in_training_only():
 
 def test_dropout_is_the_papers_by_default():
     assert ContextFusion(WIDTH, bias=PSABias).dropout.p == 0.2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalar_gate_is_one_number_for_all_features(dtype, device):
+    layer = randomized(ScalarGate(WIDTH))
+    x, context = normal(4, WIDTH, seed=1), normal(4, WIDTH, seed=2)
+    weights = [state_of(layer)[f"{name}.weight"] for name in ("token", "context", "output")]
+    assert weights[2].shape == (1, WIDTH)
+    layer.to(device, dtype)
+    lambdas = layer.gate(x.to(device, dtype), context.to(device, dtype))
+    outputs = layer(x.to(device, dtype), context.to(device, dtype))
+    for i in range(4):
+        pair = x[i].numpy(), context[i].numpy()
+        expected = equation_13(*pair, *weights)
+        assert_close(lambdas[i], expected, TOLERANCE[dtype])
+        assert_close(outputs[i], equation_14([*expected] * WIDTH, *pair), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("gate", [FeatureGate, ScalarGate])
+def test_inspection_shows_what_the_layer_computes(gate):
+    layer = make_fusion(gate=gate)
+    x, mask = batch_of(LENGTHS, WIDTH), mask_of(LENGTHS)
+    values = layer.inspect(x, mask)
+    assert_close(values["attention"], layer.attention.attention(x, mask), 1e-12)
+    assert_close(values["bias"], layer.attention.bias(x), 1e-12)
+    context = torch.tanh(layer.output(torch.tanh(layer.hidden(values["attention"] @ x))))
+    mixed = values["gate"] * x + (1 - values["gate"]) * context
+    assert_close(mixed, layer(x, mask), 1e-12)
+
+
+@pytest.mark.parametrize("bias", [None, functools.partial(make_bias, ("M",))])
+def test_inspection_shows_no_bias_where_none_is_added(bias):
+    layer = randomized(ContextFusion(WIDTH, bias=bias))
+    assert set(layer.inspect(batch_of([3], WIDTH), mask_of([3]))) == {"attention", "gate"}

@@ -9,15 +9,28 @@ from torch import nn
 
 from spacy_psa.layers import (
     AdditiveSelfAttention,
+    BiasMixture,
     BiLSTM,
     Chain,
     CharacterBiLSTM,
+    CharacterCNN,
     ContextFusion,
+    ConvolutionSublayer,
     CRFDecoder,
+    DeepAtt,
     FeatureGate,
+    FeedForwardSublayer,
+    GaussianBias,
+    MultiHeadSelfAttention,
+    PositionEmbedding,
     PSABias,
+    RecurrentSublayer,
+    ScalarGate,
+    SinusoidalPositions,
     SoftmaxDecoder,
+    TokenOffsetBias,
     TokenPositionBias,
+    TransformerEncoder,
 )
 
 from .helpers import batch_of, mask_of, normal, randomized
@@ -25,17 +38,52 @@ from .helpers import batch_of, mask_of, normal, randomized
 # With padding and a sentence of one token.
 LENGTHS, WIDTH = [3, 1], 2
 PSA = functools.partial(PSABias, window=4, max_distance=2)
+PARTS = [
+    functools.partial(TokenOffsetBias, max_distance=2),
+    lambda width: GaussianBias(4),
+]
+MIXTURE = functools.partial(BiasMixture, biases=PARTS)
+TRANSFORMER = {"width": 4, "n_heads": 2, "key_width": 1, "hidden_width": 3}
+DEEPATT = functools.partial(
+    DeepAtt,
+    WIDTH,
+    positions=SinusoidalPositions,
+    width=4,
+    depth=2,
+    n_heads=2,
+    attention_dropout=0.0,
+)
 ENCODERS: dict[str, Callable[[], nn.Module]] = {
     "attention": lambda: AdditiveSelfAttention(WIDTH),
     "position-aware attention": lambda: AdditiveSelfAttention(WIDTH, bias=PSA),
     "fusion": lambda: ContextFusion(WIDTH, bias=PSA),
     "bilstm": lambda: BiLSTM(WIDTH, hidden_width=3, depth=2),
     "chain": lambda: Chain(WIDTH, [ContextFusion(WIDTH, bias=PSA), BiLSTM(WIDTH, hidden_width=2)]),
+    "first version": lambda: ContextFusion(WIDTH, bias=MIXTURE, gate=ScalarGate),
+    "heads": lambda: MultiHeadSelfAttention(WIDTH, 2),
+    "position-aware heads": lambda: MultiHeadSelfAttention(WIDTH, 2, key_width=2, bias=PSA),
+    "heads of one bias": lambda: MultiHeadSelfAttention(WIDTH, 2, bias=PSA, share_bias=True),
+    "transformer": lambda: TransformerEncoder(
+        WIDTH, depth=2, positions=SinusoidalPositions, **TRANSFORMER
+    ),
+    "transformer with embedded positions": lambda: TransformerEncoder(
+        WIDTH, positions=functools.partial(PositionEmbedding, max_length=2), **TRANSFORMER
+    ),
+    "position-aware transformer": lambda: TransformerEncoder(
+        WIDTH, bias=PSA, pre_norm=True, **TRANSFORMER
+    ),
+    "deepatt": lambda: DEEPATT(sublayer=functools.partial(FeedForwardSublayer, hidden_width=3)),
+    "recurrent deepatt": lambda: DEEPATT(sublayer=RecurrentSublayer),
+    "convolutional deepatt": lambda: DEEPATT(sublayer=ConvolutionSublayer),
+    "deepatt of attention alone": lambda: DEEPATT(sublayer=None),
     "softmax decoder": lambda: SoftmaxDecoder(WIDTH, 3),
     "crf decoder": lambda: CRFDecoder(WIDTH, 3),
 }
 BIASES: dict[str, Callable[[], nn.Module]] = {
     "token position": lambda: TokenPositionBias(WIDTH, max_distance=2),
+    "token offset": lambda: TokenOffsetBias(WIDTH, max_distance=2),
+    "mixture": lambda: MIXTURE(WIDTH),
+    "mixture without mask": lambda: MIXTURE(WIDTH, self_mask=False),
     "psa": lambda: PSA(WIDTH),
     "psa without gaussian": lambda: PSA(WIDTH, gaussian=False),
     "psa without token position": lambda: PSA(WIDTH, token_position=False),
@@ -66,12 +114,14 @@ def test_biases_pass_gradcheck(name):
     assert gradcheck(module, module, normal(2, 4, WIDTH))
 
 
-def test_gate_passes_gradcheck():
-    module = randomized(FeatureGate(WIDTH))
+@pytest.mark.parametrize("gate", [FeatureGate, ScalarGate])
+def test_gates_pass_gradcheck(gate):
+    module = randomized(gate(WIDTH))
     assert gradcheck(module, module, normal(3, WIDTH, seed=1), normal(3, WIDTH, seed=2))
 
 
-def test_characters_pass_gradcheck():
-    module = randomized(CharacterBiLSTM(4, embedding_width=2, width=3))
+@pytest.mark.parametrize("layer", [CharacterBiLSTM, CharacterCNN])
+def test_characters_pass_gradcheck(layer):
+    module = randomized(layer(4, embedding_width=2, width=3))
     characters, lengths = torch.tensor([[1, 2, 3], [3, 0, 0]]), torch.tensor([3, 1])
     assert gradcheck(module, lambda: module(characters, lengths))

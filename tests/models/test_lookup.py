@@ -21,6 +21,7 @@ from spacy_psa.models.lookup import (
     WordLookup,
     find_vector,
     read_vectors,
+    zero_digits,
 )
 
 
@@ -126,6 +127,47 @@ def test_the_cache_changes_nothing() -> None:
     first, second = (lookup.features([doc], vocab) for _ in range(2))
     for name in ("rows", "vector_keys", "characters", "lengths", "tokens"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+@pytest.mark.parametrize(
+    ("form", "normalized"), [("1990s", "0000s"), ("A-3.5", "A-0.0"), ("٣", "0"), ("ann", "ann")]
+)
+def test_zero_digits(form: str, normalized: str) -> None:
+    assert zero_digits(form) == normalized
+
+
+def digits_lookup(*words: str) -> WordLookup:
+    return WordLookup(words, ["0", "s"], attr=ORTH, max_characters=50, normalize=zero_digits)
+
+
+@pytest.mark.parametrize(
+    ("word", "row"), [("1990s", 1), ("2001s", 1), ("2001S", 1), ("45", 2), ("47", 3), ("4", 0)]
+)
+def test_the_normalized_form_is_found_after_the_form_itself(word: str, row: int) -> None:
+    vocab = Vocab()
+    features = digits_lookup("0000s", "45", "00").features([Doc(vocab, words=[word])], vocab)
+    assert rows_of_tokens(features) == [row]
+
+
+@pytest.mark.parametrize(
+    ("word", "key"), [("1990", "1990"), ("ANN-7", "ann-7"), ("1991", "0000"), ("ann-8", None)]
+)
+def test_vectors_are_looked_up_by_the_form_itself_first(word: str, key: str | None) -> None:
+    vocab = vocab_with("1990", "0000", "ann-7")
+    # Also where the normalized form is a word of the training data.
+    lookup = digits_lookup("ann-0")
+    features = lookup.features([Doc(vocab, words=[word])], vocab)
+    if key is None:
+        assert rows_of_tokens(features) == [1] and features.vector_keys == []
+    else:
+        assert rows_of_tokens(features) == [FIXED_ROW]
+        assert features.vector_keys == [get_string_id(key)]
+
+
+def test_characters_are_those_of_the_normalized_form() -> None:
+    vocab = Vocab()
+    features = digits_lookup().features([Doc(vocab, words=["7s"])], vocab)
+    assert features.characters.tolist() == [[FIRST_CHARACTER, FIRST_CHARACTER + 1]]
 
 
 def test_find_vector_without_a_table() -> None:

@@ -62,6 +62,30 @@ def test_characters_need_the_frequency_too() -> None:
     assert cfg["characters"] == ["B", "a", "b", "n", "o", "s", "w"]
 
 
+def test_digits_are_alike_if_so_configured() -> None:
+    vocab = Vocab()
+    docs = [Doc(vocab, words=["1990", "2001", "7"])]
+    cfg = observed(docs, digits=True).shims[0].cfg
+    assert (cfg["words"], cfg["characters"]) == (["0", "0000"], ["0"])
+    cfg = observed(docs).shims[0].cfg
+    assert cfg["words"] == ["1990", "2001", "7"]
+
+
+def test_numbers_of_one_shape_are_counted_together() -> None:
+    docs = [Doc(Vocab(), words=["1990", "2001", "7"])]
+    assert observed(docs, digits=True, min_freq=2).shims[0].cfg["words"] == ["0000"]
+
+
+def test_numbers_that_have_vectors_keep_them() -> None:
+    vocab = Vocab()
+    vocab.set_vector("1990", np.arange(5, dtype="f"))
+    model = observed([Doc(vocab, words=["1990", "2001"])], digits=True, characters=False)
+    assert model.shims[0].cfg["words"] == ["0000", "1990"]
+    found = model.predict([Doc(vocab, words=["1990", "1992"])])[0]
+    assert found[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    np.testing.assert_array_equal(found[1], model.shims[0].network.words.weight[1].detach())
+
+
 def test_no_documents_are_an_error() -> None:
     with pytest.raises(ValueError, match="P205"):
         observe(make_model(), [])

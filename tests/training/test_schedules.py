@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from spacy_psa.training.schedules import inverse_epoch_decay
+from spacy_psa.training.schedules import halving, inverse_epoch_decay
 
 
 @pytest.mark.parametrize("steps_per_epoch", [1, 3, 10])
@@ -22,3 +22,23 @@ def test_without_decay_the_rate_stays() -> None:
 def test_an_epoch_without_steps_is_an_error(steps: int) -> None:
     with pytest.raises(ValueError, match=r"P210.*steps_per_epoch"):
         inverse_epoch_decay(steps_per_epoch=steps)
+
+
+@pytest.mark.parametrize(("hold", "every"), [(4, 2), (1, 1), (0, 3)])
+def test_the_rate_stays_and_is_then_halved(hold: int, every: int) -> None:
+    rates = list(islice(halving(0.8, hold, every), hold + 3 * every))
+    expected = [0.8] * hold + [0.4] * every + [0.2] * every + [0.1] * every
+    assert rates == pytest.approx(expected)
+
+
+def test_halving_is_the_papers_by_default() -> None:
+    rates = list(islice(halving(), 600_000))
+    assert set(rates[:400_000]) == {1.0}
+    assert set(rates[400_000:500_000]) == {0.5}
+    assert set(rates[500_000:]) == {0.25}
+
+
+@pytest.mark.parametrize("settings", [{"hold": -1}, {"every": 0}])
+def test_halving_out_of_range_is_an_error(settings: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=f"P210.*{next(iter(settings))}"):
+        halving(**settings)

@@ -1,0 +1,191 @@
+"""Attention over the embeddings of labels (Cui and Zhang 2019, section 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .initialization import linear
+from .labels import LabelEmbeddings
+from .mask import SequenceMask
+
+
+class LinearProjection(nn.Module):
+    """The matrices W^Q_i, W^K_i or W^V_i of all heads i, side by side.
+
+    width (int): Width in and out.
+    bias (bool): Whether to add a bias. The equations have none.
+
+    Source: Cui and Zhang (2019), section 4.2.
+    """
+
+    def __init__(self, width: int, *, bias: bool = False) -> None:
+        super().__init__()
+        self.linear = linear(width, width, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (Tensor): Shape: (..., width).
+        RETURNS (Tensor): Shape: (..., width).
+        """
+        return self.linear(x)
+
+
+class ReLUProjection(LinearProjection):
+    """The projection of the published code: a bias, and a ReLU behind it. Where it projects both
+    sides of a product, as in `LabelAttentionDecoder`, no score is ever negative.
+
+    width (int): Width in and out.
+    bias (bool): Whether to add a bias.
+    """
+
+    def __init__(self, width: int, *, bias: bool = True) -> None:
+        super().__init__(width, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (Tensor): Shape: (..., width).
+        RETURNS (Tensor): Shape: (..., width).
+        """
+        return torch.relu(self.linear(x))
+
+
+class LabelAttention(nn.Module):
+    """Multi-head attention of tokens to labels, the inference sublayer of BiLSTM-LAN.
+
+        α_i = softmax((H W^Q_i)(X W^K_i)ᵀ / √(d / k))
+        Ĥ = concat(α_1 (X W^V_1), ..., α_k (X W^V_k))
+
+    for the hidden states H and the label embeddings X, which are keys and values. Adding H to Ĥ,
+    and putting both side by side, is the part of a connection, e.g. `Concatenation`.
+
+    The paper writes the scale √d_h of the single head for all of them. Here it is √(d_h / k), the
+    width of the vectors that are multiplied, as in the multi-head attention that the paper refers
+    to (Vaswani et al. 2017) and in its published code: with √d_h, heads would get flatter the more
+    of them there are. With one head, the two are the same.
+
+    labels (LabelEmbeddings): The embeddings X.
+    projection (Callable[[int], nn.Module]): Makes a projection for a width, three times.
+    heads (int): Number of heads k, which divides the width d.
+    dropout (float): Dropout on the attention weights. The paper has none; its code has 0.5.
+
+    Source: Cui and Zhang (2019), section 4.2.
+    """
+
+    def __init__(
+        self,
+        labels: LabelEmbeddings,
+        *,
+        projection: Callable[[int], nn.Module] = LinearProjection,
+        heads: int = 5,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.labels = labels
+        self.heads = heads
+        self.query = projection(labels.width)
+        self.key = projection(labels.width)
+        self.value = projection(labels.width)
+        self.dropout = nn.Dropout(dropout)
+
+    def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The attention weights α.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences. Tokens do not see each other here.
+        RETURNS (Tensor): Shape: (batch_size, n, heads, L).
+        """
+        batch_size, n, width = x.shape
+        queries = self.query(x).reshape(batch_size * n, self.heads, -1).transpose(0, 1)
+        # The few labels are scaled, not the many scores.
+        keys = self.key(self.labels.weight) / math.sqrt(width / self.heads)
+        keys = keys.reshape(self.labels.n_labels, self.heads, -1).permute(1, 2, 0)
+        weights = torch.softmax(queries @ keys, dim=2)
+        return weights.transpose(0, 1).view(batch_size, n, self.heads, -1)
+
+    def read(self, distributions: Tensor) -> Tensor:
+        """What the labels say that a token attends to.
+
+        distributions (Tensor): The attention weights. Shape: (batch_size, n, heads, L).
+        RETURNS (Tensor): Ĥ. Shape: (batch_size, n, d).
+        """
+        weights = self.dropout(distributions).flatten(0, 1).transpose(0, 1)
+        values = self.value(self.labels.weight).reshape(self.labels.n_labels, self.heads, -1)
+        context = weights @ values.transpose(0, 1)
+        return context.transpose(0, 1).reshape(*distributions.shape[:2], -1)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
+        """Attend to labels.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tuple[Tensor, Tensor]): Ĥ, (batch_size, n, d), and the attention weights,
+            (batch_size, n, heads, L).
+        """
+        distributions = self.distributions(x, mask)
+        return self.read(distributions), distributions
+
+    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
+        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): `labels`: the attention weights, see `distributions`.
+        """
+        return {"labels": self.distributions(x, mask)}
+
+
+class LabelAttentionDecoder(nn.Module):
+    """The output of BiLSTM-LAN: the attention weights of a single head are the prediction.
+
+        e_i = (X W^K) (W^Qᵀ h_i) / √d,  α_i = softmax(e_i)
+
+    The emissions are the logits e_i, so that a softmax of independent labels gives α_i.
+
+    The paper leaves open whether the single head is projected. Its numbers of parameters (table 2:
+    a second layer costs a BiLSTM and two attentions) and equations 2 and 5 of Wang et al. (2021)
+    say that it is. Without projections and without the scale this is a softmax layer, with the
+    label embeddings for weights and no bias: the 'naive attention' of section 4.5. Without
+    projections but with the scale, gradients of the labels are √d times smaller, and learning is
+    slower than in either.
+
+    labels (LabelEmbeddings): The embeddings X, most of the time those of the encoder.
+    projection (Optional[Callable[[int], nn.Module]]): Makes a projection for a width, one for
+        tokens and one for labels; None for none. The published code has `ReLUProjection`.
+    scaled (bool): Whether to divide by √d.
+
+    Source: Cui and Zhang (2019), sections 4.2, 'Output', and 4.5.
+    """
+
+    def __init__(
+        self,
+        labels: LabelEmbeddings,
+        *,
+        projection: Callable[[int], nn.Module] | None = LinearProjection,
+        scaled: bool = True,
+    ) -> None:
+        super().__init__()
+        self.labels = labels
+        self.scale = math.sqrt(labels.width) if scaled else 1.0
+        make = projection or _identity
+        self.query = make(labels.width)
+        self.key = make(labels.width)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Score the labels of each token.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
+        """
+        keys = self.key(self.labels.weight) / self.scale
+        return nn.functional.linear(self.query(x), keys)
+
+    def transition_scores(self) -> dict[str, Tensor]:
+        """RETURNS (Dict[str, Tensor]): Nothing: labels are independent of each other."""
+        return {}
+
+
+def _identity(width: int) -> nn.Module:
+    return nn.Identity()

@@ -1,0 +1,114 @@
+"""Structured attention to labels: the marginals of a CRF (Wang et al. 2021, section 3)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..inference import LinearChain, Potentials
+from .initialization import linear
+from .labels import LabelEmbeddings, LabelTransitions
+from .mask import SequenceMask
+
+
+class LabelMarginals(nn.Module):
+    """Attention to labels that is normalised over whole label sequences.
+
+        φ(y', y, h_t) = A_{y', y} + h_tᵀ v_y                         (equation 6)
+        p(y_1 … y_n | h) ∝ exp Σ_t φ(y_{t−1}, y_t, h_t)              (equations 7 and 8)
+        ĥ_t = Σ_j p(y_t = j | h) V v_j                               (equations 9 and 10)
+
+    The marginals p(y_t = j | h) are exact, and so are gradients through them. The rest of
+    equation 11 is the part of a connection, e.g. `ResidualNorm`.
+
+    Equation 10 has no bias. The paper's numbers of parameters (table 9: 9d² + 3d for another layer
+    besides the LSTM's) leave room for one bias and the layer normalization, so V has a bias here.
+
+    labels (LabelEmbeddings): The embeddings v.
+    transitions (LabelTransitions): The transitions A.
+
+    Source: Wang et al. (2021), section 3.1.
+    """
+
+    def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:
+        super().__init__()
+        self.labels = labels
+        self.transitions = transitions
+        self.value = linear(labels.width, labels.width)
+
+    def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The marginal probabilities of the labels of each token.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Zeros in the padding. Shape: (batch_size, n, 1, L), as one head's.
+        """
+        emissions = self.labels(x).flatten(0, 1)
+        rows = mask.positions.flatten().nonzero().squeeze(1)
+        scores = emissions.index_select(0, rows)
+        # As for the potentials of the output, mixed precision is not for inference.
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        lengths = tuple(mask.lengths.tolist())
+        marginals = LinearChain(Potentials(scores, lengths, **self.transitions.scores())).marginals
+        padded = torch.zeros_like(emissions).index_copy(0, rows, marginals.to(emissions.dtype))
+        return padded.view(*x.shape[:2], 1, -1)
+
+    def read(self, distributions: Tensor) -> Tensor:
+        """The expected embedding of a token's label, transformed by V.
+
+        distributions (Tensor): The marginals. Shape: (batch_size, n, 1, L).
+        RETURNS (Tensor): ĥ. Shape: (batch_size, n, d).
+        """
+        # The few labels are transformed, not the many tokens. As marginals add up to one, so does
+        # the bias.
+        return distributions.squeeze(2) @ self.value(self.labels.weight)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
+        """Attend to labels.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tuple[Tensor, Tensor]): ĥ, (batch_size, n, d), and the marginals,
+            (batch_size, n, 1, L).
+        """
+        distributions = self.distributions(x, mask)
+        return self.read(distributions), distributions
+
+    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
+        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): `labels`: the marginals, see `distributions`.
+        """
+        return {"labels": self.distributions(x, mask)}
+
+
+class LabelCRFDecoder(nn.Module):
+    """A linear-chain conditional random field over label embeddings, equation 6.
+
+    labels (LabelEmbeddings): The embeddings v, most of the time those of the encoder.
+    transitions (LabelTransitions): The transitions A, likewise.
+
+    Source: Wang et al. (2021), equations 6 and 13.
+    """
+
+    def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:
+        super().__init__()
+        self.labels = labels
+        self.transitions = transitions
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Score the labels of each token.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
+        """
+        return self.labels(x)
+
+    def transition_scores(self) -> dict[str, Tensor]:
+        """RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start`
+        and `end` (L,).
+        """
+        return self.transitions.scores()

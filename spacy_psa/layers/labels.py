@@ -1,0 +1,137 @@
+"""What a network knows of labels: their embeddings and the scores of their transitions."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .initialization import glorot_, uniform_embedding_
+
+
+class LabelEmbeddings(nn.Module):
+    """A vector for each label, and how well each label goes with a token.
+
+    The papers initialize the embeddings 'randomly', without saying how: here uniformly, by default
+    with a variance of 1 / d, as those of the characters. That suits emissions hᵀ v_y. Attention
+    that divides by √d (Vaswani et al. 2017) supposes a variance of 1; with 1 / d its distributions
+    stay flat for long, and learning is slow.
+
+    n_labels (int): Number of labels L.
+    width (int): Width d of an embedding.
+    deviation (Optional[float]): The standard deviation to start from; None for 1 / √d.
+
+    Source: Cui and Zhang (2019), section 4.1; Wang et al. (2021), equation 6.
+    """
+
+    def __init__(self, n_labels: int, width: int, *, deviation: float | None = None) -> None:
+        super().__init__()
+        weight = uniform_embedding_(torch.empty(n_labels, width))
+        if deviation is not None:
+            weight *= deviation * math.sqrt(width)
+        self.weight = nn.Parameter(weight)
+
+    @property
+    def n_labels(self) -> int:
+        """RETURNS (int): The number of labels, L."""
+        return self.weight.shape[0]
+
+    @property
+    def width(self) -> int:
+        """RETURNS (int): The width of an embedding, d."""
+        return self.weight.shape[1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The emissions hᵀ v_y.
+
+        x (Tensor): Token vectors h. Shape: (..., d).
+        RETURNS (Tensor): Shape: (..., L).
+        """
+        return nn.functional.linear(x, self.weight)
+
+
+class LabelTransitions(nn.Module):
+    """The scores of labels next to each other, and at the start and the end of a sentence.
+
+    The equations have transitions alone; the paper's numbers of parameters (table 7: 73² + 2 · 73
+    for each set) show that its systems score the first and the last label as well.
+
+    n_labels (int): Number of labels L.
+
+    Source: Wang et al. (2021), equation 6.
+    """
+
+    def __init__(self, n_labels: int) -> None:
+        super().__init__()
+        self.between = nn.Parameter(glorot_(torch.empty(n_labels, n_labels)))
+        self.start = nn.Parameter(torch.zeros(n_labels))
+        self.end = nn.Parameter(torch.zeros(n_labels))
+
+    @property
+    def n_labels(self) -> int:
+        """RETURNS (int): The number of labels, L."""
+        return self.start.shape[0]
+
+    def scores(self) -> dict[str, Tensor]:
+        """The scores by the names of `Potentials`.
+
+        RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start` and
+            `end` (L,).
+        """
+        return {"transitions": self.between, "start": self.start, "end": self.end}
+
+
+class LabelSet:
+    """Gives layers the parameters of labels: all of them the same, or each its own.
+
+    This is no layer, but what layers are built from. Nothing is made before it is asked for.
+
+    width (int): Width of the embeddings.
+    n_labels (int): Number of labels of the task.
+    tie_embeddings (bool): Whether all layers have the same embeddings.
+    tie_transitions (bool): Whether all layers have the same transitions.
+    n_latent (Optional[int]): Number of labels of a layer that shares neither embeddings nor
+        transitions, which then need not be those of the task. None for as many as the task has.
+    deviation (Optional[float]): The standard deviation of the embeddings at the start; None for
+        1 / √d.
+
+    Source: Wang et al. (2021), section 4.5, table 7.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        n_labels: int,
+        *,
+        tie_embeddings: bool = True,
+        tie_transitions: bool = True,
+        n_latent: int | None = None,
+        deviation: float | None = None,
+    ) -> None:
+        self.width = width
+        self.deviation = deviation
+        self.n_labels = n_labels if n_latent is None else n_latent
+        self.tie_embeddings = tie_embeddings
+        self.tie_transitions = tie_transitions
+        # What is tied, once a layer has asked for it: to be shared with a decoder.
+        self.shared_embeddings: LabelEmbeddings | None = None
+        self.shared_transitions: LabelTransitions | None = None
+
+    def embeddings(self) -> LabelEmbeddings:
+        """RETURNS (LabelEmbeddings): The embeddings of one more layer."""
+        if self.shared_embeddings is not None:
+            return self.shared_embeddings
+        made = LabelEmbeddings(self.n_labels, self.width, deviation=self.deviation)
+        if self.tie_embeddings:
+            self.shared_embeddings = made
+        return made
+
+    def transitions(self) -> LabelTransitions:
+        """RETURNS (LabelTransitions): The transitions of one more layer."""
+        if self.shared_transitions is not None:
+            return self.shared_transitions
+        made = LabelTransitions(self.n_labels)
+        if self.tie_transitions:
+            self.shared_transitions = made
+        return made

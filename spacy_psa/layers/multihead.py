@@ -1,0 +1,163 @@
+"""Multi-head self-attention with scaled dot products (Vaswani et al. 2017, section 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from ..errors import Errors
+from .initialization import linear
+from .mask import SequenceMask
+
+
+class MultiHeadSelfAttention(nn.Module):
+    """Self-attention of several heads, each over queries, keys and values of its own.
+
+        head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V
+        output = [head_1; …; head_H] W^O
+
+    The projections have no biases, as in the paper's equations. Where the positional bias Ψ masks
+    a token and it is the only one of its sentence, its heads are zero vectors.
+
+    width (int): Width d of the token vectors, in and out.
+    n_heads (int): Number of heads H.
+    key_width (Optional[int]): Width of the queries, keys and values of each head; d / H by
+        default.
+    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width, e.g.
+        `PSABias`; None for none.
+    share_bias (bool): Whether all heads have the same bias. By default each has its own: a head is
+        an attention of its own, to which equation 6 of Wei et al. (2021) adds the bias, and heads
+        can then look at different distances. Either way the bias sees whole token vectors.
+    attention_dropout (float): Dropout on the attention weights.
+    scale (Optional[float]): The factor c of the dot products; 1 / √key_width by default.
+    RAISES (ValueError): If the heads do not divide the width, and `key_width` is not given.
+
+    Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4, of which the
+    first prints c = 1 / √d.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        n_heads: int,
+        *,
+        key_width: int | None = None,
+        bias: Callable[[int], nn.Module] | None = None,
+        share_bias: bool = False,
+        attention_dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        if key_width is None and width % n_heads:
+            raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
+        self.width = width
+        self.n_heads = n_heads
+        self.key_width = width // n_heads if key_width is None else key_width
+        self.scale = 1.0 / math.sqrt(self.key_width) if scale is None else scale
+        self.attention_dropout = attention_dropout
+        heads_width = n_heads * self.key_width
+        self.query = linear(width, heads_width, bias=False)
+        self.key = linear(width, heads_width, bias=False)
+        self.value = linear(width, heads_width, bias=False)
+        self.output = linear(heads_width, width, bias=False)
+        n_biases = 0 if bias is None else 1 if share_bias else n_heads
+        self.biases = nn.ModuleList(bias(width) for _ in range(n_biases) if bias is not None)
+
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The attention weights of each head, for analysis: `forward` never makes them.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n_heads, n, n); rows sum to one, or to zero where
+            there is nothing to attend to.
+        """
+        scores = self.scale * (self._heads(self.query(x)) @ self._heads(self.key(x)).mT)
+        to_add, nothing = self._mask(x, mask)
+        if to_add is not None:
+            scores = scores + _additive(to_add, scores.dtype)
+        return _zeroed(torch.softmax(scores, dim=-1), nothing)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Give each token its context.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        query = self._heads(self.query(x))
+        to_add, nothing = self._mask(x, mask)
+        heads = scaled_dot_product_attention(
+            query,
+            self._heads(self.key(x)),
+            self._heads(self.value(x)),
+            attn_mask=None if to_add is None else _for_kernel(to_add, query.dtype),
+            dropout_p=self.attention_dropout if self.training else 0.0,
+            scale=self.scale,
+        )
+        return self.output(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
+
+    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
+        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n_heads, n, n); and, if
+            there is one, `bias`, the additive part of Ψ (batch_size or 1, n_heads or 1, n, n).
+        """
+        values = {"attention": self.attention(x, mask)}
+        positions = self._positions(x)
+        return values if positions is None else {**values, "bias": positions}
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """From (batch_size, n, n_heads · key_width) to (batch_size, n_heads, n, key_width)."""
+        return x.unflatten(2, (self.n_heads, self.key_width)).transpose(1, 2)
+
+    def _mask(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor | None, Tensor | None]:
+        """What the scores are masked by, and which tokens may attend to nothing.
+
+        RETURNS (Tuple[Optional[Tensor], Optional[Tensor]]): Booleans, true where a token may look,
+            or numbers to be added; None if there is nothing to mask. Shape: (batch_size or 1, heads
+            or 1, n or 1, n). True for tokens without anything to attend to; None for no such
+            tokens. Shape: (batch_size or 1, 1, n, 1).
+        """
+        masks_self = any(bias.masks_self for bias in self.biases)
+        positions = self._positions(x)
+        if positions is None and not masks_self and not mask.is_padded:
+            return None, None
+        allowed = mask.pairs(include_self=not masks_self)
+        nothing = None
+        if masks_self:
+            # A row of −∞ has no softmax, and kernels differ in what they make of it. Such a token
+            # attends to itself, and its heads are set to zero afterwards.
+            nothing = ~allowed.any(dim=-1, keepdim=True)
+            allowed = allowed | (nothing & mask.pairs())
+            nothing = nothing.unsqueeze(1)
+        allowed = allowed.unsqueeze(1)
+        if positions is None:
+            return allowed, nothing
+        return positions.masked_fill(~allowed, -math.inf), nothing
+
+    def _positions(self, x: Tensor) -> Tensor | None:
+        """The additive part of the biases. Shape: (batch_size or 1, n_heads or 1, n, n)."""
+        positions = [position for bias in self.biases if (position := bias(x)) is not None]
+        return torch.stack(positions, dim=1) if positions else None
+
+
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask as numbers to be added to scores."""
+    if mask.dtype != torch.bool:
+        return mask.to(dtype)
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
+
+
+def _for_kernel(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask as PyTorch's kernels take it: booleans, or numbers of the queries' type."""
+    return mask if mask.dtype == torch.bool else mask.to(dtype)
+
+
+def _zeroed(x: Tensor, rows: Tensor | None) -> Tensor:
+    return x if rows is None else x.masked_fill(rows, 0.0)

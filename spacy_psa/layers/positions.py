@@ -1,0 +1,81 @@
+"""Absolute positions, added to token vectors: sinusoids, or embeddings that are learned."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .initialization import uniform_embedding_
+from .mask import SequenceMask
+
+
+def sinusoids(n: int, width: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The timing signal: sin(t / 10000^{2i/d}) for feature 2i, and its cosine for 2i + 1.
+
+    n (int): Number of positions t, from 0.
+    width (int): Width d of the signal; if it is odd, the last feature is a sine.
+    device (torch.device): Where to put the result.
+    dtype (torch.dtype): Its type. Half precision only rounds the result.
+    RETURNS (Tensor): Shape: (n, width).
+
+    Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
+    """
+    precise = torch.promote_types(dtype, torch.float32)
+    even = torch.arange(0, width, 2, device=device, dtype=precise)
+    rates = torch.exp(even * (-math.log(10000.0) / width))
+    angles = torch.arange(n, device=device, dtype=precise).unsqueeze(1) * rates
+    signal = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
+    return signal[:, :width].to(dtype)
+
+
+class SinusoidalPositions(nn.Module):
+    """Add the timing signal to token vectors. It has no parameters, and no longest sentence.
+
+    width (int): Width of the token vectors, in and out.
+
+    Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Tell tokens their positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        return x + sinusoids(x.shape[1], self.width, x.device, x.dtype)
+
+
+class PositionEmbedding(nn.Module):
+    """Add an embedding of its position to each token vector.
+
+    Positions beyond the last row of the table share it: a trained pipeline labels a sentence
+    that is longer than all it has seen, if less well. With the windows of 512 tokens that
+    `spacy_psa.SequenceLabeler.v1` cuts by default, the default table is long enough.
+
+    width (int): Width of the token vectors, in and out.
+    max_length (int): Number of positions that have embeddings of their own.
+
+    Source: Tan et al. (2018), 'Position Encoding' and table 3; Wei et al. (2021), table 10.
+    """
+
+    def __init__(self, width: int, *, max_length: int = 512) -> None:
+        super().__init__()
+        self.width = width
+        self.weight = nn.Parameter(uniform_embedding_(torch.empty(max_length, width)))
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Tell tokens their positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        rows = torch.arange(x.shape[1], device=x.device).clamp_(max=self.weight.shape[0] - 1)
+        return x + nn.functional.embedding(rows, self.weight)

@@ -1,0 +1,153 @@
+"""Encoders that refine their hidden states by labels, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from .labels import LabelEmbeddings, LabelTransitions
+from .mask import SequenceMask
+
+
+class Concatenation(nn.Module):
+    """Hidden states and what labels say about them, side by side.
+
+        H̃ = [H; Ĥ + H]          (Cui and Zhang 2019, section 4.2)
+        H̃ = [H; Ĥ]              (Wang et al. 2021, equation 4 and table 8)
+
+    width (int): Width d of the hidden states.
+    residual (bool): Whether to add H to Ĥ.
+    """
+
+    def __init__(self, width: int, *, residual: bool = True) -> None:
+        super().__init__()
+        self.width = 2 * width
+        self.residual = residual
+
+    def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
+        """Connect.
+
+        hidden (Tensor): H. Shape: (..., d).
+        refined (Tensor): Ĥ. Shape: (..., d).
+        RETURNS (Tensor): H̃. Shape: (..., 2d).
+        """
+        return torch.cat([hidden, refined + hidden if self.residual else refined], dim=-1)
+
+
+class ResidualNorm(nn.Module):
+    """A residual connection and layer normalization.
+
+        H̃ = LayerNorm(H + max(0, Ĥ))
+
+    width (int): Width d of the hidden states.
+
+    Source: Wang et al. (2021), equation 11.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
+        """Connect.
+
+        hidden (Tensor): H. Shape: (..., d).
+        refined (Tensor): Ĥ. Shape: (..., d).
+        RETURNS (Tensor): H̃. Shape: (..., d).
+        """
+        return self.norm(hidden + torch.relu(refined))
+
+
+class RefiningLayer(nn.Module):
+    """Encode, attend to labels, connect the two.
+
+    recurrent (nn.Module): The encoder. It has a `width`, and maps (batch_size, n, input width) and
+        a mask to (batch_size, n, width).
+    refine (nn.Module): Attends to labels, e.g. `LabelAttention` or `LabelMarginals`.
+    connection (nn.Module): Puts the two together, e.g. `Concatenation` or `ResidualNorm`. It has a
+        `width`.
+    """
+
+    def __init__(self, recurrent: nn.Module, refine: nn.Module, connection: nn.Module) -> None:
+        super().__init__()
+        self.recurrent = recurrent
+        self.refine = refine
+        self.connection = connection
+        self.width: int = connection.width
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
+        """Encode tokens, and refine that by labels.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tuple[Tensor, Tensor]): The refined states, (batch_size, n, width), and what they
+            were refined by, the distributions over labels, (batch_size, n, heads, L).
+        """
+        hidden = self.recurrent(x, mask)
+        refined, distributions = self.refine(hidden, mask)
+        return self.connection(hidden, refined), distributions
+
+
+class LabelRefinement(nn.Module):
+    """Encoders that take turns with attention to labels, and a last encoder, for a decoder.
+
+    This is the stack of BiLSTM-LAN and of structured refinement. A decoder may share what the
+    layers know of labels: it is found under `labels` and `transitions`.
+
+    layers (Iterable[RefiningLayer]): The layers that refine.
+    last (nn.Module): The last encoder, whose output goes to the decoder as it is. It has a `width`.
+    labels (Optional[LabelEmbeddings]): The embeddings that all layers share, if they do.
+    transitions (Optional[LabelTransitions]): The transitions that all layers share, if they do.
+    input_dropout (float): Dropout on the input of the first layer.
+
+    Source: Cui and Zhang (2019), figure 2; Wang et al. (2021), figure 2.
+    """
+
+    def __init__(
+        self,
+        layers: Iterable[RefiningLayer],
+        last: nn.Module,
+        *,
+        labels: LabelEmbeddings | None = None,
+        transitions: LabelTransitions | None = None,
+        input_dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.labels = labels
+        self.transitions = transitions
+        self.layers = nn.ModuleList(layers)
+        self.last = last
+        self.width: int = last.width
+        self.input_dropout = nn.Dropout(input_dropout)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode tokens.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        x = self.input_dropout(x)
+        for layer in self.layers:
+            x, _ = layer(x, mask)
+        return self.last(x, mask)
+
+    def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
+        """What each refining layer thinks of the labels of each token. (What the last encoder
+        thinks, the decoder says: it is the distribution of its potentials.)
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (List[Tensor]): For each layer, attention weights or marginals, which sum to one
+            over labels, and are zero in the padding. Shape: (batch_size, n, heads, L).
+        """
+        found = []
+        padding = ~mask.positions[:, :, None, None]
+        x = self.input_dropout(x)
+        for layer in self.layers:
+            x, distributions = layer(x, mask)
+            found.append(distributions.masked_fill(padding, 0.0))
+        return found

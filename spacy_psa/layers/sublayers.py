@@ -1,0 +1,111 @@
+"""The nonlinear sub-layers of DeepAtt (Tan et al. 2018).
+
+Each keeps the width of its input, has orthogonal weights, and has no biases where the paper's
+equations have none: what comes in has been shifted by the layer normalization below it.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn.functional import glu
+
+from .mask import SequenceMask
+from .recurrent import BiLSTM
+
+
+class FeedForwardSublayer(nn.Module):
+    """Two linear maps of each token, with a ReLU in between: ReLU(X W₁) W₂.
+
+    width (int): Width d of the token vectors, in and out.
+    hidden_width (int): Width h_f of the hidden layer.
+    dropout (float): Dropout on the hidden layer. (Before or after the ReLU, as the paper says, is
+        the same.)
+
+    Source: Tan et al. (2018), equation 9.
+    """
+
+    def __init__(self, width: int, *, hidden_width: int = 800, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.width = width
+        self.hidden = nn.Linear(width, hidden_width, bias=False)
+        self.output = nn.Linear(hidden_width, width, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.hidden, self.output):
+            nn.init.orthogonal_(layer.weight)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Transform each token.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        return self.output(self.dropout(self.hidden(x).relu_()))
+
+
+class RecurrentSublayer(nn.Module):
+    """A bidirectional LSTM whose directions are added up, so that the width stays.
+
+        y_t = h→_t + h←_t
+
+    Each gate has orthogonal matrices of its own. The biases are normally distributed with the
+    variance 1 / d, as is all that is no weight matrix of a sub-layer (see `DeepAtt`); of the two
+    that PyTorch adds up, one is zero.
+
+    width (int): Width d of the token vectors, and of each direction.
+
+    Source: Tan et al. (2018), equations 5 to 7.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.bilstm = BiLSTM(width, hidden_width=2 * width, input_dropout=0.0, output_dropout=0.0)
+        for name, parameter in self.bilstm.named_parameters():
+            if "weight" in name:
+                for gate in parameter.chunk(4):
+                    nn.init.orthogonal_(gate)
+            elif "bias_ih" in name:
+                nn.init.normal_(parameter, std=width**-0.5)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Read the sentences in both directions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        return self.bilstm(x, mask).unflatten(2, (2, self.width)).sum(dim=2)
+
+
+class ConvolutionSublayer(nn.Module):
+    """A convolution over neighbouring tokens, gated by another: (X ∗ W) ⊙ σ(X ∗ V).
+
+    Beyond the ends of a sentence stand zeros, whatever its padding holds.
+
+    width (int): Width d of the token vectors, in and out.
+    kernel_size (int): Tokens k that a filter sees, the one in its middle included. Odd.
+
+    Source: Tan et al. (2018), equation 8; Dauphin et al. (2017), gated linear units.
+    """
+
+    def __init__(self, width: int, *, kernel_size: int = 3) -> None:
+        super().__init__()
+        self.width = width
+        # W and V, one above the other.
+        self.filters = nn.Conv1d(
+            width, 2 * width, kernel_size, padding=kernel_size // 2, bias=False
+        )
+        for filters in self.filters.weight.chunk(2):
+            nn.init.orthogonal_(filters)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Look at the neighbours of each token.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        if mask.is_padded:
+            x = x.masked_fill(~mask.positions.unsqueeze(2), 0.0)
+        return glu(self.filters(x.mT), dim=1).mT

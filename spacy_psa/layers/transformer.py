@@ -1,0 +1,195 @@
+"""The encoder of the Transformer (Vaswani et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .initialization import linear
+from .mask import SequenceMask
+from .multihead import MultiHeadSelfAttention
+
+
+class FeedForward(nn.Module):
+    """The position-wise feed-forward network: max(0, x W_1 + b_1) W_2 + b_2.
+
+    width (int): Width of the token vectors, in and out.
+    hidden_width (int): Width of the layer in between.
+
+    Source: Vaswani et al. (2017), equation 2.
+    """
+
+    def __init__(self, width: int, hidden_width: int) -> None:
+        super().__init__()
+        self.hidden = linear(width, hidden_width)
+        self.output = linear(hidden_width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform each token on its own.
+
+        x (Tensor): Token vectors. Shape: (..., width).
+        RETURNS (Tensor): Shape: (..., width).
+        """
+        return self.output(torch.relu(self.hidden(x)))
+
+
+class PostNorm(nn.Module):
+    """Normalize after the residual connection: LayerNorm(x + Dropout(sublayer(x))).
+
+    width (int): Width of the token vectors.
+    dropout (float): Dropout on the output of the sublayer.
+
+    Source: Vaswani et al. (2017), section 3.1 and 5.4.
+    """
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Run a sublayer inside the residual connection.
+
+        x (Tensor): Token vectors. Shape: (..., width).
+        sublayer (Callable[[Tensor], Tensor]): Maps them to the same shape.
+        RETURNS (Tensor): Shape: (..., width).
+        """
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+class PreNorm(PostNorm):
+    """Normalize the sublayer's input alone: x + Dropout(sublayer(LayerNorm(x))).
+
+    Gradients reach the lowest layers unchanged, so that deep stacks train without a warm-up.
+
+    width (int): Width of the token vectors.
+    dropout (float): Dropout on the output of the sublayer.
+
+    Source: Xiong et al. (2020), 'On layer normalization in the Transformer architecture'.
+    """
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Run a sublayer inside the residual connection. See `PostNorm.forward`."""
+        return x + self.dropout(sublayer(self.norm(x)))
+
+
+class TransformerLayer(nn.Module):
+    """Multi-head self-attention, then a feed-forward network, each in a residual connection.
+
+    attention (MultiHeadSelfAttention): The attention.
+    hidden_width (int): Width of the feed-forward network's inner layer.
+    dropout (float): Dropout on the output of each of the two.
+    residual (Callable[[int, float], nn.Module]): Makes the residual connections for a width and a
+        dropout: `PostNorm` or `PreNorm`.
+
+    Source: Vaswani et al. (2017), section 3.1.
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadSelfAttention,
+        *,
+        hidden_width: int = 1024,
+        dropout: float = 0.1,
+        residual: Callable[[int, float], nn.Module] = PostNorm,
+    ) -> None:
+        super().__init__()
+        self.width = attention.width
+        self.attention = attention
+        self.feed_forward = FeedForward(self.width, hidden_width)
+        self.around_attention = residual(self.width, dropout)
+        self.around_feed_forward = residual(self.width, dropout)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode tokens.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        x = self.around_attention(x, lambda x: self.attention(x, mask))
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of Transformer layers over projected token vectors.
+
+        x_0 = Dropout(positions(W x + b)),   x_l = layer_l(x_{l−1})
+
+    input_width (int): Width of the input.
+    width (int): Width of the model, and of the output.
+    depth (int): Number of layers.
+    n_heads (int): Number of attention heads.
+    key_width (Optional[int]): Width of the queries, keys and values of each head; width / n_heads
+        by default.
+    hidden_width (int): Width of the inner layer of the feed-forward networks.
+    positions (Optional[Callable[[int], nn.Module]]): Makes, for a width, what tells tokens their
+        absolute positions, e.g. `SinusoidalPositions`; None for nothing.
+    bias (Optional[Callable[[int], nn.Module]]): Makes, for a width, the positional bias of the
+        attention, e.g. `PSABias`; None for none.
+    share_bias (bool): Whether the heads of a layer share one bias. See `MultiHeadSelfAttention`.
+    dropout (float): Dropout on the input of the first layer, and on the output of each sublayer.
+    attention_dropout (float): Dropout on the attention weights.
+    pre_norm (bool): Whether to normalize the input of the sublayers (and the encoder's output),
+        not the sum of the residual connection.
+    RAISES (ValueError): If the heads do not divide the width, and `key_width` is not given.
+
+    Source: Vaswani et al. (2017), section 3; Wei et al. (2021), table 10 (width 512, 8 heads of 64,
+    an inner layer of 1024, 1 to 3 layers; absolute positions, or PSA's bias in their place).
+    """
+
+    def __init__(
+        self,
+        input_width: int,
+        *,
+        width: int = 512,
+        depth: int = 1,
+        n_heads: int = 8,
+        key_width: int | None = 64,
+        hidden_width: int = 1024,
+        positions: Callable[[int], nn.Module] | None = None,
+        bias: Callable[[int], nn.Module] | None = None,
+        share_bias: bool = False,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        pre_norm: bool = False,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.input = linear(input_width, width)
+        self.positions = None if positions is None else positions(width)
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            TransformerLayer(
+                MultiHeadSelfAttention(
+                    width,
+                    n_heads,
+                    key_width=key_width,
+                    bias=bias,
+                    share_bias=share_bias,
+                    attention_dropout=attention_dropout,
+                ),
+                hidden_width=hidden_width,
+                dropout=dropout,
+                residual=PreNorm if pre_norm else PostNorm,
+            )
+            for _ in range(depth)
+        )
+        self.norm = nn.LayerNorm(width) if pre_norm else None
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode tokens.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        x = self.input(x)
+        if self.positions is not None:
+            x = self.positions(x, mask)
+        x = self.dropout(x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x if self.norm is None else self.norm(x)

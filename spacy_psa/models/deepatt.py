@@ -1,0 +1,91 @@
+"""DeepAtt and its sub-layers, as a config names them. What each of them computes stands in
+`spacy_psa.layers`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..layers import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
+from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
+
+
+def build_deepatt(
+    sublayer: PartBuilder | None,
+    positions: PartBuilder | None,
+    width: int = 200,
+    depth: int = 10,
+    n_heads: int = 8,
+    residual_dropout: float = 0.2,
+    attention_dropout: float = 0.1,
+    input_dropout: float = 0.0,
+    scale_input: bool = False,
+) -> EncoderBuilder:
+    """Configure a deep attentional neural network.
+
+    sublayer (Optional[PartBuilder]): The nonlinear sub-layer of each layer, e.g.
+        `spacy_psa.FeedForwardSublayer.v1`; None for attention alone.
+    positions (Optional[PartBuilder]): The position encoding; None for none.
+    width (int): Width of the layers and the output.
+    depth (int): Number of layers.
+    n_heads (int): Number of heads of each attention, of which the width is a multiple.
+    residual_dropout (float): Dropout before each residual connection.
+    attention_dropout (float): Dropout on the attention weights.
+    input_dropout (float): Dropout on the input, positions included.
+    scale_input (bool): Whether to multiply the input by the root of the width.
+    RETURNS (EncoderBuilder): Builds a `DeepAtt`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    check_value("n_heads", n_heads, n_heads >= 1, "at least 1")
+    divides = width >= 1 and width % n_heads == 0
+    check_value("width", width, divides, f"a multiple of n_heads ({n_heads})")
+    check_value("depth", depth, depth >= 1, "at least 1")
+    check_dropout("residual_dropout", residual_dropout)
+    check_dropout("attention_dropout", attention_dropout)
+    check_dropout("input_dropout", input_dropout)
+    return partial(
+        plain,
+        DeepAtt,
+        sublayer=sublayer,
+        positions=positions,
+        width=width,
+        depth=depth,
+        n_heads=n_heads,
+        residual_dropout=residual_dropout,
+        attention_dropout=attention_dropout,
+        input_dropout=input_dropout,
+        scale_input=scale_input,
+    )
+
+
+def build_feed_forward_sublayer(hidden_width: int = 800, dropout: float = 0.1) -> PartBuilder:
+    """Configure a feed-forward sub-layer.
+
+    hidden_width (int): Width of the hidden layer.
+    dropout (float): Dropout on the hidden layer.
+    RETURNS (PartBuilder): Builds a `FeedForwardSublayer`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    check_value("hidden_width", hidden_width, hidden_width >= 1, "at least 1")
+    check_dropout("dropout", dropout)
+    return partial(FeedForwardSublayer, hidden_width=hidden_width, dropout=dropout)
+
+
+def build_recurrent_sublayer() -> PartBuilder:
+    """Configure a recurrent sub-layer, a BiLSTM whose directions are added up.
+
+    RETURNS (PartBuilder): Builds a `RecurrentSublayer`.
+    """
+    return RecurrentSublayer
+
+
+def build_convolution_sublayer(kernel_size: int = 3) -> PartBuilder:
+    """Configure a convolutional sub-layer with gated linear units.
+
+    kernel_size (int): Tokens that a filter sees, the one in its middle included.
+    RETURNS (PartBuilder): Builds a `ConvolutionSublayer`.
+    RAISES (ValueError): If there is no token in the middle.
+    """
+    is_odd = kernel_size >= 1 and kernel_size % 2 == 1
+    check_value("kernel_size", kernel_size, is_odd, "an odd number, at least 1")
+    return partial(ConvolutionSublayer, kernel_size=kernel_size)

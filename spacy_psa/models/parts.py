@@ -1,0 +1,120 @@
+"""Parts of attention layers that a config can name: positional biases and fusion gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from ..layers.fusion import FeatureGate, ScalarGate
+from ..layers.position_bias import (
+    BiasMixture,
+    GaussianBias,
+    PSABias,
+    TokenOffsetBias,
+    TokenPositionBias,
+)
+from .types import PartBuilder, check_value
+
+
+def build_psa_bias(
+    window: float = 10,
+    max_distance: int = 10,
+    self_mask: bool = True,
+    gaussian: bool = True,
+    token_position: bool = True,
+) -> PartBuilder:
+    """Configure the positional bias of PSA, Ψ = M + α·G + (1 − α)·P.
+
+    window (float): The window size k of the Gaussian bias G, in tokens.
+    max_distance (int): The distance r from which on P treats all alike.
+    self_mask (bool): Whether M keeps a token from attending to itself.
+    gaussian (bool): Whether to have G.
+    token_position (bool): Whether to have P.
+    RETURNS (PartBuilder): Builds a `PSABias`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    _check_window(window)
+    _check_distance(max_distance)
+    return partial(
+        PSABias,
+        window=window,
+        max_distance=max_distance,
+        self_mask=self_mask,
+        gaussian=gaussian,
+        token_position=token_position,
+    )
+
+
+def build_bias_mixture(*biases: PartBuilder, self_mask: bool = True) -> PartBuilder:
+    """Configure a weighted mean of positional biases, Ψ = Σ α_i·B_i with Σ α_i = 1, as in the first
+    version of PSA.
+
+    *biases (PartBuilder): The biases; in a config, sections `bias.*.name`.
+    self_mask (bool): Whether to keep a token from attending to itself, as one of the biases.
+    RETURNS (PartBuilder): Builds a `BiasMixture`.
+    """
+    return partial(BiasMixture, biases=biases, self_mask=self_mask)
+
+
+def build_gaussian_bias(window: float = 10) -> PartBuilder:
+    """Configure the distance-aware Gaussian bias alone.
+
+    window (float): The window size k, in tokens.
+    RETURNS (PartBuilder): Builds a `GaussianBias`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    _check_window(window)
+    return partial(_for_any_width, GaussianBias, window=window)
+
+
+def build_token_position_bias(max_distance: int = 10) -> PartBuilder:
+    """Configure the token-specific bias for distances alone.
+
+    max_distance (int): The distance r from which on all are treated alike.
+    RETURNS (PartBuilder): Builds a `TokenPositionBias`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    _check_distance(max_distance)
+    return partial(TokenPositionBias, max_distance=max_distance)
+
+
+def build_token_offset_bias(max_distance: int = 10) -> PartBuilder:
+    """Configure the token-specific bias for distances to the left and to the right.
+
+    max_distance (int): The distance r from which on all on one side are treated alike.
+    RETURNS (PartBuilder): Builds a `TokenOffsetBias`.
+    RAISES (ValueError): If a value is out of its range.
+    """
+    _check_distance(max_distance)
+    return partial(TokenOffsetBias, max_distance=max_distance)
+
+
+def build_feature_gate() -> PartBuilder:
+    """Configure the feature-wise fusion gate.
+
+    RETURNS (PartBuilder): Builds a `FeatureGate`.
+    """
+    return FeatureGate
+
+
+def build_scalar_gate() -> PartBuilder:
+    """Configure the fusion gate that is one number for each token.
+
+    RETURNS (PartBuilder): Builds a `ScalarGate`.
+    """
+    return ScalarGate
+
+
+def _for_any_width(layer: Callable[..., nn.Module], width: int, **settings: Any) -> nn.Module:
+    return layer(**settings)
+
+
+def _check_window(window: float) -> None:
+    check_value("window", window, window > 0, "greater than 0")
+
+
+def _check_distance(max_distance: int) -> None:
+    check_value("max_distance", max_distance, max_distance >= 1, "at least 1")

@@ -1,0 +1,157 @@
+"""Checkpoints of training runs on disk, written so that there is a whole one at any moment.
+
+A folder holds `state.json` and the file of tensors that this names. A new checkpoint writes its
+tensors under another name first; it counts from the moment at which `state.json` is replaced, which
+the file system does at once. What is left over from a write that was broken off is written over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ..errors import Errors
+
+STATE = "state.json"
+SLOTS = ("a.safetensors", "b.safetensors")
+FORMAT = 1
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far a training run has come, apart from its tensors.
+
+    config (Dict[str, Any]): The config of the run.
+    step (int): The last step that has been done; the first is 0.
+    epoch (int): The epoch that it belongs to; the first is 0.
+    finished (bool): Whether the run has come to its end.
+    words (int): Words that it has seen.
+    seconds (float): How long it took.
+    scores (List[float]): The main scores of all evaluations.
+    losses (Dict[str, float]): Losses since the last evaluation, by component.
+    stream (Dict[str, Any]): The random state in which the stream of batches began.
+    random (Dict[str, Any]): The random state after the step.
+    device (Dict[str, Any]): That of the GPU.
+    optimizer (Dict[str, Any]): What the optimizer counts.
+    """
+
+    config: dict[str, Any]
+    step: int
+    epoch: int
+    finished: bool
+    words: int
+    seconds: float
+    scores: list[float] = field(default_factory=list)
+    losses: dict[str, float] = field(default_factory=dict)
+    stream: dict[str, Any] = field(default_factory=dict)
+    random: dict[str, Any] = field(default_factory=dict)
+    device: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] = field(default_factory=dict)
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
+    """Write a checkpoint in place of the one before.
+
+    folder (Path): The folder, which is made if there is none.
+    checkpoint (Checkpoint): How far the run has come.
+    tensors (Dict[str, Tensor]): Its tensors. If there are none, no file of tensors is kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # The file that the last checkpoint needs must not be touched before there is a new one.
+    slot = SLOTS[_slot_in_use(folder) == SLOTS[0]]
+    record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
+    if tensors:
+        save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, folder / slot)
+        _to_disk(folder / slot)
+        record["tensors"] = {"file": slot, "sha256": _digest(folder / slot)}
+    temporary = folder / f"{STATE}.tmp"
+    temporary.write_text(json.dumps(record), encoding="utf8")
+    _to_disk(temporary)
+    os.replace(temporary, folder / STATE)
+    for other in SLOTS:
+        if not tensors or other != slot:
+            (folder / other).unlink(missing_ok=True)
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """Read a checkpoint, without its tensors.
+
+    folder (Path): The folder.
+    RETURNS (Optional[Checkpoint]): The checkpoint, or None if there is none.
+    RAISES (ValueError): If it is damaged, or of another version.
+    """
+    record = _record(folder)
+    if record is None:
+        return None
+    try:
+        return Checkpoint(**record["state"])
+    except TypeError as error:
+        raise ValueError(Errors.P285.format(path=folder, problem=f"{STATE}: {error}")) from error
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Read the tensors of a checkpoint.
+
+    folder (Path): The folder, which has a checkpoint.
+    RETURNS (Dict[str, Tensor]): The tensors, on the CPU.
+    RAISES (ValueError): If they are missing or damaged.
+    """
+    record = _record(folder)
+    described = record and record["tensors"]
+    if not described:
+        return {}
+    path = folder / described["file"]
+    if not path.is_file():
+        raise ValueError(Errors.P285.format(path=folder, problem=f"{path.name} is missing"))
+    if _digest(path) != described["sha256"]:
+        raise ValueError(Errors.P285.format(path=folder, problem=f"{path.name} has changed"))
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(Errors.P285.format(path=folder, problem=error)) from error
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads((folder / STATE).read_text(encoding="utf8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(Errors.P285.format(path=folder, problem=f"{STATE}: {error}")) from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        problem = f"{STATE} is not in format {FORMAT}"
+        raise ValueError(Errors.P285.format(path=folder, problem=problem))
+    missing = {"state", "tensors"} - set(record)
+    if missing:
+        problem = f"{STATE} has no '{sorted(missing)[0]}'"
+        raise ValueError(Errors.P285.format(path=folder, problem=problem))
+    return record
+
+
+def _slot_in_use(folder: Path) -> str | None:
+    record = _record(folder)
+    described = record and record["tensors"]
+    return described["file"] if described else None
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file_:
+        while chunk := file_.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file is on the disk, so that it survives a loss of power, too."""
+    with path.open("rb+") as file_:
+        os.fsync(file_.fileno())

@@ -1,0 +1,213 @@
+"""A logger for training runs: a line of JSON for each evaluation, a table, a progress bar."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from timeit import default_timer
+from typing import IO, Any
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.training.loggers import console_logger_v3
+from spacy.util import registry
+from thinc.api import Optimizer
+
+from ..errors import Errors
+from .progress import SCOPES, Progress
+
+FILE_NAME = "train.jsonl"
+
+Info = dict[str, Any]
+LogStep = Callable[[Info | None], None]
+Logger = Callable[[Language, IO, IO], tuple[LogStep, Callable[[], None]]]
+
+
+def jsonl_logger(
+    path: str | None = None, progress_bar: str | None = "run", console_output: bool = True
+) -> Logger:
+    """Log training as lines of JSON, one for each evaluation, beside the usual table.
+
+    The lines of a run that is resumed are added to those that are there; a line takes the place of
+    those of the same step and later ones. A run that begins so takes the place of the one before.
+
+    path (Optional[str]): The file; None for train.jsonl in the output folder.
+    progress_bar (Optional[str]): What a live bar shows: "run", "epoch", or None for no bar.
+    console_output (bool): Whether to print the table.
+    RETURNS (Logger): A function that spaCy calls when training starts.
+    RAISES (ValueError): If there is no such progress bar.
+    """
+    if progress_bar is not None and progress_bar not in SCOPES:
+        raise ValueError(Errors.P290.format(name=progress_bar, options=", ".join(SCOPES)))
+
+    def start(
+        nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
+    ) -> tuple[LogStep, Callable[[], None]]:
+        table = console_logger_v3(console_output=console_output)(nlp, stdout, stderr)
+        log = TrainingLog(nlp, path and Path(path), progress_bar, table, stderr)
+        return log.log_step, log.finalize
+
+    return start
+
+
+class TrainingLog:
+    """The log of one run.
+
+    nlp (Language): The pipeline.
+    path (Optional[Path]): The file; None for one in the output folder, if there is one.
+    progress_bar (Optional[str]): What the bar shows.
+    table (Tuple[Callable, Callable]): spaCy's own logger: how to log a step, and how to end.
+    stderr (IO): Where to draw the bar.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        path: Path | None,
+        progress_bar: str | None,
+        table: tuple[LogStep, Callable[[], None]],
+        stderr: IO,
+    ) -> None:
+        training = nlp.config.interpolate()["training"]
+        self._path = path
+        self._begun = False
+        self._log_row, self._end_table = table
+        self._meter = Meter(nlp)
+        # The loop does not show its optimizer; one with the same schedules keeps pace with it.
+        block = {"optimizer": training["optimizer"]}
+        self._optimizer: Optimizer = registry.resolve(block)["optimizer"]
+        self._progress = Progress(
+            progress_bar,
+            stderr,
+            max_steps=training["max_steps"],
+            max_epochs=training["max_epochs"],
+        )
+
+    def log_step(self, info: Info | None) -> None:
+        """Take note of a step.
+
+        info (Optional[Dict[str, Any]]): What spaCy tells about it, if there was an evaluation.
+        """
+        learn_rate = float(self._optimizer.learn_rate)
+        self._optimizer.step_schedules()
+        self._progress.step(trained=self._meter.end_step())
+        if info is not None:
+            with self._progress.hidden():
+                self._log_row(info)
+            self._write(info, learn_rate)
+            self._progress.evaluated(info, self._meter.batch_size)
+            self._meter.reset()
+        self._progress.show(self._meter.speed)
+
+    def finalize(self) -> None:
+        """End the log."""
+        self._meter.remove()
+        self._progress.close()
+        self._end_table()
+
+    def _write(self, info: Info, learn_rate: float) -> None:
+        path = self._path
+        if path is None and info.get("output_path"):
+            path = Path(info["output_path"]).parent / FILE_NAME
+        if path is None:
+            return
+        scores = info["other_scores"] or {}
+        line = {
+            "step": info["step"],
+            "epoch": info["epoch"],
+            "words": info["words"],
+            "seconds": info["seconds"],
+            "losses": {name: float(loss) for name, loss in info["losses"].items()},
+            "score": float(info["score"]),
+            "scores": {k: float(v) for k, v in scores.items() if isinstance(v, (int, float))},
+            "learn_rate": learn_rate,
+            "sentences_per_second": round(self._meter.speed, 1),
+        }
+        if not self._begun:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _keep_lines_before(path, info["step"])
+            self._begun = True
+        with path.open("a", encoding="utf8") as file_:
+            file_.write(json.dumps(line) + "\n")
+
+
+class Meter:
+    """Count the sentences that a pipeline is trained on. spaCy tells loggers of evaluations only,
+    so this looks at what goes into `nlp.update`.
+
+    nlp (Language): The pipeline.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        self._nlp = nlp
+        self._moved = False
+        self._steps, self._examples = 0, 0
+        self._update = nlp.update
+        nlp.update = self._counting_update  # type: ignore[method-assign]
+        self.reset()
+
+    @property
+    def speed(self) -> float:
+        """RETURNS (float): Sentences a second since the last reset, evaluation not counted."""
+        return self._sentences / self._seconds if self._seconds > 0.0 else 0.0
+
+    @property
+    def batch_size(self) -> float:
+        """RETURNS (float): Examples in a step, on average of all steps."""
+        return self._examples / self._steps if self._steps else 0.0
+
+    def reset(self) -> None:
+        """Measure the speed anew."""
+        self._sentences, self._seconds = 0, 0.0
+        self._start = default_timer()
+
+    def end_step(self) -> bool:
+        """RETURNS (bool): Whether there was an update in the step that ends."""
+        moved, self._moved = self._moved, False
+        self._steps += moved
+        return moved
+
+    def remove(self) -> None:
+        """Leave the pipeline as it was."""
+        del self._nlp.update
+
+    def _counting_update(self, examples: list[Example], *args: Any, **kwargs: Any) -> Any:
+        examples = list(examples)
+        if not self._sentences:
+            # Reading the corpus and repeating the steps before a checkpoint is no training.
+            self._start = default_timer()
+        result = self._update(examples, *args, **kwargs)
+        self._moved = True
+        self._examples += len(examples)
+        self._sentences += sum(_sentences(example) for example in examples)
+        self._seconds = default_timer() - self._start
+        return result
+
+
+def _sentences(example: Example) -> int:
+    doc = example.reference
+    return len(list(doc.sents)) if doc.has_annotation("SENT_START") else 1
+
+
+def _keep_lines_before(path: Path, step: int) -> None:
+    """Remove the lines of a step and of those after it; they are written anew."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf8").splitlines()
+    kept = []
+    for i, line in enumerate(lines, 1):
+        try:
+            found = json.loads(line)["step"]
+        except (ValueError, TypeError, KeyError):
+            if i == len(lines) and i > 1:
+                # A run that was killed may have left a part of a line.
+                break
+            raise ValueError(Errors.P291.format(path=path, line=i)) from None
+        if found < step:
+            kept.append(line + "\n")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text("".join(kept), encoding="utf8")
+    os.replace(temporary, path)

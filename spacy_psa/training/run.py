@@ -1,0 +1,258 @@
+"""Train a pipeline as `spacy train` does, with checkpoints from which it can go on exactly.
+
+The stream of batches has random numbers of its own: it follows from the seed alone, and is made
+again when a run is resumed. All other state is in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from timeit import default_timer
+from typing import IO, Any
+
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.training import Example
+from spacy.training.loop import (
+    DIR_MODEL_BEST,
+    DIR_MODEL_LAST,
+    clean_output_dir,
+    create_before_to_disk_callback,
+    create_evaluation_callback,
+    create_train_batches,
+    train_while_improving,
+    update_meta,
+)
+from spacy.util import registry, resolve_dot_names
+from thinc.api import fix_random_seed, set_gpu_allocator
+from wasabi import Printer
+
+from ..errors import Errors
+from .checkpoint import Checkpoint, read_tensors, write_checkpoint
+from .random_state import RandomState, capture_device, isolated, restore_device
+from .replay import ReplayedPipeline
+from .state import read_state, write_state
+
+CHECKPOINT = "checkpoint"
+Info = dict[str, Any]
+
+
+class TrainingRun:
+    """A training run that writes checkpoints.
+
+    nlp (Language): The pipeline, initialized.
+    output (Path): The folder for the pipelines that are saved, and the checkpoint.
+    config (Dict[str, Any]): The config of the run, as JSON can hold it: saved with it.
+    checkpoint_every (Optional[int]): Steps from one checkpoint to the next; None for one at each
+        evaluation.
+    resume_from (Optional[Checkpoint]): Where to go on; None to begin.
+    use_gpu (int): The number of the GPU, or -1 for the CPU.
+    stdout (IO): Where to write messages.
+    stderr (IO): Where to write other messages.
+    RAISES (ValueError): If `checkpoint_every` is less than 1.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        output: Path,
+        *,
+        config: dict[str, Any],
+        checkpoint_every: int | None = None,
+        resume_from: Checkpoint | None = None,
+        use_gpu: int = -1,
+        stdout: IO = sys.stdout,
+        stderr: IO = sys.stderr,
+    ) -> None:
+        if checkpoint_every is not None and checkpoint_every < 1:
+            raise ValueError(Errors.P288.format(n=checkpoint_every))
+        self.nlp = nlp
+        self.output = output
+        self.config = config
+        self.checkpoint_every = checkpoint_every
+        self.saved = resume_from
+        self.stdout = stdout
+        self.stderr = stderr
+        resolved = nlp.config.interpolate()
+        if resolved["training"]["seed"] is not None:
+            fix_random_seed(resolved["training"]["seed"])
+        if use_gpu >= 0 and resolved["training"]["gpu_allocator"]:
+            set_gpu_allocator(resolved["training"]["gpu_allocator"])
+        self.T = registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
+        names = [self.T["train_corpus"], self.T["dev_corpus"]]
+        self.train_corpus, self.dev_corpus = resolve_dot_names(resolved, names)
+        self.corpus_size: int | None = None
+        self.optimizer = self.T["optimizer"]
+        self.frozen: list[str] = self.T["frozen_components"]
+        self.before_to_disk = create_before_to_disk_callback(self.T["before_to_disk"])
+        self.stream_start = RandomState.capture()
+        self.started, self.seconds_before = default_timer(), 0.0
+
+    def train(self) -> Path:
+        """Train to the end.
+
+        RETURNS (Path): The folder of the last pipeline.
+        RAISES (ValueError): If the checkpoint does not fit the pipeline or the corpus, or is
+            damaged.
+        """
+        message = Printer(no_print=True)
+        if self.saved is None:
+            clean_output_dir(self.output)
+            shutil.rmtree(self.output / CHECKPOINT, ignore_errors=True)
+        else:
+            self.stream_start = RandomState.from_dict(self.saved.stream)
+        self._write(message.info(f"Pipeline: {self.nlp.pipe_names}"))
+        if self.frozen:
+            self._write(message.info(f"Frozen components: {self.frozen}"))
+        if self.T["annotating_components"]:
+            annotating = self.T["annotating_components"]
+            self._write(message.info(f"Set annotations on update for: {annotating}"))
+        self._write(message.info(f"Initial learn rate: {self.optimizer.learn_rate}"))
+        pipeline = ReplayedPipeline(
+            self.nlp,
+            create_evaluation_callback(self.nlp, self.dev_corpus, self.T["score_weights"]),
+            self.T["before_update"],
+            self.saved.scores if self.saved else [],
+        )
+        pipeline.is_live = self.saved is None
+        with self.nlp.select_pipes(disable=self.frozen):
+            log_step, finalize_logger = self.T["logger"](self.nlp, self.stdout, self.stderr)
+        info: Info | None = None
+        try:
+            for info, is_best in self._steps(pipeline):
+                self._after_step(info, is_best, pipeline, log_step)
+            if not pipeline.is_live:
+                self._refuse_corpus(info)
+        except Exception as error:
+            text = "Aborting and saving the final best model. Encountered exception: "
+            self._write(message.warn(text + repr(error)))
+            raise
+        finally:
+            finalize_logger()
+            # Before it goes live the pipeline has other weights than the run.
+            if pipeline.is_live:
+                self._save_pipeline(is_best=False)
+        self._finish(info)
+        path = self.output / DIR_MODEL_LAST
+        self._write(message.good("Saved pipeline to output directory", path))
+        return path
+
+    def _steps(self, pipeline: ReplayedPipeline) -> Iterator[tuple[Info, bool | None]]:
+        """spaCy's loop, from the first step on."""
+        batches = create_train_batches(
+            self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
+        )
+        for _, info, is_best in train_while_improving(
+            pipeline,
+            self.optimizer,
+            isolated(batches, self.stream_start),
+            pipeline.evaluate,
+            dropout=self.T["dropout"],
+            accumulate_gradient=self.T["accumulate_gradient"],
+            patience=self.T["patience"],
+            max_steps=self.T["max_steps"],
+            eval_frequency=self.T["eval_frequency"],
+            exclude=self.frozen,
+            annotating_components=self.T["annotating_components"],
+            before_update=pipeline.before_update,
+        ):
+            yield info, is_best
+
+    def _read_corpus(self, nlp: Language) -> Iterator[Example]:
+        n = 0
+        for n, example in enumerate(self.train_corpus(nlp), 1):  # noqa: B007
+            yield example
+        self.corpus_size = n
+
+    def _after_step(
+        self,
+        info: Info,
+        is_best: bool | None,
+        pipeline: ReplayedPipeline,
+        log_step: Callable[[Info | None], None],
+    ) -> None:
+        if not pipeline.is_live:
+            log_step(None)
+            if info["step"] == self.saved.step:
+                self._go_on(info)
+                pipeline.is_live = True
+            return
+        info["seconds"] = int(self._seconds())
+        if is_best is not None:
+            with self.nlp.select_pipes(disable=self.frozen):
+                update_meta(self.T, self.nlp, info)
+            self._save_pipeline(is_best)
+            info["output_path"] = str(self.output / DIR_MODEL_LAST)
+            info["corpus_size"] = self.corpus_size
+        log_step(info if is_best is not None else None)
+        # Last, so that all that belongs to a step is there if its checkpoint is.
+        every = self.checkpoint_every
+        if is_best is not None if every is None else info["step"] % every == 0:
+            self._save_checkpoint(info, losses={} if is_best is not None else info["losses"])
+
+    def _go_on(self, info: Info) -> None:
+        """Put everything into the state of the checkpoint."""
+        saved = self.saved
+        if info["words"] != saved.words:
+            self._refuse_corpus(info)
+        tensors = read_tensors(self.output / CHECKPOINT)
+        write_state(self.nlp, self.optimizer, self.frozen, tensors, saved.optimizer)
+        info["losses"].update(saved.losses)
+        RandomState.from_dict(saved.random).restore()
+        restore_device(saved.device)
+        self.started, self.seconds_before = default_timer(), saved.seconds
+
+    def _refuse_corpus(self, info: Info | None) -> None:
+        found = info["words"] if info else 0
+        saved, path = self.saved, self.output
+        raise ValueError(
+            Errors.P286.format(
+                path=path, n_found=found, n_expected=saved.words, n_steps=saved.step + 1
+            )
+        )
+
+    def _save_pipeline(self, is_best: bool) -> None:
+        last, best = self.output / DIR_MODEL_LAST, self.output / DIR_MODEL_BEST
+        with self.nlp.use_params(self.optimizer.averages):
+            self.before_to_disk(self.nlp).to_disk(last)
+        if is_best:
+            if best.exists():
+                shutil.rmtree(best)
+            shutil.copytree(last, best)
+
+    def _save_checkpoint(self, info: Info, losses: dict[str, float]) -> None:
+        device = capture_device()
+        tensors, counts = read_state(self.nlp, self.optimizer, self.frozen)
+        checkpoint = Checkpoint(
+            **self._progress(info),
+            finished=False,
+            scores=[float(score) for score, _ in info["checkpoints"]],
+            losses={name: float(loss) for name, loss in losses.items()},
+            stream=self.stream_start.to_dict(),
+            random=RandomState.capture().to_dict(),
+            device=device,
+            optimizer=counts,
+        )
+        write_checkpoint(self.output / CHECKPOINT, checkpoint, tensors)
+
+    def _finish(self, info: Info) -> None:
+        checkpoint = Checkpoint(**self._progress(info), finished=True)
+        write_checkpoint(self.output / CHECKPOINT, checkpoint, {})
+
+    def _progress(self, info: Info) -> dict[str, Any]:
+        return {
+            "config": self.config,
+            "step": info["step"],
+            "epoch": info["epoch"],
+            "words": info["words"],
+            "seconds": self._seconds(),
+        }
+
+    def _seconds(self) -> float:
+        return self.seconds_before + default_timer() - self.started
+
+    def _write(self, line: str) -> None:
+        self.stdout.write(f"{line}\n")

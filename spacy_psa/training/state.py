@@ -1,0 +1,203 @@
+"""All that an update changes: weights and the optimizer's memory, by names that last.
+
+thinc knows parameters by numbers that are given out in each process anew. Here they are known by
+their place: the component, the number of the layer in the model's walk, and the parameter's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import srsly
+import torch
+from spacy.language import Language
+from thinc.api import Model, Optimizer, PyTorchShim, get_current_ops
+from thinc.model import deserialize_attr, serialize_attr
+from thinc.types import FloatsXd
+from thinc.util import xp2torch
+from torch import Tensor
+
+from ..errors import Errors
+
+MEMORIES = ("mom1", "mom2", "averages")
+COUNTS = ("nr_update", "last_seen")
+ATTRIBUTES = "attributes"
+
+
+def read_state(
+    nlp: Language, optimizer: Optimizer, frozen: list[str]
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the state of a training run.
+
+    nlp (Language): The pipeline.
+    optimizer (Optimizer): The optimizer.
+    frozen (List[str]): Components that are not trained.
+    RETURNS (Tuple[Dict[str, Tensor], Dict[str, Any]]): Tensors, on any device, that share the
+        memory of what they were read from; and the rest, as JSON can hold it.
+    RAISES (ValueError): If the optimizer knows parameters that the pipeline does not have.
+    """
+    nodes = dict(_nodes(nlp, frozen))
+    tensors = {f"weights/{path}": tensor for path, tensor in _weights(nodes)}
+    keys = dict(_keys(nodes))
+    for memory in MEMORIES:
+        for key, array in (getattr(optimizer, memory) or {}).items():
+            if key not in keys:
+                raise ValueError(Errors.P282.format(name=key[1]))
+            tensors[f"{memory}/{keys[key]}"] = xp2torch(array)
+    attributes = srsly.msgpack_dumps({path: _attributes(node) for path, node in nodes.items()})
+    tensors[ATTRIBUTES] = torch.frombuffer(bytearray(attributes), dtype=torch.uint8)
+    rest: dict[str, Any] = {
+        count: {keys[key]: n for key, n in getattr(optimizer, count).items() if key in keys}
+        for count in COUNTS
+    }
+    rest["radam"] = optimizer._radam_buffer
+    rest["gradients"] = [path for path, (owner, name) in _owners(nodes) if _has_grad(owner, name)]
+    return tensors, rest
+
+
+def write_state(
+    nlp: Language,
+    optimizer: Optimizer,
+    frozen: list[str],
+    tensors: dict[str, Tensor],
+    rest: dict[str, Any],
+) -> None:
+    """Put a pipeline and its optimizer into the state of a training run.
+
+    nlp (Language): The pipeline, initialized.
+    optimizer (Optimizer): The optimizer, new.
+    frozen (List[str]): Components that are not trained.
+    tensors (Dict[str, Tensor]): From `read_state`.
+    rest (Dict[str, Any]): From `read_state`.
+    RAISES (ValueError): If it is not the state of this pipeline. Nothing has been changed then.
+    """
+    nodes = dict(_nodes(nlp, frozen))
+    weights = dict(_weights(nodes))
+    saved = {name.partition("/")[2]: t for name, t in tensors.items() if _is(name, "weights")}
+    problem = _difference(weights, saved)
+    if problem is not None:
+        raise ValueError(Errors.P287.format(problem=problem))
+    with torch.no_grad():
+        for path, tensor in weights.items():
+            tensor.copy_(saved[path])
+    _write_attributes(nodes, srsly.msgpack_loads(tensors[ATTRIBUTES].numpy().tobytes()))
+    owners, xp = dict(_owners(nodes)), get_current_ops().xp
+    keys = {path: key for key, path in _keys(nodes)}
+    for memory in MEMORIES:
+        arrays = {
+            keys[name.partition("/")[2]]: xp.array(tensor.numpy())
+            for name, tensor in tensors.items()
+            if _is(name, memory)
+        }
+        if getattr(optimizer, memory) is not None:
+            getattr(optimizer, memory).update(arrays)
+    for count in COUNTS:
+        getattr(optimizer, count).update({keys[path]: n for path, n in rest[count].items()})
+    optimizer._radam_buffer = [list(entry) for entry in rest["radam"]]
+    # An optimizer with momentum moves what has a gradient, also if it is zero.
+    for path in rest["gradients"]:
+        _set_zero_grad(*owners[path])
+
+
+def _nodes(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Model]]:
+    """The layers of all components that are trained, each with its place."""
+    for name, pipe in nlp.pipeline:
+        if name in frozen or not getattr(pipe, "is_trainable", False):
+            continue
+        if isinstance(pipe.model, Model):
+            for i, node in enumerate(pipe.model.walk()):
+                yield f"{name}/{i}", node
+
+
+def _shims(nodes: dict[str, Model]) -> Iterator[tuple[str, PyTorchShim]]:
+    for path, node in nodes.items():
+        for i, shim in enumerate(node.shims):
+            if not isinstance(shim, PyTorchShim):
+                raise ValueError(Errors.P289.format(name=path, kind=type(shim).__name__))
+            if shim._model is not None:
+                yield f"{path}/torch{i}", shim
+
+
+def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
+    """All numbers that training changes; what modules share by the first of its names."""
+    for path, node in nodes.items():
+        for name in node.param_names:
+            if node.has_param(name):
+                yield f"{path}/{name}", xp2torch(node.get_param(name))
+    for path, shim in _shims(nodes):
+        seen = set()
+        for name, tensor in shim._model.state_dict(keep_vars=True).items():
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield f"{path}/{name}", tensor.detach()
+        if shim._mixed_precision:
+            yield f"{path}:scale", shim._grad_scaler._scale
+            yield f"{path}:growth", shim._grad_scaler._growth_tracker
+
+
+def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorchShim, str]]]:
+    """Who has each parameter, and by what name."""
+    for path, node in nodes.items():
+        for name in node.param_names:
+            if node.has_param(name):
+                yield f"{path}/{name}", (node, name)
+    for path, shim in _shims(nodes):
+        for name, _ in shim._model.named_parameters():
+            yield f"{path}/{name}", (shim, name)
+
+
+def _keys(nodes: dict[str, Model]) -> Iterator[tuple[tuple[int, str], str]]:
+    """The place of each parameter by the optimizer's key."""
+    for path, (owner, name) in _owners(nodes):
+        yield (owner.id, name), path
+
+
+def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
+    if isinstance(owner, Model):
+        return bool(owner.has_grad(name))
+    return owner._model.get_parameter(name).grad is not None
+
+
+def _set_zero_grad(owner: Model | PyTorchShim, name: str) -> None:
+    if isinstance(owner, Model):
+        parameter: FloatsXd = owner.get_param(name)
+        owner.set_grad(name, owner.ops.xp.zeros_like(parameter))
+    else:
+        parameter = owner._model.get_parameter(name)
+        parameter.grad = torch.zeros_like(parameter)
+
+
+def _attributes(node: Model) -> dict[str, bytes]:
+    """The settings of a layer, as far as thinc saves them."""
+    found = {}
+    for name, value in node.attrs.items():
+        try:
+            found[name] = serialize_attr(value, value, name, node)
+        except TypeError:
+            continue
+    return found
+
+
+def _write_attributes(nodes: dict[str, Model], saved: dict[str, dict[str, bytes]]) -> None:
+    """Change what differs, such as seeds of hash functions that thinc takes from a counter."""
+    for path, node in nodes.items():
+        found = _attributes(node)
+        for name, data in saved[path].items():
+            if found.get(name) != data:
+                node.attrs[name] = deserialize_attr(node.attrs.get(name), data, name, node)
+
+
+def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | None:
+    """Say in what two sets of weights differ."""
+    for path, tensor in expected.items():
+        if path not in found:
+            return f"'{path}' is missing"
+        if found[path].shape != tensor.shape:
+            return f"'{path}' has shape {tuple(found[path].shape)}, not {tuple(tensor.shape)}"
+    unknown = next((path for path in found if path not in expected), None)
+    return None if unknown is None else f"'{unknown}' is not part of it"
+
+
+def _is(name: str, kind: str) -> bool:
+    return name.startswith(f"{kind}/")

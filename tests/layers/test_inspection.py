@@ -1,0 +1,92 @@
+"""Recording what goes on inside a network."""
+
+import pytest
+import torch
+from torch import nn
+
+from spacy_psa.layers import (
+    BiLSTM,
+    Chain,
+    ContextFusion,
+    PSABias,
+    SequenceMask,
+    TransformerEncoder,
+    inspecting,
+)
+
+from .helpers import batch_of, mask_of, randomized
+
+LENGTHS, WIDTH = [4, 1, 3], 4
+
+
+def make_network() -> Chain:
+    return randomized(
+        Chain(
+            WIDTH,
+            [
+                ContextFusion(WIDTH, bias=PSABias),
+                BiLSTM(WIDTH, hidden_width=6),
+                ContextFusion(6, bias=PSABias),
+            ],
+        )
+    )
+
+
+def test_each_layer_is_recorded_with_its_own_input():
+    network, x, mask = make_network(), batch_of(LENGTHS, WIDTH), mask_of(LENGTHS)
+    with inspecting(network) as found:
+        network(x, mask)
+    assert [inspection.layer for inspection in found] == ["encoders.0", "encoders.2"]
+    assert all(inspection.mask is mask for inspection in found)
+    middle = network.encoders[1](network.encoders[0](x, mask), mask)
+    expected = network.encoders[2].inspect(middle, mask)
+    assert found[1].values.keys() == expected.keys() == {"attention", "gate", "bias"}
+    assert all(torch.equal(found[1].values[name], value) for name, value in expected.items())
+
+
+def test_each_run_is_recorded():
+    network, x = make_network(), batch_of(LENGTHS, WIDTH)
+    with inspecting(network) as found:
+        network(x, mask_of(LENGTHS))
+        network(x[:1], SequenceMask(torch.tensor([2]), 4))
+    assert [inspection.mask.lengths.tolist() for inspection in found] == [LENGTHS] * 2 + [[2]] * 2
+
+
+def test_heads_of_a_transformer_are_recorded():
+    small = {"width": 4, "n_heads": 2, "key_width": 2, "hidden_width": 3}
+    network = randomized(TransformerEncoder(WIDTH, depth=2, bias=PSABias, **small))
+    with inspecting(network) as found:
+        network(batch_of(LENGTHS, WIDTH), mask_of(LENGTHS))
+    assert [f.layer for f in found] == ["layers.0.attention", "layers.1.attention"]
+    assert found[0].values["attention"].shape == found[0].values["bias"].shape == (3, 2, 4, 4)
+
+
+def test_outputs_and_gradients_are_the_same():
+    network, x, mask = make_network(), batch_of(LENGTHS, WIDTH), mask_of(LENGTHS)
+    expected = network(x, mask)
+    with inspecting(network) as found:
+        output = network(x, mask)
+    assert torch.equal(output, expected)
+    assert output.requires_grad
+    assert not any(value.requires_grad for f in found for value in f.values.values())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_left_behind(fails):
+    network = make_network()
+    mask = None if fails else mask_of(LENGTHS)
+    try:
+        with inspecting(network) as found:
+            network(batch_of(LENGTHS, WIDTH), mask)
+    except AttributeError:
+        assert fails
+    n = len(found)
+    network(batch_of(LENGTHS, WIDTH), mask_of(LENGTHS))
+    assert len(found) == n
+    assert not any(module._forward_hooks for module in network.modules())
+
+
+def test_a_network_without_such_layers_records_nothing():
+    with inspecting(nn.Linear(2, 2)) as found:
+        pass
+    assert found == []
