@@ -4,22 +4,29 @@
 
 Both convert each file in turn (A B A B …), in one process, and the median of the repetitions
 counts. Times are those of the processor, which other programs on the machine do not change much.
-Of ours the stages are timed as well: reading alone, and with making Docs. The rest is
-counting and writing the DocBin. The corpora are WNUT-17 and UD English EWT from the folder
-`corpora` of $PSA_SHARED if that is set, or else made from the sample corpus.
+Of ours the stages are timed as well: reading alone, and reading into Docs, as a training from the
+original file does. The corpora are WNUT-17 and UD English EWT from the folder `corpora` of
+$PSA_SHARED if that is set, or else made from the sample corpus.
+
+Then each corpus in $PSA_SHARED is converted with all its annotation, and with each target alone,
+and exported, where its format can be. spaCy has no converter for most of these.
 """
 
 import argparse
 import contextlib
+import gzip
 import io
 import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +35,34 @@ from spacy.cli.convert import convert as spacy_convert
 from spacy.vocab import Vocab
 
 from spacy_psa.cli.convert import convert as psa_convert
+from spacy_psa.cli.export import export as psa_export
 from spacy_psa.corpora.docs import make_docs
+from spacy_psa.corpora.export import WRITERS
 from spacy_psa.corpora.readers import get_format
+from spacy_psa.corpora.targets import TARGETS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 SAMPLE = ROOT / "assets" / "sample" / "train.conll"
 MIN_LINES = 50_000
+# Name, format, path in the folder of corpora; two files that are read together by the first one.
+CORPORA = (
+    ("CoNLL-2000, training data", "conll2000", "conll2000/train.txt"),
+    ("WNUT-17, training data", "iob", "wnut17/wnut17train.conll"),
+    ("NCBI disease, training data", "iob", "ncbi_disease/train.tsv"),
+    ("Brown, test data, gzip", "tagged", "brown_pos/test.tsv.gz"),
+    ("UD English EWT 2.2, development data", "conllu", "ud_en_ewt_2.2/en_ewt-ud-dev.conllu"),
+    (
+        "UD French Sequoia 2.2, training data",
+        "conllu",
+        "ud_fr_sequoia_2.2/fr_sequoia-ud-train.conllu",
+    ),
+    ("UD Czech CLTT 2.2, training data", "conllu", "ud_cs_cltt_2.2/cs_cltt-ud-train.conllu"),
+    ("PropBank on EWT, words and props, development data", "conll2005", "ewt_srl/dev.words"),
+    ("PropBank on EWT, development data", "conll2012", "ewt_srl/dev.gold_conll"),
+)
+COMMANDS = ("spacy convert", "spacy psa convert")
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -65,6 +93,8 @@ def main() -> None:
             "machine": describe_machine(),
             "repetitions": arguments.repeat,
             "cases": [run_case(case, Path(folder), arguments.repeat) for case in cases],
+            "corpora": run_corpora(Path(folder), arguments.repeat),
+            "start_up_seconds": time_start_up(arguments.repeat),
         }
     arguments.output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=2) + "\n"
@@ -80,7 +110,7 @@ def make_cases(folder: Path) -> list[Case]:
     folder (Path): Where to write them.
     RETURNS (List[Case]): Four columns and two columns with named entities, and CoNLL-U.
     """
-    corpora = Path(os.environ.get("PSA_SHARED", "")) / "corpora"
+    corpora = _corpora()
     sample = SAMPLE.read_text(encoding="utf8")
     sentences = [block.split("\n") for block in sample.strip().split("\n\n")]
     rows = [[line.split() for line in lines] for lines in sentences if len(lines) > 1]
@@ -140,12 +170,91 @@ def run_case(case: Case, folder: Path, repeat: int) -> dict[str, Any]:
         )
 
     n_lines = case.path.read_bytes().count(b"\n")
+    timed = {"spacy convert": theirs, "psa convert": ours, "read": read, "read into Docs": make}
+    rates = _rates(timed, n_lines, repeat)
+    return {"name": case.name, "lines": n_lines, "lines_per_second": rates}
+
+
+def run_corpora(folder: Path, repeat: int) -> list[dict[str, Any]]:
+    """Time conversion, by target, and export of the corpora that are there.
+
+    folder (Path): For the outputs.
+    repeat (int): How often.
+    RETURNS (List[Dict[str, Any]]): For each corpus its name, format, lines, and lines per second of
+        each target, of all together, and of the export of all.
+    """
+    found = []
+    for name, form, place in CORPORA:
+        path = _corpora() / place
+        if not path.is_file():
+            continue
+        stats = psa_convert(path, folder / "psa.spacy", form=form)
+        targets = [target for target, layer in TARGETS.items() if stats.has(layer)]
+        timed = {
+            target: partial(
+                psa_convert,
+                path,
+                folder / "psa.spacy",
+                form=form,
+                targets=[target] * (target != ALL),
+            )
+            for target in (*targets, ALL)
+        }
+        if form in WRITERS:
+            # All was converted last.
+            timed["export"] = partial(
+                psa_export, folder / "psa.spacy", folder / "exported", form=form
+            )
+        n_lines = sum(_count_lines(file_) for file_ in {path, _other_half(path)})
+        rates = _rates(timed, n_lines, repeat)
+        found.append({"name": name, "format": form, "lines": n_lines, "lines_per_second": rates})
+    return found
+
+
+def time_start_up(repeat: int) -> dict[str, float]:
+    """Time what the commands need before they do anything: the imports of spaCy, above all.
+
+    repeat (int): How often.
+    RETURNS (Dict[str, float]): The median seconds of the processor for each command.
+    """
     seconds: dict[str, list[float]] = {}
-    timed = {"spacy convert": theirs, "psa convert": ours, "read": read, "read, make Docs": make}
+    for _ in range(repeat):
+        for command in COMMANDS:
+            before = os.times()
+            subprocess.run(
+                [sys.executable, "-m", *command.split(), "--help"], check=True, capture_output=True
+            )
+            after = os.times()
+            children = (after.children_user + after.children_system) - (
+                before.children_user + before.children_system
+            )
+            seconds.setdefault(command, []).append(children)
+    return {command: round(statistics.median(times), 2) for command, times in seconds.items()}
+
+
+def _corpora() -> Path:
+    return Path(os.environ.get("PSA_SHARED", "")) / "corpora"
+
+
+def _other_half(path: Path) -> Path:
+    """The propositions that belong to a file of words; of other files, the file itself."""
+    return path.with_suffix(".props") if path.suffix == ".words" else path
+
+
+def _count_lines(path: Path) -> int:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).count(b"\n")
+
+
+def _rates(
+    timed: dict[str, Callable[[], Any]], n_lines: int, repeat: int
+) -> dict[str, dict[str, int]]:
+    """Lines per second: each function in turn, again and again."""
+    seconds: dict[str, list[float]] = {}
     for _ in range(repeat):
         for name, function in timed.items():
             seconds.setdefault(name, []).append(_time(function))
-    rates = {
+    return {
         name: {
             "median": round(n_lines / statistics.median(times)),
             "lowest": round(n_lines / max(times)),
@@ -153,10 +262,9 @@ def run_case(case: Case, folder: Path, repeat: int) -> dict[str, Any]:
         }
         for name, times in seconds.items()
     }
-    return {"name": case.name, "lines": n_lines, "lines_per_second": rates}
 
 
-def _time(function: Callable[[], None]) -> float:
+def _time(function: Callable[[], Any]) -> float:
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         start = time.process_time()
         function()
@@ -191,16 +299,39 @@ def to_markdown(results: dict[str, Any]) -> str:
     for case in results["cases"]:
         rates = {name: rate["median"] for name, rate in case["lines_per_second"].items()}
         ratio = rates["psa convert"] / rates["spacy convert"]
-        cells = [f"{rates[name] / 1000:,.0f}" for name in names]
+        cells = [_thousands(rates[name]) for name in names]
         rows.append([case["name"], f"{case['lines']:,}", *cells, f"{ratio:.2f}"])
-    return (
+    text = (
         "# Converting corpora\n\nThousands of lines per second of processor time, medians of "
         f"{results['repetitions']} interleaved runs in one process; made by "
         "`python -m benchmarks.convert`. The ratio is that of `psa convert` to `spacy convert`."
         f"\n\n{machine['processor']}, {machine['cores']} cores, "
         f"{machine['system']}, Python {machine['python']}, spaCy {machine['spacy']}\n\n"
-        + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        + _table(rows)
     )
+    if results["corpora"]:
+        names = [*TARGETS, ALL, "export"]
+        rows = [["corpus", "format", "lines", *names], ["---", "---", *["---:"] * (len(names) + 1)]]
+        for corpus in results["corpora"]:
+            rates = corpus["lines_per_second"]
+            cells = [_thousands(rates[name]["median"]) if name in rates else "" for name in names]
+            rows.append([corpus["name"], corpus["format"], f"{corpus['lines']:,}", *cells])
+        text += (
+            "\n`psa convert` by `--target`, with all that a corpus has, and `psa export` of that "
+            "into the format it came from. Lines are those of all files read, uncompressed.\n\n"
+            + _table(rows)
+        )
+    starts = results["start_up_seconds"]
+    seconds = ", ".join(f"{value:.1f} s for `{name}`" for name, value in starts.items())
+    return f"{text}\nNot in these times: starting the command, with its imports, {seconds}.\n"
+
+
+def _thousands(rate: float) -> str:
+    return f"{rate / 1000:,.0f}"
+
+
+def _table(rows: list[list[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Errors(metaclass=_Coded):
     # Inference (P0xx)
     P001 = (
         "The potentials do not fit together: {problem}. Expected emissions (N, L) with "
-        "sum(lengths) = N, transitions (L, L), start (L,) and end (L,)."
+        "sum(lengths) = N, transitions (L, L), start (L,), end (L,) and pairwise (N, L, L)."
     )
     P002 = "Unknown inference backend '{name}'. Choose one of: {options}."
     P003 = "The labels do not fit the potentials: {problem}."
@@ -28,18 +28,32 @@ class Errors(metaclass=_Coded):
         "The constraints do not fit: {problem}. Expected booleans, transitions (L, L), start (L,) "
         "and end (L,), for as many labels L as the potentials have."
     )
-    P005 = (
-        "The backend 'scaled' cannot differentiate marginals. Choose the backend 'logspace' (or "
-        "none), or detach the potentials if no gradient is needed."
-    )
     P006 = (
         "Two distributions can only be compared over the same chains, with the same kinds of "
-        "potentials (emissions, transitions, start, end)."
+        "potentials (emissions, transitions, start, end, pairwise)."
     )
     P007 = (
-        "The backend 'scaled' cannot be differentiated twice. Choose the backend 'logspace' for "
-        "second derivatives."
+        "What the backend 'scaled' returns can be differentiated once, not twice. Choose the "
+        "backend 'logspace' or 'scan' to differentiate it again."
     )
+    P014 = "'{name}' has to be a whole number, at least 1, not {value!r}."
+    P015 = (
+        "The sets of labels do not fit the spans: they are {problem}. Give one row of booleans for "
+        "each token of each span, one span after the other, with a column for each label."
+    )
+    P016 = (
+        "The spans do not fit the chains: {problem}. A span is a pair (start, stop) of places among "
+        "the tokens of all chains, 0 <= start <= stop, and ends in the chain that it starts in."
+    )
+    P017 = (
+        "The costs do not fit: {problem}. Expected finite costs (L, L), one for each right label "
+        "(row) and chosen label (column), with zeros on the diagonal."
+    )
+    P018 = (
+        "Costs cannot be made of these weights of labels: {problem}. Expected one positive, finite "
+        "number for each label."
+    )
+    P019 = "A temperature has to be one positive, finite number, not {temperature}."
 
     # Annotation: tag schemes (P100-P105)
     P100 = "Unknown tag scheme '{name}'. Choose one of: {options}."
@@ -263,6 +277,18 @@ class Errors(metaclass=_Coded):
     )
     P177 = "No treebank is known by the code '{code}'. Choose one of: {options}."
 
+    # Configs (P190-P199)
+    P190 = "There is no --{option} {name}. Did you mean '{nearest}'? Choose one of: {options}."
+    P191 = "There is a file {path} already. Add --force to replace it, or choose another name."
+    P192 = (
+        "{path} has no documents to count the steps of an epoch by. Check the path of the "
+        "--corpus, and that it has been converted."
+    )
+    P193 = (
+        "spaCy cannot make a pipeline for the language '{lang}' ({problem}). Check the code of the "
+        "--lang, or install what the message asks for."
+    )
+
     # Models (P2xx)
     P201 = (
         "The model has no weights yet. Call nlp.initialize() with training examples, or load a "
@@ -300,6 +326,150 @@ class Errors(metaclass=_Coded):
         "from. Call nlp.initialize() with training examples."
     )
     P210 = "Invalid value for '{name}': {value}. It must be {expected}."
+    P211 = (
+        "All layers of a label refinement have to be as wide as the label embeddings, {expected}, "
+        "but layer {layer} is {width} wide. Choose a 'recurrent' encoder whose width does not "
+        "depend on its input, or the connection spacy_psa.ResidualNorm.v1."
+    )
+    P212 = (
+        "Layers with {n_latent} labels of their own (n_latent) cannot share parameters with a "
+        "decoder that has the labels of the task. Leave n_latent empty, or set tie_embeddings and "
+        "tie_transitions to false."
+    )
+    P213 = (
+        "The label attention has {heads} heads, which do not divide the width {width} of the "
+        "hidden states. Change 'heads', or the width of the 'recurrent' encoder."
+    )
+    P220 = (
+        "{n_heads} attention heads cannot share a width of {width} evenly. Choose a width that is "
+        "a multiple of the number of heads, or set 'key_width', the width of each head."
+    )
+
+    # Embeddings (P240-P249)
+    P240 = (
+        "There is nothing to concatenate. Give 'spacy_psa.ConcatTok2Vec.v1' one or more "
+        "embeddings, in sections such as [components.psa_tagger.model.tok2vec.*.words]."
+    )
+    P241 = (
+        "'spacy_psa.LastLayers.v1' has no transformer to listen to. Put a component 'transformer' "
+        "before this one in the pipeline, or give it a transformer of its own in its section "
+        "'transformer'."
+    )
+    P242 = (
+        "There are no hidden states of a transformer for the document beginning '{text}'. Set "
+        "output_hidden_states = true in the transformer's [transformer_config], and check that "
+        "the component 'transformer' is not disabled; in training it must be updated, or frozen "
+        "and in annotating_components."
+    )
+    P243 = (
+        "The mean of {n_layers} layers was asked for, but the transformer has {found}. Lower "
+        "n_layers of 'spacy_psa.LastLayers.v1'."
+    )
+    P244 = (
+        "'character_initialization' takes the embeddings of characters from the pipeline's "
+        "vectors, but there are none. Set [initialize] vectors, or leave it out."
+    )
+    P245 = (
+        "'character_initialization' is set, but the tok2vec has no part for characters. Set "
+        "'characters', e.g. to spacy_psa.CharacterBiLSTM.v1, or leave it out."
+    )
+    P230 = (
+        "Labels cannot be smoothed (by {smoothing}) where the scores rule some of them out: every "
+        "label gets a part of the probability. Smooth labels, or constrain them in training, not "
+        "both."
+    )
+    P231 = (
+        "The component '{name}' has both 'label_smoothing' ({smoothing}) and 'constrain_training'. "
+        "Smoothed labels are independent of each other, so that sequences which the tag scheme "
+        "rules out get a part of the probability. Set one of the two to 0.0 or false."
+    )
+
+    # Evaluation (P260-P279)
+    P260 = (
+        "Buckets of sentence length cannot begin at {lengths}. Give whole numbers that rise, the "
+        "first one above 1, e.g. --lengths 5,10,20,40."
+    )
+    P261 = (
+        "None of the {n} documents in {path} is annotated with {layer}. Choose other data, or "
+        "another --component or --target. Keys in doc.spans: {keys}."
+    )
+    P262 = (
+        "The pipeline '{path}' has no component of ours ({factories}); it has: {found}. To score "
+        "what other components write, name it with --target: {options}."
+    )
+    P263 = (
+        "The pipeline '{path}' has no component '{name}' of ours. Choose --component from: {found}."
+    )
+    P264 = (
+        "'{path}' is a file of predictions, which does not say what was predicted. Name it with "
+        "--target: {options}."
+    )
+    P265 = "Cannot tell what to write to '{path}'. Give it one of the endings {options}."
+    P266 = (
+        "'{path}' is neither a .spacy file, nor a folder with a pipeline or with .spacy files, nor "
+        "an installed pipeline. Check the path."
+    )
+    P267 = "Give either --target or --component: a component has one target."
+    P268 = (
+        "The components of '{first}' and '{second}' do not predict the same: {first_layers} and "
+        "{second_layers}. Name what to compare with --target: {options}."
+    )
+
+    # Training runs and their curves (P280-P299)
+    P280 = "There is nothing to draw in the plot '{title}': it needs at least one finite number."
+    P281 = (
+        "The band of '{name}' has {n} pairs of numbers, but its line has {expected} points. Give a "
+        "low and a high end for each point."
+    )
+    P282 = (
+        "The optimizer has updated a parameter '{name}' that is in no model of the pipeline's trained "
+        "components, so that training cannot be resumed exactly. Use `python -m spacy train` for this "
+        "pipeline."
+    )
+    P283 = (
+        "{path} has an unfinished run, which has come to step {step}. Add --resume to go on with it, "
+        "choose another --output, or delete {checkpoint} to begin anew."
+    )
+    P284 = (
+        "The config differs from that of the run in {path}: {name} is {found}, but was {expected}. A "
+        "run can only be resumed as it began: set it back, or choose another --output."
+    )
+    P285 = (
+        "The checkpoint in {path} is damaged or was written by another version ({problem}). Restore "
+        "it from a copy, or delete the folder to begin the run anew."
+    )
+    P286 = (
+        "The training corpus is not the one that the run in {path} began with: {n_found} words in the "
+        "first {n_steps} steps, not {n_expected}. Restore the corpus, or choose another --output to "
+        "begin a new run."
+    )
+    P287 = (
+        "The checkpoint has the weights of another pipeline: {problem}. Check that the training corpus "
+        "and the files of [initialize] are those with which the run began."
+    )
+    P288 = "A checkpoint cannot be written every {n} steps. Set --checkpoint-every to 1 or more."
+    P289 = (
+        "The layer '{name}' holds a network of another library ({kind}), whose state cannot be saved "
+        "in a checkpoint. Use `python -m spacy train` for this pipeline."
+    )
+    P290 = "There is no progress bar '{name}'. Choose one of: {options}, or null for none."
+    P291 = (
+        "Line {line} of {path} is not of a training log, so it is not written over. Set 'path' in "
+        "[training.logger] to another file, or delete this one."
+    )
+    P292 = (
+        "There is no training log at {path}. Give an output folder with train.jsonl, which the logger "
+        "spacy_psa.JsonlLogger.v1 writes, or a file with what `spacy train` printed."
+    )
+    P293 = "{path} has no evaluation in it: neither lines of JSON, nor the table of `spacy train`."
+    P294 = "Curves cannot be drawn by '{name}'. Choose 'epoch' or 'step'."
+    P295 = (
+        "{path} cannot be drawn without matplotlib. Install it (pip install matplotlib), or write "
+        ".svg or .html, which need nothing."
+    )
+    P296 = "The run '{run}' has no score '{name}'. Choose one of: {options}."
+    P297 = "Curves are not written to '{path}'. Choose a name that ends in one of: {options}."
+    P298 = "The run '{run}' has no evaluation after {start}. Lower --from."
 
     # Components (P3xx)
     P250 = "A drawing is an SVG image: '{path}' must end in '.svg'."
@@ -356,6 +526,68 @@ class Errors(metaclass=_Coded):
     )
     P313 = "A label must be a string, but this one is of type {type}: {label!r}."
 
+    # Semantic roles (P320-P349)
+    P320 = (
+        "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "
+        "'{text}'. Predicates are indices of tokens, from 0."
+    )
+    P321 = (
+        "The token {predicate} of the document beginning '{text}' is given as a predicate twice. "
+        "Each predicate has one frame: give each index once."
+    )
+    P322 = (
+        "'{rule}' finds predicates by {layer}, which the document beginning '{text}' does not "
+        "have. Put a component that writes it before '{name}' in the pipeline, or choose other "
+        "'predicates'."
+    )
+    P323 = (
+        "The training examples for '{name}' have no frames. Check that the corpus is annotated "
+        "with semantic roles: doc.spans has the key 'frames' (python -m spacy psa convert)."
+    )
+    P324 = (
+        "The role '{role}' is not one of the labels of '{name}', but stands in the training "
+        "example beginning '{text}'. Initialize with a label file or with examples that have all "
+        "roles (python -m spacy init labels)."
+    )
+    P325 = (
+        "The predictions for the document beginning '{text}' are not for its tokens: {problem}. "
+        "Give set_annotations what predict of '{name}' returned for the same documents."
+    )
+    P326 = (
+        "Sentence {index} has two frames of the predicate at token {token}. The evaluator compares "
+        "one frame for each predicate: leave one of them out."
+    )
+    P327 = (
+        "Sentence {index}: the arguments {first} and {second} of the predicate at token {token} "
+        "overlap. Frames are compared whose arguments do not: correct the frame."
+    )
+    P328 = (
+        "{gold_path} has {gold} sentences, but {predicted_path} has {predicted}. Make the "
+        "predictions on that very gold file, sentence by sentence."
+    )
+    P329 = (
+        "Sentence {index} is not the same in both files: it has {gold} tokens in {gold_path} and "
+        "{predicted} in {predicted_path}, or other words. Make the predictions on that very gold "
+        "file."
+    )
+    P330 = (
+        "Document or sentence {index} in {path} has no frames, not even an empty list of them. "
+        "Choose a file that is annotated with semantic roles."
+    )
+    P331 = (
+        "The pipeline in {path} has no component 'psa_srl'. Its components are: {found}. Choose a "
+        "pipeline that labels semantic roles."
+    )
+    P332 = (
+        "The pipeline in {path} cannot be part of an ensemble with {first}: {problem}. Give "
+        "pipelines that were trained on the same corpus, with the same vectors."
+    )
+    P333 = (
+        "An ensemble cannot be trained. Train each of its models in a pipeline of its own, and put "
+        "them together with 'python -m spacy psa srl-ensemble'."
+    )
+    P334 = "An ensemble has two models or more, but {n} were given."
+
 
 class Warnings(metaclass=_Coded):
     """Nothing is lost, but the user should know."""
@@ -366,6 +598,11 @@ class Warnings(metaclass=_Coded):
         "words. This happens if 'spacy_psa.WordCharEmbed.v1' is used in a component other than "
         "ours, which shows it no more: use it inside 'psa_tagger'."
     )
+    W240 = (
+        "None of the {n} characters of the training data has a vector as a word of its own: their "
+        "embeddings stay random. This pays in languages such as Chinese; else leave out "
+        "'character_initialization'."
+    )
     W301 = (
         "The span '{text}' ({label}, tokens {start} to {end}) in doc.spans['{key}'] overlaps with "
         "another one, which tags cannot express. It is skipped in training, in the document "
@@ -374,6 +611,14 @@ class Warnings(metaclass=_Coded):
     W302 = (
         "The span '{text}' ({label}, tokens {start} to {end}) crosses a sentence boundary. It is "
         "skipped in training, in the document beginning '{doc}'."
+    )
+    W320 = (
+        "The predicate '{token}' (token {index}) is not a token of its own in the predicted "
+        "document. Its frame is skipped in training, in the document beginning '{doc}'."
+    )
+    W321 = (
+        "The argument {role} '{text}' (tokens {start} to {end}) {problem}. It is skipped in "
+        "training, in the document beginning '{doc}'."
     )
 
 

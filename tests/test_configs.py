@@ -1,4 +1,4 @@
-"""configs/psa.cfg has the settings of Wei et al. (2021), section 5.2."""
+"""configs/psa-chunk.cfg has the settings of Wei et al. (2021), section 5.2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spacy_psa.pipeline.tagger import DEFAULT_PSA_MODEL
 
 from .documentation import ROOT
 
-PSA = Config().from_disk(ROOT / "configs" / "psa.cfg", interpolate=False)
+PSA = Config().from_disk(ROOT / "configs" / "psa-chunk.cfg", interpolate=False)
 COMPONENT = PSA["components"]["psa_tagger"]
 MODEL = COMPONENT["model"]
 ENCODER = MODEL["encoder"]

@@ -170,7 +170,8 @@ def test_overrides_of_settings_are_in_the_configs() -> None:
 def test_variables_are_used_and_described(name: str) -> None:
     text = (ROOT / "project.yml").read_text(encoding="utf8")
     assert f"${{vars.{name}}}" in text
-    described = {"gpu", "seed", "vectors", "vectors_file", "conll2000_local"}
+    described = {"gpu", "seed", "system", "run", "options", "vectors", "vectors_file", "ud_target"}
+    described |= {"conll2000_local", "ud_local", "wnut17_local"}
     assert name not in described or f"`{name}`" in RAW["description"]
 
 

@@ -15,6 +15,8 @@ PLAIN = "#f3f3f3"
 NO_BREAK = "\u00a0"
 # What a sequence labeling model computes, in this order; the rest of its blocks follow by name.
 ORDER = ["tok2vec", "encoder", "decoder"]
+# What feeds the next one, by its name in the config; other parts, such as a bias, are only in it.
+STAGES = {"first_fusion", "recurrent", "second_fusion", "refine", "connection"}
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Block:
     lines (List[str]): Its settings.
     parts (List[Block]): The boxes in it, from the bottom to the top.
     colour (str): Its background.
+    is_stage (bool): Whether it feeds the box above, if that is one, too.
     """
 
     title: str
@@ -33,6 +36,7 @@ class Block:
     lines: list[str] = field(default_factory=list)
     parts: list[Block] = field(default_factory=list)
     colour: str = "#ffffff"
+    is_stage: bool = False
 
     def height(self) -> int:
         """RETURNS (int): In pixels, with everything in it."""
@@ -92,11 +96,14 @@ def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Bl
         for key, value in config.items()
         if key != registry and not isinstance(value, dict)
     ]
+    chained = config.get("*", {})
     parts = [
         make_block(name, value, inner, "#ffffff")
         for name, value in _sub_blocks(config).items()
         if _is_block(value)
     ]
+    for part in parts:
+        part.is_stage = part.role in STAGES or part.role in chained
     # The last box of the config is the last to compute, so it stands on top.
     return Block(
         title=config[registry],
@@ -146,7 +153,7 @@ def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
     for i, part in enumerate(block.parts):
         bottom -= part.height()
         drawn += _draw(part, x + PADDING, bottom, width - 2 * PADDING)
-        if i + 1 < len(block.parts):
+        if part.is_stage and i + 1 < len(block.parts) and block.parts[i + 1].is_stage:
             drawn.append(_arrow(x + width // 2, bottom, bottom - GAP + 2))
         bottom -= GAP
     return drawn

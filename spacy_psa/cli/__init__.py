@@ -4,14 +4,21 @@ from spacy.cli._util import app
 
 from ._util import psa_cli
 from .check import check_cli, require_cli
+from .compare import compare_cli
 from .conlleval import conlleval_cli
 from .convert import convert_cli
+from .curves import curves_cli
 from .draw import draw_cli
+from .evaluate import evaluate_cli
 from .export import export_cli
 from .fetch import fetch_cli
+from .init_config import init_config_cli
 from .scores import scores_cli
 from .split import split_cli
+from .srl_ensemble import srl_ensemble_cli
+from .srl_eval import srl_eval_cli
 from .tag import tag_cli
+from .train import train_cli
 from .treebank import treebank_cli
 from .vectors import vectors_cli
 
@@ -19,16 +26,23 @@ app.add_typer(psa_cli)
 
 __all__ = [
     "check_cli",
+    "compare_cli",
     "conlleval_cli",
     "convert_cli",
+    "curves_cli",
     "draw_cli",
+    "evaluate_cli",
     "export_cli",
     "fetch_cli",
+    "init_config_cli",
     "psa_cli",
     "require_cli",
     "scores_cli",
     "split_cli",
+    "srl_ensemble_cli",
+    "srl_eval_cli",
     "tag_cli",
+    "train_cli",
     "treebank_cli",
     "vectors_cli",
 ]

@@ -88,4 +88,7 @@ def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
     RETURNS (List[Doc]): The Docs.
     RAISES (ValueError): If there is no such file, or if it is not a DocBin.
     """
-    return list(read_docbin(path).get_docs(vocab))
+    from ..corpora.docbins import fast_msgpack
+
+    with fast_msgpack():
+        return list(read_docbin(path).get_docs(vocab))

@@ -89,6 +89,8 @@ def check(
     """
     from spacy.vocab import Vocab
 
+    from ..corpora.docbins import fast_msgpack
+
     if stats_path is not None:
         figures = published.read_treebank_stats(stats_path, split) if stats_path.exists() else []
     else:
@@ -99,8 +101,9 @@ def check(
             )
         figures = entry.checked(split)
     counter = published.Counter()
-    for path in paths:
-        counter.add(read_docbin(path).get_docs(Vocab()))
+    with fast_msgpack():
+        for path in paths:
+            counter.add(read_docbin(path).get_docs(Vocab()))
     found = published.differences(figures, split, counter.numbers)
     if found:
         raise ValueError(

@@ -134,10 +134,9 @@ def convert(
     RAISES (ValueError): If an input is not in the format, or if an option does not suit.
     """
     import srsly
-    from spacy.tokens import DocBin
-    from spacy.vocab import Vocab
 
-    from ..corpora.docs import make_docs
+    from ..corpora.docbins import make_doc_bin
+    from ..corpora.docs import group_sentences
     from ..corpora.problems import Problems
     from ..corpora.readers import check_n_sents
     from ..corpora.stats import CorpusStats
@@ -163,10 +162,8 @@ def convert(
             for sentence in _read(conversion.inputs, corpus_format, problems, values)
         )
         inputs_name = ", ".join(map(str, conversion.inputs[:3]))
-        docs = make_docs(
-            Vocab(), sentences, n_sents=n_sents, chunks_key=chunks_key, path=inputs_name
-        )
-        doc_bin = DocBin(docs=docs)
+        groups = group_sentences(sentences, n_sents=n_sents, path=inputs_name)
+        doc_bin = make_doc_bin(groups, chunks_key=chunks_key)
         check_targets(targets, stats, inputs_name)
         with atomic_path(conversion.output) as temporary:
             doc_bin.to_disk(temporary)

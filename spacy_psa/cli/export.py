@@ -66,6 +66,7 @@ def export(
     from spacy.vocab import Vocab
 
     from ..annotation.schemes import get_scheme
+    from ..corpora.docbins import fast_msgpack
     from ..corpora.export import get_writer
     from ..corpora.from_docs import make_sentences
 
@@ -81,7 +82,7 @@ def export(
             yield sentence
 
     paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
-    with ExitStack() as stack:
+    with fast_msgpack(), ExitStack() as stack:
         temporaries = [stack.enter_context(atomic_path(path)) for path in paths]
         # Closed before the files take their places, because callbacks are undone in reverse order.
         files = [

@@ -113,7 +113,7 @@ def download(url: str, path: Path) -> None:
 
 def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -> None:
     """Write the uncompressed text of a file, if it has the right checksum."""
-    from ..corpora.columns import open_binary
+    from ..corpora.lines import open_binary
 
     source = source or str(archive)
     with atomic_path(path) as temporary:

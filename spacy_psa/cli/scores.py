@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ..evaluation.tables import Table
 from ._util import atomic_path, psa_cli, user_errors
 
 # In the order of the columns. A pattern may stand for several scores, e.g. of several span groups.
@@ -54,26 +54,6 @@ def scores_cli(
                     "\n".join(table.to_markdown() for table in tables), encoding="utf8"
                 )
             msg.good(f"Saved tables to {output_path}")
-
-
-@dataclass
-class Table:
-    """A table of texts.
-
-    title (str): What it is about.
-    header (List[str]): The names of the columns.
-    rows (List[List[str]]): The rows, each as long as the header.
-    """
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-
-    def to_markdown(self) -> str:
-        """RETURNS (str): The table in Markdown, below its title."""
-        lines = [self.header, ["---"] + ["---:"] * (len(self.header) - 1), *self.rows]
-        cells = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]
-        return f"### {self.title}\n\n" + "".join(f"| {line} |\n" for line in cells)
 
 
 def read_metrics(path: Path) -> dict[str, Any]:

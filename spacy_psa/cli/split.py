@@ -52,6 +52,8 @@ def split(
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 
+    from ..corpora.docbins import fast_msgpack
+
     check_docbin_name(train_path)
     check_docbin_name(dev_path)
     if train_path.resolve() == dev_path.resolve():
@@ -65,8 +67,9 @@ def split(
     held_out = set(random.Random(seed).sample(range(total), n))
     has_user_data = any(data is not None for data in source.user_data)
     train, dev = (DocBin(source.attrs, store_user_data=has_user_data) for _ in range(2))
-    for i, doc in enumerate(source.get_docs(Vocab())):
-        (dev if i in held_out else train).add(doc)
+    with fast_msgpack():
+        for i, doc in enumerate(source.get_docs(Vocab())):
+            (dev if i in held_out else train).add(doc)
     with atomic_path(train_path) as train_file, atomic_path(dev_path) as dev_file:
         train.to_disk(train_file)
         dev.to_disk(dev_file)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from ..annotation.schemes import Span
@@ -40,19 +41,20 @@ def read_brackets(
     for i, mark in enumerate(marks):
         if mark == NOTHING:
             continue
-        match = _MARK.fullmatch(mark)
-        if match is None or not mark:
+        parsed = _parse_mark(mark)
+        if parsed is None:
             problem, expected = f"'{mark}' in the column {column}", "marks (LABEL*, *, *), (LABEL*)"
             _report(path, rows[i].line, problem, expected, problems)
             continue
-        for label in match[1].split("(")[1:]:
+        labels, n_closed = parsed
+        for label in labels:
             if open_spans:
                 _, _, outer = spans[open_spans[-1]]
                 problem = f"'{mark}' in the column {column} opens a span within the open ({outer}*"
                 _report(path, rows[i].line, problem, "spans that are not nested", problems)
             open_spans.append(len(spans))
             spans.append((i, len(marks), label))
-        for _ in match[2]:
+        for _ in range(n_closed):
             if not open_spans:
                 problem = f"'{mark}' in the column {column} closes a span, but none is open"
                 _report(path, rows[i].line, problem, "a span that was opened by (LABEL*", problems)
@@ -65,6 +67,13 @@ def read_brackets(
         problem = f"({label}* in the column {column} is not closed by the end of the sentence"
         _report(path, rows[start].line, problem, "*) in the line of its last word", problems)
     return spans
+
+
+@lru_cache(maxsize=65536)
+def _parse_mark(mark: str) -> tuple[list[str], int] | None:
+    """The labels that a mark opens, and how many spans it closes; None if it is no mark."""
+    match = _MARK.fullmatch(mark)
+    return (match[1].split("(")[1:], len(match[2])) if mark and match else None
 
 
 def read_propositions(

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .columns import read_lines
 from .escapes import unescape_treebank
+from .lines import read_lines
 from .sections import Release, choose_files, document_of
 from .sentence import Sentence
 
@@ -141,8 +141,8 @@ def read_derivations(path: str | Path) -> Iterator[Derivation]:
     """
     name: str | None = None
     name_line = 0
-    for number, raw in read_lines(Path(path)):
-        line = raw.decode("utf8").strip()
+    for number, line in read_lines(Path(path)):
+        line = line.strip()
         if not line:
             continue
         match = _ID.match(line)

@@ -1,20 +1,18 @@
 """Read column files: one token a line, its annotation in columns, a blank line after a sentence."""
 
-import gzip
-import zlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from ..errors import Errors
+from .lines import read_lines
 from .problems import Problems
 
-GZIP_MAGIC = b"\x1f\x8b"
-MAX_LINE_BYTES = 1 << 20
 MAX_SENTENCE_TOKENS = 2_000_000
-_BOM = b"\xef\xbb\xbf"
+# What str.split takes for white space in ASCII, and bytes.split does not.
+_NO_WHITE_SPACE = re.compile(r"[\x1c-\x1f]")
 
 
 class Row(NamedTuple):
@@ -63,33 +61,30 @@ def read_columns(
         The message says where and what to do.
     """
     path = Path(path)
-    prefix = comment.encode("utf8") if comment else None
-    part_at = separator.encode("utf8") if separator else None
     names = ", ".join(columns) if columns is not None else "columns"
     sentence: list[Row] = []
     found_any = False
     for number, line in read_lines(path):
-        # bytes.split takes only ASCII white space, str.split would split words as well.
-        parts = line.split()
-        if not parts or (prefix is not None and line.startswith(prefix)):
+        parts = _split(line)
+        if not parts or (comment and line.startswith(comment)):
             if not parts and sentence:
                 yield sentence
                 sentence = []
             continue
-        if part_at is not None:
-            parts = line.rstrip(b"\r\n").split(part_at)
-        row = Row(number, tuple(part.decode("utf8") for part in parts))
+        if separator is not None:
+            parts = line.rstrip("\r").split(separator)
+        row = Row(number, tuple(parts))
         if columns is not None and len(parts) != len(columns) and row.columns[0] != boundary:
             message = Errors.P112.format(
                 path=path, line=number, found=len(parts), expected=len(columns), columns=names
             )
             (problems or Problems()).report(message)
             row = _only_word(row, len(columns), word_column, message)
-        elif "" in row.columns:
+        elif separator is not None and "" in parts:
             message = Errors.P145.format(
                 path=path,
                 line=number,
-                problem=f"the column {row.columns.index('') + 1} is empty",
+                problem=f"the column {parts.index('') + 1} is empty",
                 expected=f"something in each of the columns ({names})",
             )
             (problems or Problems()).report(message)
@@ -128,68 +123,12 @@ def split_documents(
                 starts_document = False
 
 
-@contextmanager
-def open_binary(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that may be compressed by gzip, which its first bytes tell.
-
-    path (Path): The file.
-    YIELDS (IO[bytes]): The uncompressed bytes.
-    RAISES (ValueError): If there is no such file, or if it is a directory.
-    """
-    if path.is_dir():
-        files = sorted(child.name for child in path.iterdir() if child.is_file())
-        raise ValueError(Errors.P110.format(path=path, files=", ".join(files[:10]) or "none"))
-    if not path.exists():
-        raise ValueError(Errors.P109.format(path=path))
-    with path.open("rb") as raw:
-        compressed = raw.peek(2)[:2] == GZIP_MAGIC
-        if compressed:
-            with gzip.GzipFile(fileobj=raw) as file_:
-                yield file_
-        else:
-            yield raw
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Stream the lines of a file that may be compressed by gzip, checked to be UTF-8 text.
-
-    path (Path): The file.
-    YIELDS (Tuple[int, bytes]): The number of the line, from 1, and the line with its end.
-    RAISES (ValueError): If there is no such file, or if it is not text, not UTF-8 or damaged, or
-        has a line of more than a mebibyte.
-    """
-    with open_binary(path) as file_:
-        yield from _numbered_lines(file_, path)
-
-
-def _numbered_lines(file_: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers, checked to be UTF-8 text and not endless."""
-    number = 0
-    while True:
-        try:
-            line = file_.readline(MAX_LINE_BYTES + 1)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as err:
-            where = f" after line {number}"
-            raise ValueError(Errors.P115.format(path=path, where=where, reason=err)) from err
-        if not line:
-            return
-        number += 1
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if b"\x00" in line:
-            raise ValueError(Errors.P114.format(path=path, line=number))
-        if len(line) > MAX_LINE_BYTES:
-            what = "bytes in a line"
-            raise ValueError(
-                Errors.P141.format(path=path, line=number, limit=MAX_LINE_BYTES, what=what)
-            )
-        try:
-            line.decode("utf8")
-        except UnicodeDecodeError as err:
-            raise ValueError(
-                Errors.P113.format(path=path, line=number, byte=err.start + 1)
-            ) from err
-        yield number, line
+def _split(line: str) -> list[str]:
+    """The columns of a line, parted by ASCII white space alone."""
+    if line.isascii() and not _NO_WHITE_SPACE.search(line):
+        return line.split()
+    # bytes.split knows no other white space, where str.split would split words as well.
+    return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 
 def _only_word(row: Row, width: int, word_column: int, message: str) -> Row:

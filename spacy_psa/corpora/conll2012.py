@@ -115,7 +115,7 @@ def _read_sentence(
         if len(row.columns) != width:
             expected = f"{width}, as in the first line of the sentence"
             raise ValueError(_columns_error(path, row, expected))
-    columns = list(zip(*(row.columns for row in rows), strict=True))
+    columns = list(zip(*[row.columns for row in rows], strict=True))
     words = list(columns[_WORD])
     if PLACEHOLDER in words:
         line = rows[words.index(PLACEHOLDER)].line
@@ -160,6 +160,8 @@ def _read_sentence(
 
 def _layer(column: Sequence[str]) -> list[str] | None:
     """One value a token, "" for `-`; None if there is none."""
+    if column.count(UNKNOWN) == len(column):
+        return None
     values = ["" if value in (UNKNOWN, NOT_GIVEN) else value for value in column]
     return values if any(values) else None
 

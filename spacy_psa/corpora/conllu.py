@@ -11,7 +11,8 @@ from pathlib import Path
 from spacy.parts_of_speech import IDS as UPOS_IDS
 
 from ..errors import Errors
-from .columns import MAX_SENTENCE_TOKENS, read_lines
+from .columns import MAX_SENTENCE_TOKENS
+from .lines import read_lines
 from .problems import Problems
 from .sentence import Sentence
 
@@ -44,8 +45,8 @@ def read_conllu(
     """
     block = _Block(path, problems or Problems(), keep_spaces=spaces)
     found_any = False
-    for number, raw in read_lines(Path(path)):
-        line = raw.decode("utf8").rstrip("\r\n")
+    for number, line in read_lines(Path(path)):
+        line = line.rstrip("\r")
         if line.startswith("#"):
             block.comment(line)
         elif line.strip(" \t"):

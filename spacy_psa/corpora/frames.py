@@ -1,13 +1,16 @@
 """Predicates and their arguments on a Doc, in span groups that spaCy stores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..annotation.schemes import Span as LabeledSpan
 from .sentence import Frame
 
 FRAMES_KEY = "frames"
 PREDICATE_LABEL = "V"
+CONTINUATION = "C-"
 
 
 def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
@@ -22,18 +25,27 @@ def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
     RAISES (IndexError): If a span does not lie within the Doc.
     """
     clear_frames(doc)
+    for key, spans, attrs in frame_groups(frames):
+        doc.spans[key] = SpanGroup(
+            doc, name=key, attrs=attrs, spans=[Span(doc, *span) for span in spans]
+        )
+
+
+def frame_groups(
+    frames: Sequence[Frame],
+) -> Iterator[tuple[str, list[LabeledSpan], dict[str, Any]]]:
+    """The groups of spans that frames are stored in.
+
+    frames (Sequence[Frame]): The frames.
+    YIELDS (Tuple[str, List[Span], Dict[str, Any]]): Key, spans and attributes of each group.
+    """
     predicates = []
     for n, frame in enumerate(frames):
-        key = f"{FRAMES_KEY}/{n:04d}"
-        doc.spans[key] = SpanGroup(
-            doc,
-            name=key,
-            attrs={"predicate": frame.predicate, "lemma": frame.lemma, "sense": frame.sense},
-            spans=[Span(doc, start, end, label=label) for start, end, label in frame.arguments],
-        )
+        attrs = {"predicate": frame.predicate, "lemma": frame.lemma, "sense": frame.sense}
+        yield f"{FRAMES_KEY}/{n:04d}", frame.arguments, attrs
         label = ".".join(part for part in (frame.lemma, frame.sense) if part) or PREDICATE_LABEL
-        predicates.append(Span(doc, frame.predicate, frame.predicate + 1, label=label))
-    doc.spans[FRAMES_KEY] = SpanGroup(doc, name=FRAMES_KEY, spans=predicates)
+        predicates.append((frame.predicate, frame.predicate + 1, label))
+    yield FRAMES_KEY, predicates, {}
 
 
 def get_frames(doc: Doc) -> list[Frame]:
@@ -52,6 +64,24 @@ def get_frames(doc: Doc) -> list[Frame]:
         )
         for group in (doc.spans[key] for key in _frame_keys(doc))
     ]
+
+
+def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Put the pieces of arguments together, as the evaluator of CoNLL-2005 does.
+
+    labels (Sequence[str]): The labels of a frame's spans, in the order of the text.
+    RETURNS (List[Tuple[str, List[int]]]): For each argument its role, and the places of its pieces.
+    """
+    joined: list[tuple[str, list[int]]] = []
+    last: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        role = label.removeprefix(CONTINUATION)
+        if role != label and role in last:
+            last[role].append(place)
+            continue
+        last[role] = [place]
+        joined.append((role, last[role]))
+    return joined
 
 
 def has_frames(doc: Doc) -> bool:

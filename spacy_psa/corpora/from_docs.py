@@ -8,7 +8,8 @@ from spacy.tokens import Span as SpacySpan
 
 from ..annotation.schemes import Span
 from ..errors import Errors
-from .docs import CHUNKS_KEY, DOCUMENT_KEY, SPEAKERS_KEY
+from .docs import CHUNKS_KEY
+from .encoding import DOCUMENT_KEY, SPEAKERS_KEY
 from .frames import get_frames, has_frames
 from .sentence import Frame, Sentence
 

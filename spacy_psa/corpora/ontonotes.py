@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .columns import read_lines
 from .conll2012 import read_conll2012
+from .lines import read_lines
 from .problems import Problems
 from .sentence import Sentence
 
@@ -156,8 +156,8 @@ def read_file_list(path: str | Path) -> set[str]:
     RAISES (ValueError): If there is no such file, or if a line is something else.
     """
     names = set()
-    for number, raw in read_lines(Path(path)):
-        text = raw.decode("utf8").strip()
+    for number, line in read_lines(Path(path)):
+        text = line.strip()
         if not text:
             continue
         match = _DOCUMENT.match(text.rpartition(f"{_ANNOTATIONS}/")[2])
@@ -201,8 +201,8 @@ def _document(path: Path, stem: str, root: Path) -> Document:
 
 def _name_within(path: Path) -> str | None:
     """The name of the first document in a file."""
-    for _, raw in read_lines(path):
-        match = _BEGIN.match(raw.decode("utf8"))
+    for _, line in read_lines(path):
+        match = _BEGIN.match(line)
         if match:
             return match[1]
     return None

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import Errors
-from .columns import read_lines
 from .escapes import unescape_treebank
+from .lines import read_lines
 from .sections import Release, choose_files, document_of, suffix_of
 from .sentence import Sentence
 from .trees import HEADER, Leaf, read_trees, tagged_leaves, untagged_leaves
@@ -128,8 +128,7 @@ def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
     sentence: list[Leaf] = []
     n_blank = 0
     may_end = False
-    for number, raw in read_lines(Path(path)):
-        line = raw.decode("utf8")
+    for number, line in read_lines(Path(path)):
         if line.startswith(HEADER):
             continue
         tokens = _WORDS.findall(line)

@@ -69,4 +69,7 @@ class Sentence:
         layers (Collection[str]): Names in `LAYERS`. Words, white space and documents always stay.
         RETURNS (Sentence): A sentence on which all other layers are not annotated.
         """
-        return replace(self, **{layer: None for layer in LAYERS if layer not in layers})
+        dropped = [
+            name for name in LAYERS if name not in layers and getattr(self, name) is not None
+        ]
+        return replace(self, **dict.fromkeys(dropped)) if dropped else self

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .columns import read_lines
+from .lines import read_lines
 
 HEADER = "*x*"
 NULL_TAG = "-NONE-"
@@ -55,8 +55,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     RAISES (ValueError): If brackets do not match, are empty, or if there is text outside of them.
     """
     open_: list[Tree] = []
-    for number, raw in read_lines(Path(path)):
-        line = raw.decode("utf8")
+    for number, line in read_lines(Path(path)):
         # The headers of some files, with a copyright notice; no tree has a line like this.
         if not open_ and line.startswith(HEADER):
             continue

@@ -21,8 +21,10 @@ from thinc.api import Config, Optimizer, set_dropout_rate
 
 from ..annotation.targets import make_target
 from ..errors import Errors
-from ..inference import Constraints, LinearChain, Potentials
+from ..inference import BACKENDS, Constraints, LinearChain, Potentials
+from ..inference.backends import get_backend
 from ..inference.divergence import kl_divergence
+from ..inference.smoothing import smoothed_log_prob
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from ..training.clipping import clip_global_norm
@@ -43,6 +45,8 @@ attr = "NORM"
 min_freq = 2
 max_characters = 50
 dropout = 0.0
+digits = false
+character_initialization = null
 
 [model.tok2vec.characters]
 @architectures = "spacy_psa.CharacterBiLSTM.v1"
@@ -104,7 +108,9 @@ DEFAULT_PSA_MODEL = Config().from_str(default_model_config)["model"]
         "spans_key": "sc",
         "overwrite": False,
         "constrain_training": False,
+        "label_smoothing": 0.0,
         "max_grad_norm": 5.0,
+        "inference_backend": None,
         "scorer": {"@scorers": "spacy_psa.tagger_scorer.v1"},
     },
     default_score_weights={"tag_acc": 1.0},
@@ -117,7 +123,9 @@ def make_psa_tagger(
     spans_key: str,
     overwrite: bool,
     constrain_training: bool,
+    label_smoothing: float,
     max_grad_norm: float | None,
+    inference_backend: str | None,
     scorer: Callable | None,
 ) -> PSATagger:
     """Make a `psa_tagger`.
@@ -128,8 +136,11 @@ def make_psa_tagger(
     overwrite (bool): Whether to replace annotation that is there already.
     constrain_training (bool): Whether label sequences that the tag scheme does not allow are ruled
         out in training, too. In prediction they always are.
+    label_smoothing (float): The probability with which an annotated label is taken to be wrong.
     max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None. Set
         `grad_clip = 0.0` in thinc's optimizers, which clip each tensor on its own.
+    inference_backend (Optional[str]): What sums over label sequences in training, see
+        `LinearChain`; None for the default.
     scorer (Optional[Callable]): The scoring method.
     """
     return PSATagger(
@@ -140,7 +151,9 @@ def make_psa_tagger(
         spans_key=spans_key,
         overwrite=overwrite,
         constrain_training=constrain_training,
+        label_smoothing=label_smoothing,
         max_grad_norm=max_grad_norm,
+        inference_backend=inference_backend,
         scorer=scorer,
     )
 
@@ -162,7 +175,9 @@ class PSATagger(TrainablePipe):
         spans_key: str = "sc",
         overwrite: bool = False,
         constrain_training: bool = False,
+        label_smoothing: float = 0.0,
         max_grad_norm: float | None = 5.0,
+        inference_backend: str | None = None,
         scorer: Callable | None = tagger_score,
     ) -> None:
         """Initialize the component. The arguments are those of `make_psa_tagger`.
@@ -170,7 +185,9 @@ class PSATagger(TrainablePipe):
         vocab (Vocab): The shared vocabulary.
         model (SequenceLabeler): The model.
         name (str): The component's name in the pipeline.
-        RAISES (ValueError): If the target is unknown, or `max_grad_norm` is not positive.
+        RAISES (ValueError): If the target is unknown, `max_grad_norm` is not positive, or
+            `label_smoothing` is not in [0, 1) or is to go with `constrain_training`, or the
+            backend is unknown.
         """
         if max_grad_norm is not None and max_grad_norm <= 0.0:
             raise ValueError(
@@ -178,11 +195,23 @@ class PSATagger(TrainablePipe):
                     name="max_grad_norm", value=max_grad_norm, expected="greater than 0, or null"
                 )
             )
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(
+                Errors.P210.format(
+                    name="label_smoothing", value=label_smoothing, expected="in [0, 1)"
+                )
+            )
+        if label_smoothing and constrain_training:
+            raise ValueError(Errors.P231.format(name=name, smoothing=label_smoothing))
+        if inference_backend is not None:
+            get_backend(inference_backend, BACKENDS)
         self.vocab = vocab
         self.model = model
         self.name = name
         self.target = make_target(target, spans_key=spans_key)
         self.scorer = scorer
+        # Not in `cfg`: what is best here says nothing about where the component is loaded
+        self.inference_backend = inference_backend
         self._rehearsal_model: SequenceLabeler | None = None
         self._tags: list[str] = []
         self._constraints: Constraints | None = None
@@ -192,6 +221,7 @@ class PSATagger(TrainablePipe):
             "spans_key": spans_key,
             "overwrite": overwrite,
             "constrain_training": constrain_training,
+            "label_smoothing": label_smoothing,
             "max_grad_norm": max_grad_norm,
         }
 
@@ -384,7 +414,8 @@ class PSATagger(TrainablePipe):
 
         The loss is the negative log of the total probability of all tag sequences that agree with
         the annotation (equation 3 of Wei et al. 2021, if all is annotated), as a mean over the
-        sentences of the batch.
+        sentences of the batch. With label smoothing, it is the cross-entropy of the smoothed labels
+        and the model instead, see `smoothed_log_prob`.
 
         examples (Iterable[Example]): The batch.
         potentials (Potentials): The model's output for it.
@@ -400,7 +431,8 @@ class PSATagger(TrainablePipe):
 
         def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
             constraints = self.constraints if self.cfg["constrain_training"] else None
-            return -LinearChain(leaf, constraints=constraints).log_prob(labels).mean()
+            chain = LinearChain(leaf, constraints=constraints, backend=self.inference_backend)
+            return -smoothed_log_prob(chain, labels, self.cfg["label_smoothing"]).mean()
 
         loss, gradient = _gradient(negative_log_likelihood, potentials)
         if not np.isfinite(loss):
@@ -433,10 +465,11 @@ class PSATagger(TrainablePipe):
         if self._rehearsal_model is None or not any(len(doc) for doc in docs):
             return losses
         set_dropout_rate(self.model, drop)
-        teacher = LinearChain(self._rehearsal_model.predict(docs))
+        backend = self.inference_backend
+        teacher = LinearChain(self._rehearsal_model.predict(docs), backend=backend)
         potentials, backprop = self.model.begin_update(docs)
         loss, d_potentials = _gradient(
-            lambda leaf: kl_divergence(teacher, LinearChain(leaf)), potentials
+            lambda leaf: kl_divergence(teacher, LinearChain(leaf, backend=backend)), potentials
         )
         backprop(d_potentials)
         if sgd not in (None, False):

@@ -104,7 +104,7 @@ def test_debug_config_accepts_ours(tiny_config: Path, corpus: SmallCorpus) -> No
 
 def test_debug_diff_config_shows_what_is_not_default() -> None:
     # It takes the names of components for those of factories, which in this config they are.
-    output = succeed("debug", "diff-config", ROOT / "configs" / "psa.cfg", "--markdown")
+    output = succeed("debug", "diff-config", ROOT / "configs" / "psa-chunk.cfg", "--markdown")
     assert '+ target = "spans"' in output and '- target = "tag"' in output
     assert "+ momentum = 0.9" in output
 

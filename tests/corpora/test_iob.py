@@ -193,7 +193,7 @@ def test_sentences_that_do_not_end_are_errors(write, monkeypatch):
 
 
 def test_lines_that_do_not_end_are_errors(write, monkeypatch):
-    monkeypatch.setattr("spacy_psa.corpora.columns.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("spacy_psa.corpora.lines.MAX_LINE_BYTES", 10)
     with pytest.raises(ValueError, match=r"P141.*a\.txt, line 2: more than 10 bytes in a line"):
         list(read_iob(write("a O\n" + "b" * 100)))
 

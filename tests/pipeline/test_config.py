@@ -25,6 +25,7 @@ from .conftest import (
 LSTM: dict[str, Any] = tiny_model()["encoder"]["recurrent"]
 FUSION: dict[str, Any] = tiny_model()["encoder"]["first_fusion"]
 SOFTMAX = {"@architectures": "spacy_psa.Softmax.v1"}
+PAIRWISE = {"@architectures": "spacy_psa.PairwiseCRF.v1"}
 HASH = {
     "@architectures": "spacy.HashEmbedCNN.v2",
     "width": 8,
@@ -39,6 +40,27 @@ CHAIN = {
     "@architectures": "spacy_psa.Chain.v1",
     "*": {"first": LSTM, "second": FUSION, "third": {**LSTM, "hidden_width": 10}},
 }
+OFFSETS = {"@architectures": "spacy_psa.TokenOffsetBias.v1", "max_distance": 3}
+GAUSSIAN = {"@architectures": "spacy_psa.GaussianBias.v1", "window": 4}
+DISTANCES = {"@architectures": "spacy_psa.TokenPositionBias.v1", "max_distance": 3}
+MIXTURE = {
+    "@architectures": "spacy_psa.BiasMixture.v1",
+    "self_mask": True,
+    "*": {"position": OFFSETS, "gaussian": GAUSSIAN},
+}
+SINUSOIDS = {"@architectures": "spacy_psa.SinusoidalPositions.v1"}
+EMBEDDED = {"@architectures": "spacy_psa.PositionEmbedding.v1", "max_length": 5}
+TRANSFORMER = {
+    "@architectures": "spacy_psa.Transformer.v1",
+    "positions": SINUSOIDS,
+    "bias": None,
+    "width": 12,
+    "n_heads": 3,
+    "key_width": None,
+    "hidden_width": 16,
+    "dropout": 0.0,
+}
+CNN = {"@architectures": "spacy_psa.CharacterCNN.v1", "embedding_width": 4, "dropout": 0.0}
 MODELS = {
     "default": tiny_model(),
     "chain": tiny_model(encoder=CHAIN),
@@ -46,6 +68,7 @@ MODELS = {
     "deep BiLSTM": tiny_model(encoder={**LSTM, "depth": 2}),
     "attention only": tiny_model(encoder=FUSION),
     "Softmax": tiny_model(decoder=SOFTMAX),
+    "pairwise CRF": tiny_model(decoder=PAIRWISE),
     "no first fusion": tiny_model(encoder__first_fusion=None),
     "no second fusion": tiny_model(encoder__second_fusion=None),
     "no fusion": tiny_model(encoder__first_fusion=None, encoder__second_fusion=None),
@@ -55,6 +78,41 @@ MODELS = {
     "no token position": tiny_model(encoder__first_fusion__bias__token_position=False),
     "no characters": tiny_model(tok2vec__characters=None),
     "HashEmbedCNN": tiny_model(tok2vec=HASH),
+    "mixture": tiny_model(encoder__first_fusion__bias=MIXTURE),
+    "mixture without mask": tiny_model(encoder__first_fusion__bias={**MIXTURE, "self_mask": False}),
+    "mixture without Gaussian": tiny_model(
+        encoder__first_fusion__bias={**MIXTURE, "*": {"position": OFFSETS}}
+    ),
+    "offsets alone": tiny_model(encoder__first_fusion__bias=OFFSETS),
+    "Gaussian alone": tiny_model(encoder__first_fusion__bias=GAUSSIAN),
+    "distances alone": tiny_model(encoder__first_fusion__bias=DISTANCES),
+    "scalar gate": tiny_model(
+        encoder__first_fusion__gate={"@architectures": "spacy_psa.ScalarGate.v1"}
+    ),
+    "Transformer": tiny_model(encoder=TRANSFORMER),
+    "Transformer with embedded positions": tiny_model(
+        encoder={**TRANSFORMER, "positions": EMBEDDED}
+    ),
+    "Transformer with bias": tiny_model(
+        encoder={**TRANSFORMER, "positions": None, "bias": FUSION["bias"], "depth": 2}
+    ),
+    "Transformer of the first version": tiny_model(
+        encoder={**TRANSFORMER, "positions": None, "bias": MIXTURE, "share_bias": True}
+    ),
+    "pre-norm Transformer": tiny_model(encoder={**TRANSFORMER, "pre_norm": True, "key_width": 5}),
+    "sinusoids before": tiny_model(
+        encoder={
+            "@architectures": "spacy_psa.Chain.v1",
+            "*": {"positions": SINUSOIDS, "words": LSTM},
+        }
+    ),
+    "embedded positions before": tiny_model(
+        encoder={
+            "@architectures": "spacy_psa.Chain.v1",
+            "*": {"positions": EMBEDDED, "words": LSTM},
+        }
+    ),
+    "character CNN": tiny_model(tok2vec__characters=CNN),
 }
 
 

@@ -1,0 +1,183 @@
+"""Training curves: scores and losses of several runs, as images and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from ..errors import Errors
+from .axes import COLOURS, styles
+from .plots import Point, line_plot, stack
+from .training_logs import Run
+
+DOTS_PER_INCH = 150
+MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^", "cross": "P"}
+STYLE = """
+body { font-family: sans-serif; max-width: 42em; margin: 1em auto; padding: 0 1em; color: #222; }
+svg { max-width: 100%; height: auto; display: block; margin-bottom: 1em; }
+table { border-collapse: collapse; }
+th, td { text-align: right; padding: 0.2em 0.8em; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; }
+"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves in one pair of axes.
+
+    title (str): What is shown.
+    x_label (str): What the x axis shows.
+    y_label (str): What the y axis shows.
+    series (Mapping[str, Sequence[Tuple[float, float]]]): The points of each curve, by its name.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Mapping[str, Sequence[Point]]
+
+
+def training_curves(
+    runs: Sequence[Run], *, score: str = "", by: str = "epoch", start: float = 0.0
+) -> list[Plot]:
+    """Make the curves of training runs: the score on the development set, and the loss.
+
+    The loss is that of one update, on average since the evaluation before. What spaCy evaluates
+    after the very first update is left out: it would press all else together.
+
+    runs (Sequence[Run]): The runs, with different names.
+    score (str): The name of the score; empty for the main score of each run.
+    by (str): What the x axis shows: "epoch" or "step". Steps are shown, too, if a run ended before
+        its second epoch.
+    start (float): The epoch or step from which on evaluations are shown.
+    RETURNS (List[Plot]): The plot of scores and the plot of losses.
+    RAISES (ValueError): If a run does not have that score, or no evaluation that far, or the axis
+        is unknown.
+
+    Source: Cui and Zhang (2019), figure 3.
+    """
+    if by not in ("epoch", "step"):
+        raise ValueError(Errors.P294.format(name=by))
+    epochs = {run.name: run.epochs for run in runs}
+    by_epoch = by == "epoch" and None not in epochs.values()
+    x_label = "epochs" if by_epoch else "steps (updates)"
+    places: dict[str, list[float]] = {
+        run.name: (epochs[run.name] if by_epoch else None) or [e.step for e in run.evaluations]
+        for run in runs
+    }
+    scores = {run.name: _shown(_scores(run, score, places[run.name]), run, start) for run in runs}
+    losses: dict[str, list[Point]] = {}
+    alone = all(len(_components(run)) == 1 for run in runs)
+    for run in runs:
+        for component in _components(run):
+            name = run.name if alone else f"{run.name}: {component}"
+            losses[name] = _shown(_losses(run, component, places[run.name]), run, start)
+    unit = x_label.split()[0].removesuffix("s")
+    return [
+        Plot(f"{score or 'Score'} by {unit}", x_label, f"{score or 'score'} on dev (%)", scores),
+        Plot(f"Training loss by {unit}", x_label, "mean loss of an update", losses),
+    ]
+
+
+def draw_curves(plots: Sequence[Plot]) -> str:
+    """Draw plots below each other.
+
+    plots (Sequence[Plot]): The plots.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    """
+    return stack([line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots])
+
+
+def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") -> str:
+    """Make a page of plots and of a table with the best score of each run.
+
+    plots (Sequence[Plot]): The plots.
+    runs (Sequence[Run]): The runs.
+    score (str): The name of the score; empty for the main score of each run.
+    RETURNS (str): An HTML page, which loads nothing from anywhere.
+    """
+    images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
+    cells = "".join(f"<tr>{_row(run, score)}</tr>\n" for run in runs)
+    head = "".join(
+        f"<th>{name}</th>" for name in ("run", "evaluations", "best (%)", "at step", "last (%)")
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>Training curves</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>Training curves</h1>\n{''.join(images)}"
+        f"<h2>{escape(score or 'score')} on dev</h2>\n<table>\n<tr>{head}</tr>\n{cells}</table>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def save_png(plots: Sequence[Plot], path: Path) -> None:
+    """Draw plots below each other, as pixels.
+
+    plots (Sequence[Plot]): The plots.
+    path (Path): The PNG file to write.
+    RAISES (ValueError): If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValueError(Errors.P295.format(path=path)) from error
+    figure = Figure(figsize=(7.0, 4.2 * len(plots)), layout="constrained")
+    for axes, plot in zip(figure.subplots(len(plots), squeeze=False)[:, 0], plots, strict=True):
+        for (name, points), style in zip(
+            plot.series.items(), styles(len(plot.series)), strict=True
+        ):
+            dash = (0, tuple(map(int, style.dash.split()))) if style.dash else "-"
+            axes.plot(
+                *zip(*points, strict=True),
+                color=style.colour,
+                linestyle=dash,
+                marker=MARKERS[style.mark],
+                markersize=4,
+                label=name,
+            )
+        axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
+        axes.grid(axis="y", color="#dddddd")
+        axes.legend(fontsize="small", ncols=1 + (len(plot.series) > len(COLOURS)))
+    figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
+
+
+def _shown(points: list[Point | None], run: Run, start: float) -> list[Point]:
+    first = run.evaluations[0].step == 0 and len(points) > 1
+    found = [point for point in points[first:] if point is not None and point[0] >= start]
+    if not found:
+        raise ValueError(Errors.P298.format(run=run.name, start=start))
+    return found
+
+
+def _components(run: Run) -> list[str]:
+    return list(dict.fromkeys(name for e in run.evaluations for name in e.losses))
+
+
+def _scores(run: Run, name: str, places: Sequence[float]) -> list[Point | None]:
+    points = [
+        None if (value := e.score_of(name)) is None else (x, 100.0 * value)
+        for x, e in zip(places, run.evaluations, strict=True)
+    ]
+    if not any(points):
+        options = ", ".join(run.evaluations[-1].scores) or "none but the main score"
+        raise ValueError(Errors.P296.format(name=name, run=run.name, options=options))
+    return points
+
+
+def _losses(run: Run, component: str, places: Sequence[float]) -> list[Point | None]:
+    before: int = -1
+    points: list[Point | None] = []
+    for x, evaluation in zip(places, run.evaluations, strict=True):
+        loss = evaluation.losses.get(component)
+        points.append(None if loss is None else (x, loss / (evaluation.step - before)))
+        before = evaluation.step
+    return points
+
+
+def _row(run: Run, score: str) -> str:
+    found = [(v, -e.step) for e in run.evaluations if (v := e.score_of(score)) is not None]
+    best, step = max(found)
+    cells = [len(run.evaluations), f"{100 * best:.2f}", -step, f"{100 * found[-1][0]:.2f}"]
+    return f"<td>{escape(run.name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells)

@@ -1,0 +1,69 @@
+"""Values with their intervals, category by category, as SVG images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+
+from ..errors import Errors
+from . import axes
+from .axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale
+from .plots import _category_names, _whisker
+
+RADIUS = 4.5
+COLOUR = axes.COLOURS[0]
+
+Interval = tuple[float, float]
+
+
+def interval_plot(
+    values: Mapping[str, float],
+    intervals: Mapping[str, Interval],
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    *,
+    legend: str = "",
+) -> str:
+    """Draw a point and a whisker for each category. Each tells its numbers when the mouse is over
+    it. Other than bars, points need no axis from 0, so that intervals can be seen.
+
+    values (Mapping[str, float]): The value of each category, in order. Those that are not finite
+        have no point.
+    intervals (Mapping[str, Tuple[float, float]]): The low and the high end of the interval of some
+        of the categories.
+    x_label (str): What the categories are.
+    y_label (str): What the y axis shows, with its unit.
+    title (str): What to write above.
+    legend (str): What points and whiskers are; empty for no legend.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    RAISES (ValueError): If there is no point to draw.
+    """
+    known = {name: value for name, value in values.items() if math.isfinite(value)}
+    if not known:
+        raise ValueError(Errors.P280.format(title=title or y_label))
+    ends = [end for name in known if name in intervals for end in intervals[name]]
+    y_ticks = axes.ticks(min([*known.values(), *ends]), max([*known.values(), *ends]))
+    y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
+    space = (WIDTH - RIGHT - LEFT) / len(values)
+    parts = axes.frame(title, x_label, y_label, y_ticks, y)
+    parts += _category_names(list(values), space, y.start)
+    for i, name in enumerate(values):
+        if name not in known:
+            continue
+        x = LEFT + space * (i + 0.5)
+        hint = f"{name}: {known[name]:.4g}"
+        if name in intervals:
+            low, high = intervals[name]
+            hint += f" ({low:.4g} to {high:.4g})"
+            parts.append(_whisker(x, y(low), y(high)))
+        parts.append(
+            f'<circle cx="{x:.5g}" cy="{y(known[name]):.5g}" r="{RADIUS}" fill="{COLOUR}">'
+            f"<title>{escape(hint)}</title></circle>"
+        )
+    if not legend:
+        return axes.image(parts, HEIGHT, title or y_label)
+    key = f'{_whisker(12, 0, 12)}<circle cx="12" cy="6" r="{RADIUS}" fill="{COLOUR}"/>'
+    drawn, height = axes.legend([legend], [key])
+    return axes.image([*parts, *drawn], HEIGHT + height, title or y_label)

@@ -1,0 +1,225 @@
+"""Plots of numbers as SVG images: lines and bars."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from ..errors import Errors
+from . import axes
+from .axes import BOTTOM, GREY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
+
+BAR_SHARE = 0.8  # of the space of a category that its bars take
+SHAPES = {
+    "circle": "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z",
+    "square": "M-3 -3H3V3H-3Z",
+    "diamond": "M0 -4.5L4.5 0L0 4.5L-4.5 0Z",
+    "triangle": "M0 -4.5L4.2 3.2H-4.2Z",
+    "cross": "M-1 -4H1V-1H4V1H1V4H-1V1H-4V-1H-1Z",
+}
+
+Point = tuple[float, float]
+
+
+def line_plot(
+    series: Mapping[str, Sequence[Point]],
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    *,
+    bands: Mapping[str, Sequence[Point]] | None = None,
+    x_range: Point | None = None,
+    y_range: Point | None = None,
+    diagonal: bool = False,
+) -> str:
+    """Draw lines through points. Each point tells its values when the mouse is over it.
+
+    series (Mapping[str, Sequence[Tuple[float, float]]]): The points (x, y) of each line, by its
+        name in the legend. Those with numbers that are not finite are left out.
+    x_label (str): What the x axis shows, with its unit, if any, e.g. "time (s)".
+    y_label (str): What the y axis shows, with its unit.
+    title (str): What to write above.
+    bands (Optional[Mapping[str, Sequence[Tuple[float, float]]]]): The low and the high end of a
+        band around the points of some of the lines, e.g. a confidence interval.
+    x_range (Optional[Tuple[float, float]]): What the x axis has to cover, beside the points.
+    y_range (Optional[Tuple[float, float]]): What the y axis has to cover, beside the points.
+    diagonal (bool): Whether to draw the line y = x, as in reliability diagrams.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    RAISES (ValueError): If there is no point to draw, or a band has not one pair for each point.
+    """
+    lines: dict[str, list[Point]] = {}
+    limits: dict[str, list[Point]] = {}
+    for name, points in series.items():
+        around = (bands or {}).get(name)
+        if around is not None and len(around) != len(points):
+            raise ValueError(Errors.P281.format(name=name, n=len(around), expected=len(points)))
+        kept = [i for i, point in enumerate(points) if all(map(math.isfinite, point))]
+        lines[name] = [points[i] for i in kept]
+        if around is not None:
+            limits[name] = [around[i] for i in kept]
+    xs = [x for points in lines.values() for x, _ in points]
+    ys = [y for points in lines.values() for _, y in points]
+    if not xs:
+        raise ValueError(Errors.P280.format(title=title or y_label))
+    ys += [end for pairs in limits.values() for pair in pairs for end in pair]
+    xs, ys = [*xs, *(x_range or ())], [*ys, *(y_range or ())]
+    x_ticks = axes.ticks(min(xs), max(xs), at_most=10, whole=all(x == int(x) for x in xs))
+    y_ticks = axes.ticks(min(ys), max(ys))
+    x = Scale(x_ticks[0], x_ticks[-1], LEFT, WIDTH - RIGHT)
+    y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
+    parts = axes.frame(title, x_label, y_label, y_ticks, y)
+    for value in x_ticks:
+        parts.append(axes.line(x(value), y.start, x(value), y.start + 5, GREY))
+        name = axes.label(value, x_ticks[1] - x_ticks[0])
+        parts.append(axes.text(x(value), y.start + 18, name, "middle"))
+    if diagonal:
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        parts.append(axes.line(x(low), y(low), x(high), y(high), GREY))
+    styles = axes.styles(len(lines))
+    for (name, points), style in zip(lines.items(), styles, strict=True):
+        parts += _band(points, limits.get(name, []), style, x, y)
+        parts += _curve(name, points, style, x, y)
+    return _with_legend(parts, list(lines), [_line_key(style) for style in styles], title)
+
+
+def bar_plot(
+    series: Mapping[str, Mapping[str, float]],
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    *,
+    intervals: Mapping[str, Mapping[str, Point]] | None = None,
+    y_range: Point | None = None,
+) -> str:
+    """Draw bars in groups. Each bar tells its value when the mouse is over it.
+
+    series (Mapping[str, Mapping[str, float]]): The value of each category, by the name of the
+        series in the legend. Categories stand in the order in which they come; a series need not
+        have them all, and those with a number that is not finite have no bar.
+    x_label (str): What the categories are.
+    y_label (str): What the y axis shows, with its unit, if any.
+    title (str): What to write above.
+    intervals (Optional[Mapping[str, Mapping[str, Tuple[float, float]]]]): The low and the high end
+        of the whisker on some of the bars, e.g. a confidence interval.
+    y_range (Optional[Tuple[float, float]]): What the y axis has to cover, beside the values. Bars
+        stand on 0, or on the low end of this if it is greater.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    RAISES (ValueError): If there is no bar to draw.
+    """
+    categories = list(dict.fromkeys(name for bars in series.values() for name in bars))
+    values = [v for bars in series.values() for v in bars.values() if math.isfinite(v)]
+    if not values:
+        raise ValueError(Errors.P280.format(title=title or y_label))
+    ends = [end for pairs in (intervals or {}).values() for pair in pairs.values() for end in pair]
+    span = [*values, *ends, *((0.0,) if y_range is None else y_range)]
+    y_ticks = axes.ticks(min(span), max(span))
+    y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
+    parts = axes.frame(title, x_label, y_label, y_ticks, y)
+    styles = axes.styles(len(series))
+    space = (WIDTH - RIGHT - LEFT) / len(categories)
+    width = space * BAR_SHARE / len(series)
+    parts += _category_names(categories, space, y.start)
+    for i, ((name, bars), style) in enumerate(zip(series.items(), styles, strict=True)):
+        for category, value in bars.items():
+            if not math.isfinite(value):
+                continue
+            left = LEFT + space * (categories.index(category) + (1 - BAR_SHARE) / 2) + i * width
+            parts.append(_bar(left, width, value, f"{name}, {category}: {value:.4g}", style, y))
+            if category in (intervals or {}).get(name, {}):
+                low, high = intervals[name][category]
+                parts.append(_whisker(left + width / 2, y(low), y(high)))
+    return _with_legend(parts, list(series), [_bar_key(style) for style in styles], title)
+
+
+def stack(images: Sequence[str]) -> str:
+    """Put images below each other.
+
+    images (Sequence[str]): SVG images that functions of this module have drawn.
+    RETURNS (str): One SVG image.
+    """
+    heights = [int(re.search(r' height="(\d+)"', image)[1]) for image in images]
+    parts, y = [], 0
+    for image, height in zip(images, heights, strict=True):
+        parts.append(image.replace("<svg ", f'<svg y="{y}" ', 1).strip())
+        y += height
+    titles = [html.unescape(re.search("<title>(.*?)</title>", image)[1]) for image in images]
+    return axes.image(parts, y, "; ".join(titles))
+
+
+def _with_legend(parts: list[str], names: list[str], keys: list[str], title: str) -> str:
+    described = title or ", ".join(names)
+    if len(names) == 1 and (not names[0] or names[0] == title):
+        return axes.image(parts, HEIGHT, described)
+    drawn, height = axes.legend(names, keys)
+    return axes.image([*parts, *drawn], HEIGHT + height, described)
+
+
+def _curve(name: str, points: Sequence[Point], style: Style, x: Scale, y: Scale) -> list[str]:
+    places = [f"{x(a):.5g} {y(b):.5g}" for a, b in points]
+    path = f'd="M{"L".join(places)}"' if places else 'd=""'
+    dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
+    drawn = [f'<path {path} stroke="{style.colour}" stroke-width="2" fill="none"{dash}/>']
+    for (a, b), place in zip(points, places, strict=True):
+        hint = escape(f"{name}: {a:.4g}, {b:.4g}")
+        drawn.append(
+            f'<path d="{SHAPES[style.mark]}" transform="translate({place})" fill="{style.colour}">'
+            f"<title>{hint}</title></path>"
+        )
+    return drawn
+
+
+def _band(
+    points: Sequence[Point], limits: Sequence[Point], style: Style, x: Scale, y: Scale
+) -> list[str]:
+    if not limits:
+        return []
+    low = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (end, _) in zip(points, limits, strict=True)]
+    high = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (_, end) in zip(points, limits, strict=True)]
+    outline = "L".join([*low, *reversed(high)])
+    return [f'<path d="M{outline}Z" fill="{style.colour}" fill-opacity="0.15"/>']
+
+
+def _bar(left: float, width: float, value: float, hint: str, style: Style, y: Scale) -> str:
+    ground = y(max(y.low, min(y.high, 0.0)))
+    top, bottom = min(y(value), ground), max(y(value), ground)
+    return (
+        f'<rect x="{left:.5g}" y="{top:.5g}" width="{width:.5g}" height="{bottom - top:.5g}" '
+        f'fill="{style.colour}" stroke="#ffffff"><title>{escape(hint)}</title></rect>'
+    )
+
+
+def _whisker(x: float, low: float, high: float) -> str:
+    return (
+        f'<path d="M{x - 3:.5g} {low:.5g}h6M{x:.5g} {low:.5g}V{high:.5g}M{x - 3:.5g} {high:.5g}h6" '
+        'stroke="#222222" fill="none"/>'
+    )
+
+
+def _category_names(categories: Sequence[str], space: float, ground: float) -> list[str]:
+    """Names of categories, shortened and slanted where there is little room."""
+    longest = max(map(len, categories)) * axes.CHARACTER
+    drawn = []
+    for i, category in enumerate(categories):
+        middle = LEFT + space * (i + 0.5)
+        if longest <= space:
+            drawn.append(axes.text(middle, ground + 18, category, "middle"))
+            continue
+        name = category if len(category) <= 9 else category[:8] + "…"
+        turned = f'transform="rotate(-30 {middle:.5g} {ground + 12:.5g})" font-size="10"'
+        drawn.append(axes.text(middle, ground + 12, name, "end", turned))
+    return drawn
+
+
+def _line_key(style: Style) -> str:
+    dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
+    return (
+        f'<path d="M0 6H24" stroke="{style.colour}" stroke-width="2"{dash}/>'
+        f'<path d="{SHAPES[style.mark]}" transform="translate(12 6)" fill="{style.colour}"/>'
+    )
+
+
+def _bar_key(style: Style) -> str:
+    return f'<rect x="8" width="12" height="12" fill="{style.colour}"/>'

@@ -1,0 +1,184 @@
+"""Read what was logged in training: lines of JSON, or the table that spaCy prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors
+from ..training.logger import FILE_NAME
+from ..training.progress import epoch_length
+
+PLAIN_NAMES = {"train", "training", "log", "stdout"}
+CUT = "..."  # what spaCy ends names with that it has shortened
+COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+# The console shows two decimals of the main score.
+ROUNDING = 0.005 + 1e-9
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A line of a log.
+
+    step (int): The step, from 0.
+    epoch (int): The epoch that it belongs to, from 0.
+    score (float): The main score, from 0 to 1.
+    scores (Dict[str, float]): All scores, as far as they are known.
+    losses (Dict[str, float]): The losses since the evaluation before, by component.
+    """
+
+    step: int
+    epoch: int
+    score: float
+    scores: dict[str, float]
+    losses: dict[str, float]
+
+    def score_of(self, name: str) -> float | None:
+        """Find a score.
+
+        name (str): Its name, whole or as the console shortens it; empty for the main score.
+        RETURNS (Optional[float]): The score; None if it is not there, or if it may be several.
+        """
+        if not name:
+            return self.score
+        if name in self.scores:
+            return self.scores[name]
+        cut = [s for key, s in self.scores.items() if CUT in key and name.startswith(_stem(key))]
+        return cut[0] if len(cut) == 1 else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run.
+
+    name (str): What to call it.
+    evaluations (Sequence[Evaluation]): In the order of their steps.
+    """
+
+    name: str
+    evaluations: Sequence[Evaluation]
+
+    @property
+    def epochs(self) -> list[float] | None:
+        """RETURNS (Optional[List[float]]): How many epochs, with fractions, had been completed at
+        each evaluation; None if the log does not tell.
+        """
+        length = epoch_length([(e.step, e.epoch) for e in self.evaluations])
+        return None if length is None else [(e.step + 1) / length for e in self.evaluations]
+
+
+def read_run(path: Path, name: str = "") -> Run:
+    """Read the log of a training run.
+
+    path (Path): A file with lines of JSON or with what was printed on the console, or an output
+        folder with the file train.jsonl.
+    name (str): What to call the run; by default its folder, or the file.
+    RETURNS (Run): The run. Where steps come again, since the run was resumed, the last count.
+    RAISES (ValueError): If there is no such file, or no evaluation in it.
+    """
+    file_ = path / FILE_NAME if path.is_dir() else path
+    if not file_.is_file():
+        raise ValueError(Errors.P292.format(path=path))
+    content = COLOUR.sub("", file_.read_text(encoding="utf8", errors="replace"))
+    lines = content.replace("\r", "\n").splitlines()
+    found: dict[int, Evaluation] = {}
+    for evaluation in _json_lines(lines) if _is_json(lines) else _table(lines):
+        found = {step: e for step, e in found.items() if step < evaluation.step}
+        found[evaluation.step] = evaluation
+    if not found:
+        raise ValueError(Errors.P293.format(path=file_))
+    says_nothing = file_.stem in PLAIN_NAMES
+    default = file_.resolve().parent.name if says_nothing else file_.stem
+    return Run(name or default, list(found.values()))
+
+
+def _is_json(lines: Sequence[str]) -> bool:
+    return next((line.lstrip() for line in lines if line.strip()), "").startswith("{")
+
+
+def _json_lines(lines: Sequence[str]) -> Iterator[Evaluation]:
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            # The last line of a run that was killed, or an empty one.
+            continue
+        if isinstance(entry, dict) and {"step", "epoch", "score", "losses"} <= set(entry):
+            yield _from_json(entry)
+
+
+def _from_json(entry: dict[str, Any]) -> Evaluation:
+    scores = {name: float(value) for name, value in entry.get("scores", {}).items()}
+    if "words" not in entry:
+        # From `spacy.ConsoleLogger.v3`, which writes percentages.
+        scores = {name: value / (1 if name == "speed" else 100) for name, value in scores.items()}
+    return Evaluation(
+        step=entry["step"],
+        epoch=entry["epoch"],
+        score=float(entry["score"]),
+        scores=scores,
+        losses=entry["losses"],
+    )
+
+
+def _table(lines: Sequence[str]) -> Iterator[Evaluation]:
+    """The rows of the tables among the lines. A run that was resumed prints a second one."""
+    columns: list[str] = []
+    rows: list[dict[str, float]] = []
+    for line in lines:
+        cells = re.split(r"\s{2,}", line.strip())
+        if cells[:2] == ["E", "#"]:
+            columns = _distinct(cells)
+            continue
+        values = line.split()
+        if not columns or len(values) != len(columns):
+            continue
+        try:
+            rows.append(dict(zip(columns, map(float, values), strict=True)))
+        except ValueError:
+            continue
+    precise = _precise_score(rows)
+    for row in rows:
+        yield _from_row(row, precise)
+
+
+def _from_row(row: dict[str, float], precise: str | None) -> Evaluation:
+    names = [name for name in row if name not in ("e", "#", "score") and not _is_loss(name)]
+    scores = {name: row[name] / (1 if name == "speed" else 100) for name in names}
+    return Evaluation(
+        step=int(row["#"]),
+        epoch=int(row["e"]),
+        score=scores[precise] if precise else row["score"],
+        scores=scores,
+        losses={name.removeprefix("loss "): row[name] for name in row if _is_loss(name)},
+    )
+
+
+def _precise_score(rows: Sequence[dict[str, float]]) -> str | None:
+    """The first column that agrees with the main score throughout, which has few decimals."""
+    for name in rows[0] if rows else []:
+        agrees = (abs(row.get(name, -1.0) / 100 - row["score"]) <= ROUNDING for row in rows)
+        if name not in ("e", "#", "score") and not _is_loss(name) and all(agrees):
+            return name
+    return None
+
+
+def _is_loss(name: str) -> bool:
+    return name.startswith("loss ")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names in lower case; what was shortened to the same gets a number."""
+    found: list[str] = []
+    for name in map(str.lower, names):
+        same = sum(other.partition(" (")[0] == name for other in found)
+        found.append(f"{name} ({same + 1})" if same else name)
+    return found
+
+
+def _stem(name: str) -> str:
+    return name.partition(CUT)[0]

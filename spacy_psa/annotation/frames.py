@@ -1,0 +1,142 @@
+"""Frames as sequences of BIO tags, one sequence for each predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..corpora.frames import PREDICATE_LABEL, get_frames
+from ..corpora.sentence import Frame
+from ..errors import Warnings, warn
+from ..inference import Constraints
+from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
+from .schemes import Span as LabeledSpan
+from .spans import _same_tokens
+
+SCHEME = SCHEMES["BIO"]
+
+
+def role_tags(roles: Sequence[str]) -> list[str]:
+    """The tags that express some roles: O, and B and I of each.
+
+    roles (Sequence[str]): The roles.
+    RETURNS (List[str]): The tags, in the order of the model's outputs.
+    """
+    return SCHEME.tags(roles)
+
+
+def role_constraints(tags: Sequence[str]) -> Constraints:
+    """Which tags may follow which, if sequences are to be well formed.
+
+    tags (Sequence[str]): The tags.
+    RETURNS (Constraints): The constraints.
+    """
+    return Constraints(*transition_mask(SCHEME, tags))
+
+
+def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
+    """Read arguments from tags.
+
+    A span begins at B, and goes on for all I that follow, whatever their roles: its role is that of
+    the B. Where I follows O, or begins the sentence, it is read as B.
+
+    tags (Sequence[str]): The tags, well formed or not.
+    RETURNS (List[Span]): Start, end and role of each argument.
+
+    Source: Tan et al. (2018), footnote 2.
+    """
+    spans: list[LabeledSpan] = []
+    start, role = 0, ""
+    for i, tag in enumerate([*tags, OUTSIDE]):
+        prefix, label = split_tag(tag)
+        if prefix == "I" and role:
+            continue
+        if role:
+            spans.append((start, i, role))
+        start, role = i, label
+    return spans
+
+
+def gold_frames(example: Example) -> list[Frame]:
+    """Bring the annotated frames over to the predicted tokens.
+
+    Where tokens differ, arguments that the predicted tokens cannot express are left out, and so are
+    predicates that are not a token of their own; each with a warning.
+
+    example (Example): The example.
+    RETURNS (List[Frame]): Frames with indices of tokens of the predicted Doc.
+    """
+    frames = get_frames(example.reference)
+    if not frames or _same_tokens(example):
+        return frames
+    aligned = []
+    for frame in frames:
+        token = example.reference[frame.predicate]
+        places = example.alignment.y2x[frame.predicate]
+        if len(places) == 1 and example.predicted[int(places[0])].text == token.text:
+            arguments = list(_aligned(example, frame.arguments))
+            aligned.append(Frame(int(places[0]), frame.lemma, frame.sense, arguments))
+        else:
+            text = example.reference.text[:60]
+            warn(Warnings.W320.format(token=token.text, index=frame.predicate, doc=text))
+    return aligned
+
+
+def _aligned(example: Example, arguments: Iterable[LabeledSpan]) -> Iterable[LabeledSpan]:
+    for start, end, role in arguments:
+        span = Span(example.reference, start, end, role)
+        found = example.get_aligned_spans_y2x([span], allow_overlap=True)
+        if found:
+            yield found[0].start, found[0].end, role
+        else:
+            _skipped(example.reference, span, "has no counterpart among the predicted tokens")
+
+
+def gold_tags(doc: Doc, frame: Frame, start: int, end: int) -> list[str | None]:
+    """Write the arguments of a frame as tags of its sentence, the predicate V among them.
+
+    Of arguments that overlap only the first is written, and arguments that reach over the end of
+    the sentence are not, each with a warning; tokens that are theirs alone are unknown.
+
+    doc (Doc): The document.
+    frame (Frame): The frame.
+    start (int): The first token of the sentence.
+    end (int): The token after its last one.
+    RETURNS (List[Optional[str]]): One tag for each token of the sentence; None where it is unknown.
+    """
+    arguments = sorted(frame.arguments)
+    if not any(role == PREDICATE_LABEL for _, _, role in arguments):
+        arguments.insert(0, (frame.predicate, frame.predicate + 1, PREDICATE_LABEL))
+    taken = [False] * (end - start)
+    kept, dropped = [], []
+    for first, last, role in arguments:
+        if first < start or last > end:
+            _skipped(doc, Span(doc, first, last, role), "crosses the end of the sentence")
+            dropped.append((max(first, start), min(last, end)))
+        elif any(taken[first - start : last - start]):
+            _skipped(doc, Span(doc, first, last, role), "overlaps with another argument")
+            dropped.append((first, last))
+        else:
+            taken[first - start : last - start] = [True] * (last - first)
+            kept.append((first - start, last - start, role))
+    tags: list[str | None] = list(SCHEME.encode(kept, end - start))
+    for first, last in dropped:
+        for i in range(first - start, last - start):
+            if not taken[i]:
+                tags[i] = None
+    return tags
+
+
+def _skipped(doc: Doc, span: Span, problem: str) -> None:
+    warn(
+        Warnings.W321.format(
+            role=span.label_,
+            text=span.text[:60],
+            start=span.start,
+            end=span.end,
+            problem=problem,
+            doc=doc.text[:60],
+        )
+    )

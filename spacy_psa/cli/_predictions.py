@@ -1,0 +1,151 @@
+"""Gold standard and predictions for the commands that score: from pipelines and from files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import Errors
+from ._util import read_docs
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..evaluation.layers import Layer
+
+
+@dataclass
+class System:
+    """Something that predicts: a pipeline, or a file of what one has predicted.
+
+    name (str): The path or name that the user gave.
+    nlp (Optional[Language]): The pipeline; None for a file.
+    docs (List[Doc]): The documents of the file; empty for a pipeline.
+    layers (Dict[str, Layer]): What its components of ours predict, by their names.
+    """
+
+    name: str
+    nlp: Language | None
+    docs: list[Doc] = field(default_factory=list)
+    layers: dict[str, Layer] = field(default_factory=dict)
+
+    def predict(self, gold: Sequence[Doc], gold_name: str) -> list[Doc]:
+        """Give the predictions for some documents.
+
+        gold (Sequence[Doc]): The documents. Only their words are used.
+        gold_name (str): Where they are from, for messages.
+        RETURNS (List[Doc]): Documents with predictions.
+        RAISES (ValueError): If the file has predictions for other documents.
+        """
+        from spacy.tokens import Doc
+        from tqdm import tqdm
+
+        from ..evaluation.sentences import check_same_words
+
+        if self.nlp is None:
+            check_same_words(gold, self.docs, gold_name, self.name)
+            return self.docs
+        # New Docs of words alone, so that no gold annotation can leak into the predictions.
+        blank = (
+            Doc(
+                self.nlp.vocab,
+                words=[token.text for token in doc],
+                spaces=[bool(token.whitespace_) for token in doc],
+            )
+            for doc in gold
+        )
+        progress = tqdm(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
+        return list(self.nlp.pipe(progress))
+
+
+def load_system(name: str) -> System:
+    """Load a pipeline or predictions.
+
+    name (str): The folder or the name of a pipeline, or a .spacy file.
+    RETURNS (System): The system.
+    RAISES (ValueError): If there is none of that name.
+    """
+    import spacy
+    from spacy.vocab import Vocab
+
+    from ..evaluation.layers import layers_of
+
+    path = Path(name)
+    if path.suffix == ".spacy" and not path.is_dir():
+        return System(name, None, read_docs(path, Vocab()))
+    if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
+        raise ValueError(Errors.P266.format(path=name))
+    nlp = spacy.load(name)
+    return System(name, nlp, layers=layers_of(nlp))
+
+
+def choose_layers(
+    system: System,
+    components: Sequence[str],
+    target: str | None,
+    spans_key: str,
+) -> dict[str, Layer]:
+    """Find out what to score.
+
+    system (System): What predicts.
+    components (Sequence[str]): The components to score; all of ours if there are none.
+    target (Optional[str]): What to score in place of what components predict.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    RETURNS (Dict[str, Layer]): The layers, by the names of the components; by "" for a target.
+    RAISES (ValueError): If it cannot be told, or there is no such component.
+    """
+    from ..annotation.targets import TARGETS
+    from ..evaluation.layers import LAYERS_OF_FACTORIES, make_layer
+
+    options = ", ".join(TARGETS)
+    if target is not None:
+        if components:
+            raise ValueError(Errors.P267)
+        return {"": make_layer(target, spans_key)}
+    if system.nlp is None:
+        raise ValueError(Errors.P264.format(path=system.name, options=options))
+    if not system.layers:
+        raise ValueError(
+            Errors.P262.format(
+                path=system.name,
+                factories=", ".join(LAYERS_OF_FACTORIES),
+                found=", ".join(system.nlp.pipe_names) or "none",
+                options=options,
+            )
+        )
+    for name in components:
+        if name not in system.layers:
+            found = ", ".join(system.layers)
+            raise ValueError(Errors.P263.format(path=system.name, name=name, found=found))
+    chosen = components or list(system.layers)
+    return {name: system.layers[name] for name in dict.fromkeys(chosen)}
+
+
+def read_data(paths: Sequence[Path]) -> list[Doc]:
+    """Read the documents of files and folders.
+
+    paths (Sequence[Path]): The .spacy files, or folders with some.
+    RETURNS (List[Doc]): Their documents, in order.
+    RAISES (ValueError): If there is no such file, or it is not a DocBin.
+    """
+    from spacy.vocab import Vocab
+
+    vocab = Vocab()
+    return [doc for path in paths for file in _files(path) for doc in read_docs(file, vocab)]
+
+
+def join_names(paths: Sequence[Path]) -> str:
+    """RETURNS (str): The paths, for titles and messages."""
+    return ", ".join(map(str, paths))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.rglob("*.spacy"))
+    if not files:
+        raise ValueError(Errors.P266.format(path=path))
+    return files

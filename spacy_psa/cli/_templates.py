@@ -1,0 +1,137 @@
+"""Parts of configs, with the comments that stand in them, and how they are put together.
+
+A part is a file in `templates`: a config without what it has nothing to say about. Its first
+comment says what it is about; any other one belongs to the section or the setting below it, and
+goes with it. The section [template], which does not get into configs, has what is not a setting.
+"""
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thinc.api import Config
+
+ROOT = Path(__file__).parent / "templates"
+LINE_LENGTH = 100
+SECTION = re.compile(r"\[(?P<section>[^\]]+)\]")
+SETTING = re.compile(r"(?P<name>[^\s=]+) *=")
+
+Place = tuple[str, str]
+"""A section and the name of a setting in it, or "" for the section itself."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A part of a config, or several of them put together.
+
+    config (Config): The settings.
+    comments (Dict[Place, str]): What is said about them.
+    about (List[str]): What is said about the whole, in paragraphs.
+    """
+
+    config: "Config"
+    comments: dict[Place, str]
+    about: list[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The section [template]."""
+        return self.config.get("template", {})
+
+    def merge(self, other: "Template") -> "Template":
+        """Put another part on top of this one.
+
+        other (Template): The other part. Where both say something, it is right; a section with
+            another registered function is replaced, not mixed.
+        RETURNS (Template): Both.
+        """
+        config = self.config.merge(other.config)
+        _sort_like(config, self.config)
+        comments = {**self.comments, **other.comments}
+        return Template(config, comments, [*other.about, *self.about])
+
+    def write(self, config: "Config", *, usage: Sequence[str], values: Mapping[str, str]) -> str:
+        """Write a config with the comments.
+
+        config (Config): The config, completed.
+        usage (Sequence[str]): The lines that close the first comment.
+        values (Mapping[str, str]): What stands in comments for `{name}`.
+        RETURNS (str): Its text.
+        """
+        lines = [line for part in self.about for line in (*comment_lines(part), "#")]
+        lines += [f"# {line}" for line in usage]
+        lines.append("")
+        section = ""
+        for line in config.to_str(interpolate=False).splitlines():
+            name = ""
+            if match := SECTION.fullmatch(line):
+                section = match["section"]
+            elif match := SETTING.match(line):
+                name = match["name"]
+            comment = self.comments.get((section, name)) if line else None
+            if comment is not None:
+                lines.extend(comment_lines(comment.format_map(values)))
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+
+def names(folder: str) -> list[str]:
+    """The names of the templates in a folder.
+
+    folder (str): The folder, e.g. "systems".
+    RETURNS (List[str]): Their names, in alphabetical order.
+    """
+    return sorted(path.stem for path in (ROOT / folder).glob("*.cfg"))
+
+
+def read_template(folder: str, name: str) -> Template:
+    """Read a template.
+
+    folder (str): The folder, e.g. "systems".
+    name (str): The name of the file, without its ending.
+    RETURNS (Template): The template.
+    """
+    from thinc.api import Config
+
+    text = (ROOT / folder / f"{name}.cfg").read_text(encoding="utf8")
+    comments: dict[Place, str] = {}
+    section, block = "", []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            block.append(line.lstrip("# "))
+            continue
+        if match := SECTION.fullmatch(line):
+            section, place = match["section"], (match["section"], "")
+        elif match := SETTING.match(line):
+            place = (section, match["name"])
+        else:
+            place = ("", "")
+        if block:
+            comments[place] = " ".join(block)
+            block = []
+    about = comments.pop(("", ""), None)
+    config = Config().from_str(text, interpolate=False)
+    return Template(config, comments, [] if about is None else [about])
+
+
+def _sort_like(config: dict[str, Any], order: Mapping[str, Any]) -> None:
+    """Bring sections and settings into the order of another config, further ones behind them."""
+    for name in [*order, *(name for name in config if name not in order)]:
+        if name in config:
+            config[name] = config.pop(name)
+            if isinstance(config[name], dict) and isinstance(order.get(name), dict):
+                _sort_like(config[name], order[name])
+
+
+def comment_lines(text: str) -> list[str]:
+    """Break a comment into lines.
+
+    text (str): The comment.
+    RETURNS (List[str]): Its lines, each beginning with "#".
+    """
+    lines = textwrap.wrap(text, LINE_LENGTH - 2, break_on_hyphens=False, break_long_words=False)
+    return [f"# {line}" for line in lines]

@@ -1,0 +1,265 @@
+"""`spacy psa compare`: whether one system is better than another, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._predictions import System, choose_layers, load_system, read_data
+from ._util import atomic_path, psa_cli, user_errors
+from .evaluate import check_outputs, use_gpu
+
+if TYPE_CHECKING:
+    from ..evaluation.comparison import Comparison
+    from ..evaluation.layers import Layer
+
+
+class Test(str, Enum):
+    """The tests to run: names of `evaluation.significance.TESTS`, or all of them."""
+
+    __test__ = False  # not one of pytest's
+
+    both = "both"
+    bootstrap = "bootstrap"
+    randomization = "randomization"
+
+
+class Score(str, Enum):
+    """The score to compare: names of `evaluation.counts.SCORES`."""
+
+    f1 = "f1"
+    accuracy = "accuracy"
+    precision = "precision"
+    recall = "recall"
+
+
+@psa_cli.command("compare")
+def compare_cli(
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="Pipeline name or folder, or a .spacy file of predictions"
+        ),
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="The same for the second system")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help=".spacy file, or a folder of them")],
+    component: Annotated[
+        str | None,
+        typer.Option("--component", "-c", help="A component to compare; by default all of ours"),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="tag, pos, morph, ents or spans, whoever wrote it"),
+    ] = None,
+    spans_key: Annotated[
+        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
+    ] = "chunks",
+    score: Annotated[
+        Score | None,
+        typer.Option("--score", help="By default F1 of spans, accuracy of tokens"),
+    ] = None,
+    test: Annotated[Test, typer.Option("--test", help="What the p-value is from")] = Test.both,
+    trials: Annotated[
+        int, typer.Option("--trials", help="How many draws and swaps to look at", min=1)
+    ] = 10_000,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="That of the interval", min=0.01, max=0.999)
+    ] = 0.95,
+    seed: Annotated[int, typer.Option("--seed", help="Of draws and swaps", min=0)] = 0,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="How many differing sentences to show", min=0)
+    ] = 10,
+    outputs: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="A .json or .md file; several are possible"),
+    ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+) -> None:
+    """
+    Compare two systems: the difference of their scores with its interval and p-values, and the
+    sentences in which they differ, side by side.
+
+    The p-value is the probability of a difference at least as large, in either direction, between
+    systems that are equally good.
+    """
+    from ..evaluation.significance import TESTS
+
+    with user_errors():
+        check_outputs(outputs or [], tuple(WRITERS))
+        comparisons = compare_files(
+            first,
+            second,
+            data,
+            component=component,
+            target=target,
+            spans_key=spans_key,
+            score=None if score is None else score.value,
+            tests=list(TESTS) if test is Test.both else [test.value],
+            n_trials=trials,
+            confidence=confidence,
+            seed=seed,
+            limit=limit,
+            gpu_id=gpu_id,
+        )
+        for comparison in comparisons:
+            print_comparison(comparison)
+        title = f"{first} and {second} on {data}"
+        for path in outputs or []:
+            with atomic_path(path) as temporary:
+                temporary.write_text(WRITERS[path.suffix](comparisons, title), encoding="utf8")
+            msg.good(f"Saved the comparison to {path}")
+
+
+def compare_files(
+    first: str,
+    second: str,
+    data: Path,
+    *,
+    component: str | None = None,
+    target: str | None = None,
+    spans_key: str = "chunks",
+    score: str | None = None,
+    tests: Sequence[str] = ("bootstrap", "randomization"),
+    n_trials: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    limit: int = 10,
+    gpu_id: int = -1,
+) -> list[Comparison]:
+    """Compare two pipelines, or predictions.
+
+    first (str): The folder or name of a pipeline, or a .spacy file of predictions.
+    second (str): The same for the second system.
+    data (Path): The .spacy file with the gold standard, or a folder of them.
+    component (Optional[str]): The component to compare; None for all of ours.
+    target (Optional[str]): What to compare in place of what components predict.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    score (Optional[str]): A name in `evaluation.counts.SCORES`; by default that of the layer.
+    tests (Sequence[str]): Names in `evaluation.significance.TESTS`.
+    n_trials (int): How many draws and swaps to look at.
+    confidence (float): That of the interval.
+    seed (int): Where random numbers start.
+    limit (int): How many differing sentences to keep.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (List[Comparison]): A comparison for each layer.
+    RAISES (ValueError): If something is missing or does not fit together.
+    """
+    from ..evaluation.comparison import compare
+    from ..evaluation.sentences import check_annotated, pair_sentences
+
+    use_gpu(gpu_id)
+    systems = load_system(first), load_system(second)
+    layers = choose_common_layers(systems, component, target, spans_key)
+    gold = read_data([data])
+    for layer in layers:
+        check_annotated(gold, layer, str(data))
+    predicted = [system.predict(gold, str(data)) for system in systems]
+    comparisons = []
+    for layer in layers:
+        for docs, system in zip(predicted, systems, strict=True):
+            check_annotated(docs, layer, system.name)
+        pairs = [pair_sentences(gold, docs, layer) for docs in predicted]
+        comparisons.append(
+            compare(
+                pairs[0],
+                pairs[1],
+                layer,
+                short_names(first, second),
+                score=score,
+                tests=tests,
+                n_trials=n_trials,
+                confidence=confidence,
+                seed=seed,
+                limit=limit,
+            )
+        )
+    return comparisons
+
+
+def choose_common_layers(
+    systems: tuple[System, System], component: str | None, target: str | None, spans_key: str
+) -> list[Layer]:
+    """Find out what can be compared.
+
+    systems (Tuple[System, System]): The systems.
+    component (Optional[str]): The component to compare; None for all of ours.
+    target (Optional[str]): What to compare in place of what components predict.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    RETURNS (List[Layer]): What both systems predict. A file of predictions, or a pipeline without
+        components of ours, is expected to have what the other one predicts.
+    RAISES (ValueError): If there is nothing.
+    """
+    components = [] if component is None else [component]
+    ours = [system for system in systems if component in system.layers or not components]
+    ours = [system for system in ours if system.layers] or [systems[0]]
+    found = [
+        {layer.name: layer for layer in choose_layers(s, components, target, spans_key).values()}
+        for s in ours
+    ]
+    common = [layer for name, layer in found[0].items() if all(name in names for names in found)]
+    if not common:
+        from ..annotation.targets import TARGETS
+
+        raise ValueError(
+            Errors.P268.format(
+                first=systems[0].name,
+                second=systems[1].name,
+                first_layers=", ".join(found[0]),
+                second_layers=", ".join(found[-1]),
+                options=", ".join(TARGETS),
+            )
+        )
+    return common
+
+
+def short_names(first: str, second: str) -> tuple[str, str]:
+    """Name two systems.
+
+    first (str): The path or name of the first one.
+    second (str): That of the second one.
+    RETURNS (Tuple[str, str]): What is different in their paths; A and B if nothing is.
+    """
+    parts = [Path(first).with_suffix("").parts, Path(second).with_suffix("").parts]
+    different = [p for p in zip(*map(reversed, parts), strict=False) if p[0] != p[1]]
+    return (different[0][0], different[0][1]) if different else ("A", "B")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print a comparison to the terminal.
+
+    comparison (Comparison): The comparison.
+    """
+    from ..evaluation.comparison import comparison_table, sentence_table, summary
+
+    table = comparison_table(comparison)
+    msg.divider(table.title)
+    print(table.to_text())
+    print(summary(comparison))
+    for sentence in comparison.sentences:
+        table = sentence_table(sentence, comparison.names)
+        print(f"\n{table.title}{table.to_text()}", end="")
+
+
+def _to_json(comparisons: Sequence[Comparison], title: str) -> str:
+    import srsly
+
+    data = {"title": title, "comparisons": [comparison.to_dict() for comparison in comparisons]}
+    return srsly.json_dumps(data, indent=2) + "\n"
+
+
+def _to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
+    from ..evaluation.comparison import to_markdown
+
+    return to_markdown(comparisons, title)
+
+
+WRITERS: dict[str, Callable[[Sequence[Comparison], str], str]] = {
+    ".json": _to_json,
+    ".md": _to_markdown,
+}

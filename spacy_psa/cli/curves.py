@@ -1,0 +1,96 @@
+"""`spacy psa curves`: how training went, run by run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from ..analysis.training_logs import Run
+
+SUFFIXES = (".svg", ".html", ".png")
+
+
+@psa_cli.command("curves")
+def curves_cli(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Output folders with train.jsonl, files like that, or what spacy train printed; "
+            "NAME=RUN gives a name",
+        ),
+    ],
+    output_paths: Annotated[
+        list[Path],
+        typer.Option("--output", "-o", help="The file to write: .svg, .html or .png; repeatable"),
+    ],
+    score: Annotated[
+        str, typer.Option("--score", help="The score to show; by default the main score")
+    ] = "",
+    by: Annotated[str, typer.Option("--by", help="The x axis: epoch or step")] = "epoch",
+    start: Annotated[
+        float, typer.Option("--from", help="The epoch or step from which on to show evaluations")
+    ] = 0.0,
+) -> None:
+    """
+    Draw training curves: the score on the development set and the loss, of one run or several.
+    """
+    with user_errors():
+        curves(runs, output_paths, score=score, by=by, start=start)
+    for path in output_paths:
+        msg.good(f"Drew the curves of {len(runs)} runs in {path}")
+
+
+def curves(
+    runs: Sequence[str],
+    output_paths: Sequence[Path],
+    *,
+    score: str = "",
+    by: str = "epoch",
+    start: float = 0.0,
+) -> None:
+    """Draw training curves.
+
+    runs (Sequence[str]): Output folders, files with lines of JSON, or what spaCy printed; each may
+        have its name and "=" before it.
+    output_paths (Sequence[Path]): The SVG, HTML or PNG files to write.
+    score (str): The name of the score; empty for the main score of each run.
+    by (str): What the x axis shows: "epoch" or "step".
+    start (float): The epoch or step from which on evaluations are shown.
+    RAISES (ValueError): If a run has no log, or a file has another ending.
+    """
+    from ..analysis.curves import draw_curves, make_page, save_png, training_curves
+
+    for path in output_paths:
+        if path.suffix not in SUFFIXES:
+            raise ValueError(Errors.P297.format(path=path, options=", ".join(SUFFIXES)))
+    found = _read(runs)
+    plots = training_curves(found, score=score, by=by, start=start)
+    for path in output_paths:
+        with atomic_path(path) as temporary:
+            if path.suffix == ".svg":
+                temporary.write_text(draw_curves(plots), encoding="utf8")
+            elif path.suffix == ".html":
+                temporary.write_text(make_page(plots, found, score=score), encoding="utf8")
+            else:
+                save_png(plots, temporary)
+
+
+def _read(runs: Sequence[str]) -> "list[Run]":
+    from ..analysis.training_logs import Run, read_run
+
+    found = []
+    for text in runs:
+        name, equals, path = text.partition("=")
+        named = bool(equals) and not Path(text).exists()
+        found.append((text, read_run(Path(path), name) if named else read_run(Path(text))))
+    # Folders of the same name are told apart by their paths.
+    count = Counter(run.name for _, run in found)
+    return [run if count[run.name] == 1 else Run(text, run.evaluations) for text, run in found]

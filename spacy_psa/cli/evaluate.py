@@ -1,0 +1,285 @@
+"""`spacy psa evaluate`: scores, where they come from, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._predictions import choose_layers, join_names, load_system, read_data
+from ._util import atomic_path, psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from spacy.pipeline import TrainablePipe
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+    from ..evaluation.groups import ByVocabulary
+    from ..evaluation.report import Report
+
+N_LABELS = 30  # in the terminal; files have them all
+
+
+@psa_cli.command("evaluate")
+def evaluate_cli(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="Pipeline name or folder, or a .spacy file of predictions"
+        ),
+    ],
+    data: Annotated[
+        list[Path], typer.Argument(metavar="DATA...", help=".spacy files, or folders of them")
+    ],
+    components: Annotated[
+        list[str] | None,
+        typer.Option("--component", "-c", help="A component to evaluate; by default all of ours"),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="tag, pos, morph, ents or spans, whoever wrote it"),
+    ] = None,
+    spans_key: Annotated[
+        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
+    ] = "chunks",
+    train: Annotated[
+        list[Path] | None,
+        typer.Option("--train", help="Training data: which words are known; by default the model"),
+    ] = None,
+    lengths: Annotated[
+        str, typer.Option("--lengths", help="Where buckets of sentence length begin, beside 1")
+    ] = "5,10,20,40",
+    resamples: Annotated[
+        int, typer.Option("--resamples", help="How often the bootstrap draws", min=1)
+    ] = 1000,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="That of the intervals", min=0.01, max=0.999)
+    ] = 0.95,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap", min=0)] = 0,
+    errors: Annotated[
+        int, typer.Option("--errors", help="How many of the worst sentences to show", min=0)
+    ] = 10,
+    outputs: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="A .json, .md or .html file; several are possible"),
+    ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+) -> None:
+    """
+    Evaluate predictions: scores with intervals, by label, sentence length, vocabulary and
+    complexity of categories, confusions, and the worst sentences.
+
+    The pipeline predicts from the words of DATA, without its annotation; several files are taken
+    as one. Units are counted by the rules of the CoNLL script.
+    """
+    with user_errors():
+        check_outputs(outputs or [])
+        reports = evaluate_files(
+            model,
+            data,
+            components=components or [],
+            target=target,
+            spans_key=spans_key,
+            train=train or [],
+            lengths=parse_lengths(lengths),
+            n_resamples=resamples,
+            confidence=confidence,
+            seed=seed,
+            n_errors=errors,
+            gpu_id=gpu_id,
+        )
+        for report in reports:
+            print_report(report)
+        title = f"Evaluation of {model} on {join_names(data)}"
+        for path in outputs or []:
+            with atomic_path(path) as temporary:
+                temporary.write_text(WRITERS[path.suffix](reports, title), encoding="utf8")
+            msg.good(f"Saved the evaluation to {path}")
+
+
+def evaluate_files(
+    model: str,
+    data: Sequence[Path],
+    *,
+    components: Sequence[str] = (),
+    target: str | None = None,
+    spans_key: str = "chunks",
+    train: Sequence[Path] = (),
+    lengths: Sequence[int] = (5, 10, 20, 40),
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    n_errors: int = 10,
+    gpu_id: int = -1,
+) -> list[Report]:
+    """Evaluate a pipeline, or predictions.
+
+    model (str): The folder or name of a pipeline, or a .spacy file of predictions.
+    data (Sequence[Path]): The .spacy files with the gold standard, or folders of them.
+    components (Sequence[str]): The components to evaluate; all of ours if there are none.
+    target (Optional[str]): What to evaluate in place of what components predict.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    train (Sequence[Path]): The training data; if there is none, the words of the model count.
+    lengths (Sequence[int]): Where buckets of sentence length begin.
+    n_resamples (int): How often the bootstrap draws.
+    confidence (float): That of the intervals.
+    seed (int): Where the random numbers of the bootstrap start.
+    n_errors (int): How many of the worst sentences to keep.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (List[Report]): A report for each component.
+    RAISES (ValueError): If something is missing or does not fit together.
+    """
+    from ..evaluation.groups import ByLength
+    from ..evaluation.report import Settings, evaluate
+    from ..evaluation.sentences import check_annotated, pair_sentences
+
+    ByLength(lengths)
+    use_gpu(gpu_id)
+    system = load_system(model)
+    layers = choose_layers(system, components, target, spans_key)
+    gold = read_data(data)
+    for layer in layers.values():
+        check_annotated(gold, layer, join_names(data))
+    known = read_data(train) if train else None
+    predicted = system.predict(gold, join_names(data))
+    reports = []
+    for name, layer in layers.items():
+        check_annotated(predicted, layer, model)
+        vocabulary, note = None, ""
+        if system.nlp is not None:
+            pipe = system.nlp.get_pipe(name) if name else None
+            vocabulary, note = find_vocabulary(system.nlp.vocab, pipe, known)
+        settings = Settings(
+            lengths=lengths,
+            vocabulary=vocabulary,
+            vocabulary_note=note,
+            n_resamples=n_resamples,
+            confidence=confidence,
+            seed=seed,
+            n_errors=n_errors,
+        )
+        sentences = pair_sentences(gold, predicted, layer)
+        reports.append(evaluate(sentences, layer, settings, component=name, n_docs=len(gold)))
+    return reports
+
+
+def find_vocabulary(
+    vocab: Vocab, pipe: TrainablePipe | None, train: Sequence[Doc] | None
+) -> tuple[ByVocabulary | None, str]:
+    """Find out which words were seen in training.
+
+    vocab (Vocab): The pipeline's vocabulary.
+    pipe (Optional[TrainablePipe]): The component, if known.
+    train (Optional[Sequence[Doc]]): The training data, if given.
+    RETURNS (Tuple[Optional[ByVocabulary], str]): How to group words, None if nothing is known of
+        the training data; and what to say about it.
+    """
+    from ..evaluation.groups import ByVocabulary
+    from ..pipeline.vocabulary import embedded_words, known_words, trained_words
+
+    if train is not None:
+        trained = known_words(vocab, (token.text for doc in train for token in doc))
+        note = "words of the training data given."
+    else:
+        trained = None if pipe is None else trained_words(pipe)
+        note = "words with embeddings of their own in the model stand for the training data."
+    if trained is None:
+        return None, ""
+    if 0 in vocab.vectors.shape:
+        note += " The pipeline has no vectors: no word is in the embedding vocabulary."
+    return ByVocabulary(trained, embedded_words(vocab)), note
+
+
+def use_gpu(gpu_id: int) -> None:
+    """Use a GPU, if one is wanted.
+
+    gpu_id (int): The GPU, or -1 for the CPU.
+    """
+    if gpu_id >= 0:
+        from spacy.cli._util import setup_gpu
+
+        setup_gpu(gpu_id, silent=False)
+
+
+def parse_lengths(text: str) -> list[int]:
+    """Read where buckets begin.
+
+    text (str): Numbers with commas between them.
+    RETURNS (List[int]): The numbers.
+    RAISES (ValueError): If they are not whole numbers.
+    """
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(Errors.P260.format(lengths=text)) from None
+
+
+def check_outputs(
+    paths: Sequence[Path], options: Sequence[str] = (".json", ".md", ".html")
+) -> None:
+    """Check the names of outputs before the work begins.
+
+    paths (Sequence[Path]): The files to be written.
+    options (Sequence[str]): The endings that they may have.
+    RAISES (ValueError): If one has another ending, or is a folder.
+    """
+    for path in paths:
+        if path.suffix not in options or path.is_dir():
+            raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
+
+
+def print_report(report: Report) -> None:
+    """Print a report to the terminal.
+
+    report (Report): The report.
+    """
+    from ..evaluation.rendering import (
+        mistake_line,
+        notes,
+        report_tables,
+        sentence_heading,
+        summary,
+    )
+
+    msg.divider(report.title)
+    print(summary(report))
+    for table in report_tables(report, n_labels=N_LABELS):
+        print(f"\n{table.title}{table.to_text()}", end="")
+    for note in notes(report):
+        print(f"\n{note}")
+    if report.worst:
+        print("\nWorst sentences")
+    for sentence in report.worst:
+        print(f"\n{sentence_heading(sentence, report.unit)}")
+        for mistake in sentence.mistakes:
+            print(f"  {mistake_line(mistake)}")
+
+
+def _to_json(reports: Sequence[Report], title: str) -> str:
+    import srsly
+
+    data = {"title": title, "reports": [report.to_dict() for report in reports]}
+    return srsly.json_dumps(data, indent=2) + "\n"
+
+
+def _to_markdown(reports: Sequence[Report], title: str) -> str:
+    from ..evaluation.rendering import to_markdown
+
+    return to_markdown(reports, title)
+
+
+def _to_html(reports: Sequence[Report], title: str) -> str:
+    from ..evaluation.page import to_html
+
+    return to_html(reports, title)
+
+
+WRITERS: dict[str, Callable[[Sequence[Report], str], str]] = {
+    ".json": _to_json,
+    ".md": _to_markdown,
+    ".html": _to_html,
+}

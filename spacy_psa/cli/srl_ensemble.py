@@ -1,0 +1,110 @@
+"""`spacy psa srl-ensemble`: several trained pipelines become one that averages their models."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
+
+
+@psa_cli.command("srl-ensemble")
+def srl_ensemble_cli(
+    output_path: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="The folder to write the pipeline to")
+    ],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PIPELINE...", help="Folders of two or more trained pipelines"),
+    ],
+    name: Annotated[
+        str, typer.Option("--component", "-c", help="The component for semantic roles")
+    ] = "psa_srl",
+) -> None:
+    """
+    Make one pipeline of several, whose semantic roles come from all of their models.
+
+    It averages the probabilities that the models give to labels. Everything else is that of the
+    first pipeline. The models must have the same labels and vectors; train them with other seeds.
+    """
+    with user_errors():
+        ensemble = make_ensemble(paths, name=name)
+        ensemble.to_disk(output_path)
+        msg.good(f"Saved an ensemble of {len(paths)} models to {output_path}")
+
+
+def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> "Language":
+    """Make one pipeline of several.
+
+    paths (List[Path]): The folders of the pipelines.
+    name (str): The component whose models are put together.
+    RETURNS (Language): The pipeline.
+    RAISES (ValueError): If there are fewer than two, or they do not belong together.
+    """
+    import spacy
+    from spacy.util import load_model_from_config
+
+    if len(paths) < 2:
+        raise ValueError(Errors.P334.format(n=len(paths)))
+    members = [_standalone(path, name) for path in paths]
+    first = members[0]
+    for path, member in zip(paths[1:], members[1:], strict=True):
+        problem = _difference(first, member, name)
+        if problem is not None:
+            raise ValueError(Errors.P332.format(path=path, first=paths[0], problem=problem))
+    models = [member.config["components"][name]["model"] for member in members]
+    config = first.config.copy()
+    config["components"][name]["model"] = {
+        "@architectures": ARCHITECTURE,
+        "*": {f"model_{i}": model for i, model in enumerate(models, 1)},
+    }
+    nlp = load_model_from_config(config, vocab=first.vocab)
+    assert isinstance(nlp, spacy.language.Language)
+    nlp.tokenizer.from_bytes(first.tokenizer.to_bytes())
+    for pipe_name, pipe in nlp.pipeline:
+        if pipe_name != name and hasattr(pipe, "from_bytes"):
+            pipe.from_bytes(first.get_pipe(pipe_name).to_bytes())
+    component = nlp.get_pipe(name)
+    component.cfg.update(first.get_pipe(name).cfg)
+    component.model.set_dim("nO", first.get_pipe(name).model.get_dim("nO"))
+    for layer, member in zip(component.model.layers, members, strict=True):
+        layer.from_bytes(member.get_pipe(name).model.to_bytes())
+    return nlp
+
+
+def _standalone(path: Path, name: str) -> "Language":
+    """Load a pipeline, with a copy of the tok2vec in the component if it listens to one."""
+    import spacy
+
+    from ..pipeline.srl import PSASemanticRoles
+
+    nlp = spacy.load(path)
+    if name not in nlp.pipe_names or not isinstance(nlp.get_pipe(name), PSASemanticRoles):
+        raise ValueError(Errors.P331.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
+    for upstream, pipe in nlp.pipeline:
+        if name in getattr(pipe, "listening_components", []):
+            nlp.replace_listeners(upstream, name, ["model.tok2vec"])
+    return nlp
+
+
+def _difference(first: "Language", other: "Language", name: str) -> str | None:
+    """Say why two pipelines do not belong together."""
+    labels, others = first.get_pipe(name).labels, other.get_pipe(name).labels
+    if labels != others:
+        odd = sorted(set(labels) ^ set(others))
+        return f"the labels differ ({', '.join(odd[:5]) or 'their order'})"
+    shapes = first.vocab.vectors.shape, other.vocab.vectors.shape
+    if shapes[0] != shapes[1]:
+        return f"the vectors differ (their shapes are {shapes[0]} and {shapes[1]})"
+    if first.vocab.vectors.to_bytes() != other.vocab.vectors.to_bytes():
+        return "the vectors differ"
+    if other.tokenizer.to_bytes() != first.tokenizer.to_bytes():
+        return "the tokenizers differ"
+    return None

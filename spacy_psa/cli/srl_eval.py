@@ -1,0 +1,200 @@
+"""`spacy psa srl-eval`: score semantic roles by the rules of the CoNLL-2005 evaluator."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, read_docs, user_errors
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ..corpora.sentence import Frame, Sentence
+    from ..evaluation.srl_eval import SRLResult
+
+
+class Labeled(NamedTuple):
+    """A sentence: its number of tokens, its words if they are known, and its frames."""
+
+    n_tokens: int
+    words: list[str] | None
+    frames: "list[Frame]"
+
+
+@psa_cli.command("srl-eval")
+def srl_eval_cli(
+    gold_path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GOLD", help="The gold standard: .props, .spacy, or a file of another format"
+        ),
+    ],
+    predicted_path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PREDICTED",
+            help="A trained pipeline (folder), or predictions for GOLD in any of these formats",
+        ),
+    ],
+    given: Annotated[
+        bool,
+        typer.Option(
+            "--given", "-g", help="Give a pipeline the predicates of GOLD, whatever finds its own"
+        ),
+    ] = False,
+    confusion: Annotated[
+        bool, typer.Option("--confusion", "-C", help="Print which roles are taken for which, too")
+    ] = False,
+    output_path: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
+    ] = None,
+) -> None:
+    """
+    Score semantic roles by the rules of the CoNLL-2005 evaluator.
+
+    Prints the table that srl-eval.pl prints. A pipeline predicts from the words of GOLD, and from
+    its predicates if it is configured for given ones; as the evaluator has it, predicates that it
+    finds besides those of GOLD do not count.
+    """
+    from ..evaluation.srl_tables import format_confusion, format_result
+
+    with user_errors():
+        result = score_paths(gold_path, predicted_path, given=given)
+        typer.echo(format_result(result), nl=False)
+        if confusion:
+            typer.echo("\n" + format_confusion(result), nl=False)
+        if result.skipped:
+            msg.warn(f"{result.skipped} predicted propositions are not in the gold standard")
+        if output_path is not None:
+            import srsly
+
+            with atomic_path(output_path) as temporary:
+                srsly.write_json(temporary, result.to_dict())
+            msg.good(f"Saved scores to {output_path}")
+
+
+def score_paths(gold_path: Path, predicted_path: Path, *, given: bool = False) -> "SRLResult":
+    """Score the frames of a file against those of another, or those that a pipeline finds.
+
+    gold_path (Path): The gold standard.
+    predicted_path (Path): The predictions, or the folder of a pipeline.
+    given (bool): Whether a pipeline gets the predicates of the gold standard, even if it is
+        configured to find its own.
+    RETURNS (SRLResult): The scores.
+    RAISES (ValueError): If the sentences are not the same, or something is not annotated.
+    """
+    from ..evaluation.srl_eval import SRLResult
+
+    gold = list(_read(gold_path))
+    is_pipeline = (predicted_path / "config.cfg").is_file()
+    if is_pipeline:
+        predicted = list(_predict(gold_path, predicted_path, given))
+    else:
+        predicted = list(_read(predicted_path))
+    if len(gold) != len(predicted):
+        raise ValueError(
+            Errors.P328.format(
+                gold_path=gold_path,
+                gold=len(gold),
+                predicted_path=predicted_path,
+                predicted=len(predicted),
+            )
+        )
+    result = SRLResult()
+    for index, (expected, found) in enumerate(zip(gold, predicted, strict=True), 1):
+        words = (expected.words, found.words)
+        if expected.n_tokens != found.n_tokens or (None not in words and words[0] != words[1]):
+            raise ValueError(
+                Errors.P329.format(
+                    index=index,
+                    gold_path=gold_path,
+                    gold=expected.n_tokens,
+                    predicted_path=predicted_path,
+                    predicted=found.n_tokens,
+                )
+            )
+        result.add(expected.frames, found.frames)
+    return result
+
+
+def _read(path: Path) -> "Iterator[Labeled]":
+    from ..corpora.props import read_props
+
+    if path.suffix == ".spacy":
+        from spacy.vocab import Vocab
+
+        yield from _sentences(read_docs(path, Vocab()), path)
+    elif ".props" in path.suffixes:
+        for n_tokens, frames in read_props(path):
+            yield Labeled(n_tokens, None, frames)
+    else:
+        for sentence in _read_sentences(path):
+            if sentence.frames is None:
+                raise ValueError(Errors.P330.format(path=path, index=sentence.line))
+            yield Labeled(len(sentence.words), sentence.words, sentence.frames)
+
+
+def _read_sentences(path: Path) -> "Iterator[Sentence]":
+    from ..corpora.readers import detect_format, get_format
+
+    yield from get_format(detect_format(path)).read(path)
+
+
+def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
+    from ..corpora.frames import has_frames
+    from ..corpora.from_docs import make_sentences
+
+    for index, doc in enumerate(docs, 1):
+        if not has_frames(doc):
+            raise ValueError(Errors.P330.format(path=path, index=index))
+        for sentence in make_sentences([doc]):
+            yield Labeled(len(sentence.words), sentence.words, sentence.frames or [])
+
+
+def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Labeled]":
+    """Let a pipeline find the frames of new Docs, of which words and sentences are given."""
+    import spacy
+    from tqdm import tqdm
+
+    from ..corpora.docs import make_docs
+    from ..corpora.frame_corpus import give_predicates
+    from ..corpora.frames import get_frames, set_frames
+    from ..pipeline.predicates import create_given_predicates
+    from ..pipeline.srl import PSASemanticRoles
+
+    nlp = spacy.load(pipeline_path)
+    components = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles)]
+    if not components:
+        found = ", ".join(nlp.pipe_names) or "none"
+        raise ValueError(Errors.P331.format(path=pipeline_path, found=found))
+    if given:
+        for component in components:
+            component.predicates = create_given_predicates()
+    if gold_path.suffix == ".spacy":
+        gold = read_docs(gold_path, nlp.vocab)
+    else:
+        gold = list(make_docs(nlp.vocab, _read_sentences(gold_path)))
+    blank = [_words_of(doc) for doc in gold]
+    for doc, gold_doc in zip(blank, gold, strict=True):
+        give_predicates(doc, get_frames(gold_doc))
+    predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold), disable=None, leave=False))
+    for doc, gold_doc in zip(predicted, gold, strict=True):
+        # In the sentences of the gold standard, also if the pipeline finds other ones.
+        bearer = _words_of(gold_doc)
+        set_frames(bearer, get_frames(doc))
+        yield from _sentences([bearer], pipeline_path)
+
+
+def _words_of(doc: "Doc") -> "Doc":
+    """A new Doc with words and sentences alone."""
+    from spacy.tokens import Doc
+
+    starts = None
+    if doc.has_annotation("SENT_START"):
+        starts = [bool(token.is_sent_start) for token in doc]
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=[t.text for t in doc], spaces=spaces, sent_starts=starts)

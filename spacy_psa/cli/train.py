@@ -1,0 +1,161 @@
+"""`spacy psa train`: `spacy train` with checkpoints, from which a run goes on exactly."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import psa_cli, user_errors
+
+
+@psa_cli.command(
+    "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def train_cli(
+    ctx: typer.Context,
+    config_path: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Path to config file", exists=True)
+    ],
+    output_path: Annotated[
+        Path,
+        typer.Option(
+            "--output", "--output-path", "-o", help="Folder for the pipelines and the checkpoint"
+        ),
+    ],
+    resume: Annotated[
+        bool, typer.Option("--resume", "-r", help="Go on from the checkpoint, if there is one")
+    ] = False,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(help="Steps between checkpoints; by default one at each evaluation"),
+    ] = None,
+    code_path: Annotated[
+        Path | None,
+        typer.Option("--code", "-c", help="Python file with more registered functions to import"),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
+    ] = False,
+    use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
+) -> None:
+    """
+    Train a pipeline as `spacy train` does, and write checkpoints. A run that was killed goes on
+    with --resume, and ends with the weights that it would have ended with. Settings of the config
+    can be overridden by options such as --training.max_steps 100.
+    """
+    from spacy.cli._util import import_code, parse_config_overrides
+    from spacy.util import logger
+
+    if verbose:
+        logger.setLevel(logging.DEBUG)
+    overrides = parse_config_overrides(ctx.args)
+    import_code(code_path)
+    with user_errors():
+        train(
+            config_path,
+            output_path,
+            overrides=overrides,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            use_gpu=use_gpu,
+        )
+
+
+def train(
+    config_path: Path,
+    output_path: Path,
+    *,
+    overrides: dict[str, Any] | None = None,
+    resume: bool = False,
+    checkpoint_every: int | None = None,
+    use_gpu: int = -1,
+) -> None:
+    """Train a pipeline.
+
+    config_path (Path): The config.
+    output_path (Path): The folder for the pipelines and the checkpoint. It is made if need be.
+    overrides (Optional[Dict[str, Any]]): Settings that replace those of the config.
+    resume (bool): Whether to go on from the checkpoint in the folder, if there is one.
+    checkpoint_every (Optional[int]): Steps from one checkpoint to the next; None for one at each
+        evaluation.
+    use_gpu (int): The number of the GPU, or -1 for the CPU.
+    RAISES (ValueError): If the folder has an unfinished run, or the one to be resumed is damaged,
+        or has another config or corpus.
+    """
+    from spacy.cli._util import setup_gpu, show_validation_error
+    from spacy.training.initialize import init_nlp
+    from spacy.util import load_config
+
+    from ..training.checkpoint import read_checkpoint
+    from ..training.run import CHECKPOINT, TrainingRun
+
+    if checkpoint_every is not None and checkpoint_every < 1:
+        raise ValueError(Errors.P288.format(n=checkpoint_every))
+    with show_validation_error(config_path):
+        config = load_config(config_path, overrides=overrides or {}, interpolate=False)
+        settings = json.loads(json.dumps(config.interpolate()))
+    folder = output_path / CHECKPOINT
+    saved = read_checkpoint(folder)
+    if not resume and saved is not None:
+        if not saved.finished:
+            raise ValueError(
+                Errors.P283.format(path=output_path, step=saved.step, checkpoint=folder)
+            )
+        saved = None
+    if saved is not None:
+        _check_config(saved.config, settings, output_path)
+        if saved.finished:
+            msg.good(f"The run in {output_path} is finished: it ended after step {saved.step}")
+            return
+        msg.info(f"Resuming the run in {output_path} after step {saved.step}")
+    elif resume:
+        msg.info(f"There is no checkpoint in {output_path}: the run begins")
+    if not output_path.exists():
+        output_path.mkdir(parents=True)
+        msg.good(f"Created output directory: {output_path}")
+    msg.info(f"Saving to output directory: {output_path}")
+    setup_gpu(use_gpu)
+    msg.divider("Initializing pipeline")
+    with show_validation_error(config_path, hint_fill=False):
+        nlp = init_nlp(config, use_gpu=use_gpu)
+    msg.good("Initialized pipeline")
+    msg.divider("Training pipeline")
+    TrainingRun(
+        nlp,
+        output_path,
+        config=settings,
+        checkpoint_every=checkpoint_every,
+        resume_from=saved,
+        use_gpu=use_gpu,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+    ).train()
+
+
+def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -> None:
+    difference = _first_difference(expected, found)
+    if difference is not None:
+        name, before, now = difference
+        raise ValueError(Errors.P284.format(path=path, name=name, found=now, expected=before))
+
+
+def _first_difference(expected: Any, found: Any, name: str = "") -> tuple[str, str, str] | None:
+    """The name of a setting in which two configs differ, and its two values as text."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in [*expected, *(key for key in found if key not in expected)]:
+            place = f"{name}.{key}" if name else key
+            if key not in expected or key not in found:
+                values = [json.dumps(d[key]) if key in d else "not set" for d in (expected, found)]
+                return place, values[0], values[1]
+            difference = _first_difference(expected[key], found[key], place)
+            if difference is not None:
+                return difference
+        return None
+    # As text, so that 1 and 1.0 and true differ: the settings of a config have types.
+    before, now = json.dumps(expected), json.dumps(found)
+    return None if before == now else (name, before, now)

@@ -1,0 +1,162 @@
+"""spaCy's binary format, written from sentences and read with less work than spaCy needs."""
+
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+from spacy.attrs import NORM, ORTH
+from spacy.morphology import Morphology
+from spacy.symbols import IDS
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from srsly.msgpack import Packer, msgpack_decoders, msgpack_encoders
+
+from .docs import CHUNKS_KEY
+from .encoding import Encoder, Group, span_groups, token_attributes, white_space
+from .sentence import Sentence
+
+_NO_FEATURES = IDS[Morphology.EMPTY_MORPH]
+# A span: its two identifiers and its label, then where it begins and ends by token and character.
+_SPAN = struct.Struct(">QQQllll")
+
+
+def make_doc_bin(groups: Iterable[Sequence[Sentence]], *, chunks_key: str = CHUNKS_KEY) -> DocBin:
+    """Make a DocBin of sentences, without Docs.
+
+    groups (Iterable[Sequence[Sentence]]): The sentences of each Doc.
+    chunks_key (str): The key of the chunks in `doc.spans`.
+    RETURNS (DocBin): The same as `DocBin(docs=...)` of what `make_doc` makes of each group, in a
+        fraction of the time: that makes objects of all tokens and spans, and asks each of them for
+        its strings, of which there are few.
+    """
+    doc_bin = DocBin()
+    table = _TokenTable(doc_bin.attrs)
+    pack = _SpanPacker(table.encoder)
+    for sentences in groups:
+        words = [word for sentence in sentences for word in sentence.words]
+        spaces = white_space(sentences)
+        table.add(words, token_attributes(sentences, table.encoder), spaces)
+        doc_bin.span_groups.append(pack(span_groups(sentences, chunks_key), words, spaces))
+        doc_bin.flags.append({"has_unknown_spaces": spaces is None})
+        doc_bin.cats.append({})
+    doc_bin.tokens, doc_bin.spaces, doc_bin.strings = table.finish()
+    return doc_bin
+
+
+@contextmanager
+def fast_msgpack() -> Iterator[None]:
+    """Look up the extensions of srsly's msgpack once, while in the block.
+
+    Otherwise srsly searches all that is registered anywhere, and the entry points of all installed
+    packages, for each object that it packs or unpacks. To spaCy each group of spans is an object.
+    """
+    registries = (msgpack_encoders, msgpack_decoders)
+    # Blocks may be nested.
+    outer = [vars(registry).get("get_all") for registry in registries]
+    for registry in registries:
+        registry.get_all = partial(dict, registry.get_all())
+    try:
+        yield
+    finally:
+        for registry, get_all in zip(registries, outer, strict=True):
+            if get_all is None:
+                del registry.get_all
+            else:
+                registry.get_all = get_all
+
+
+class _Memo(dict[str, int]):
+    """The values of a function, each found once."""
+
+    def __init__(self, function: Callable[[str], int]) -> None:
+        super().__init__()
+        self.function = function
+
+    def __missing__(self, text: str) -> int:
+        self[text] = value = self.function(text)
+        return value
+
+
+class _TokenTable:
+    """The attributes of all tokens, and the strings of which they are the numbers."""
+
+    def __init__(self, attrs: Iterable[int]) -> None:
+        self.vocab = Vocab()
+        plain = Encoder.of_vocab(self.vocab)
+        self.words = _Memo(lambda word: self.vocab[word].orth)
+        self.norms = _Memo(lambda word: self.vocab[word].norm)
+        self.labels = _Memo(plain.string)
+        self.features = _Memo(plain.features)
+        self.encoder = Encoder(self.labels.__getitem__, self.features.__getitem__)
+        self.columns = {attr: array("Q") for attr in attrs}
+        self.spaces = bytearray()
+        self.lengths: list[int] = []
+
+    def add(
+        self, words: Sequence[str], attributes: dict[int, list[int]], spaces: list[bool] | None
+    ) -> None:
+        """Add the tokens of a Doc."""
+        values = {
+            ORTH: [self.words[word] for word in words],
+            NORM: [self.norms[word] for word in words],
+            **attributes,
+        }
+        zeros = bytes(8 * len(words))
+        for attr, column in self.columns.items():
+            if attr in values:
+                column.extend(values[attr])
+            else:
+                column.frombytes(zeros)
+        self.spaces += bytes(spaces or [True] * len(words))
+        self.lengths.append(len(words))
+
+    def finish(self) -> tuple[list[np.ndarray], list[np.ndarray], set[str]]:
+        """The attributes of each Doc, its white space, and all strings."""
+        columns = [np.frombuffer(column, dtype=np.uint64) for column in self.columns.values()]
+        tokens = np.stack(columns, axis=1)
+        spaces = np.frombuffer(self.spaces, dtype=bool).reshape(-1, 1)
+        ends = accumulate(self.lengths)
+        places = [slice(end - n, end) for n, end in zip(self.lengths, ends, strict=True)]
+        # "" is what all that is not annotated is, also an analysis without features.
+        strings = {"", *self.words, *self.labels} if places else set()
+        numbers = {*self.norms.values(), *self.features.values()} - {_NO_FEATURES}
+        strings.update(self.vocab.strings[number] for number in numbers)
+        return [tokens[place] for place in places], [spaces[place] for place in places], strings
+
+
+class _SpanPacker:
+    """Packs the groups of spans of a Doc, as `doc.spans.to_bytes` does."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.pack = Packer(use_bin_type=True).pack
+
+    def __call__(
+        self, groups: Iterable[Group], words: Sequence[str], spaces: Sequence[bool] | None
+    ) -> bytes:
+        starts, ends = _characters(words, spaces)
+        packed: dict[bytes, list[str]] = {}
+        for key, spans, attrs in groups:
+            structs = [
+                _SPAN.pack(0, 0, self.encoder.string(label), i, j, starts[i], ends[j - 1])
+                for i, j, label in spans
+            ]
+            group = self.pack({"name": key, "attrs": attrs, "spans": structs})
+            packed.setdefault(group, []).append(key)
+        # spaCy packs an empty list where there are no groups.
+        return self.pack(packed or [])
+
+
+def _characters(words: Sequence[str], spaces: Sequence[bool] | None) -> tuple[list[int], list[int]]:
+    """Where words begin and end in the text."""
+    starts, ends = [], []
+    at = 0
+    for word, space in zip(words, spaces or [True] * len(words), strict=True):
+        starts.append(at)
+        ends.append(at + len(word))
+        at += len(word) + space
+    return starts, ends

@@ -1,0 +1,169 @@
+"""What spaCy stores of sentences: the attributes of tokens, as numbers, and groups of spans."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spacy.attrs import ENT_IOB, ENT_TYPE, LEMMA, MORPH, POS, SENT_START, TAG
+from spacy.parts_of_speech import IDS as UPOS_IDS
+from spacy.vocab import Vocab
+
+from ..annotation.schemes import Span
+from .frames import frame_groups
+from .sentence import Frame, Sentence
+
+SPEAKERS_KEY = "speakers"
+DOCUMENT_KEY = "document"
+# In SENT_START, unsigned as all attributes are; and in ENT_IOB.
+_START, _NO_START = 1, 2**64 - 1
+_INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How annotation becomes numbers.
+
+    string (Callable[[str], int]): The number of a string, which it adds to the vocabulary.
+    features (Callable[[str], int]): The number of morphological features, such as "Case=Nom"; "_"
+        is an analysis without features, and "" none.
+    """
+
+    string: Callable[[str], int]
+    features: Callable[[str], int]
+
+    @classmethod
+    def of_vocab(cls, vocab: Vocab) -> "Encoder":
+        """Encode as a vocabulary does.
+
+        vocab (Vocab): The vocabulary.
+        RETURNS (Encoder): The encoder.
+        """
+        add = vocab.morphology.add
+        # To spaCy "" is an analysis without features.
+        return cls(vocab.strings.add, lambda features: add(features) if features else 0)
+
+
+class Group(NamedTuple):
+    """A group of spans.
+
+    key (str): Its key in `doc.spans`, and its name.
+    spans (List[Span]): Start, end and label, by tokens of the Doc.
+    attrs (Dict[str, Any]): Its attributes.
+    """
+
+    key: str
+    spans: list[Span]
+    attrs: dict[str, Any]
+
+
+def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[int, list[int]]:
+    """Encode the annotation of tokens.
+
+    sentences (Sequence[Sentence]): The sentences of a Doc.
+    encoder (Encoder): Makes numbers of strings.
+    RETURNS (Dict[int, List[int]]): One value a token, by the number of spaCy's attribute:
+        SENT_START, and TAG, POS, MORPH, LEMMA and ENT_IOB with ENT_TYPE where a sentence has the
+        layer, for entities all sentences.
+    """
+    attributes = {
+        SENT_START: [x for s in sentences for x in [_START] + [_NO_START] * (len(s.words) - 1)]
+    }
+    for layer, attribute, encode in (
+        ("tags", TAG, encoder.string),
+        ("pos", POS, UPOS_IDS.__getitem__),
+        ("morphs", MORPH, encoder.features),
+        ("lemmas", LEMMA, encoder.string),
+    ):
+        values = _values(sentences, layer)
+        if values is not None:
+            attributes[attribute] = [*map(encode, values)]
+    ents = _spans(sentences, "ents")
+    if ents is not None:
+        # All other tokens are known to be outside of entities, rather than not annotated.
+        iob = [_OUTSIDE] * len(attributes[SENT_START])
+        types = [0] * len(iob)
+        for start, end, label in ents:
+            iob[start:end] = [_BEGIN] + [_INSIDE] * (end - start - 1)
+            types[start:end] = [encoder.string(label)] * (end - start)
+        attributes |= {ENT_IOB: iob, ENT_TYPE: types}
+    return attributes
+
+
+def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Group]:
+    """The groups of spans of a Doc.
+
+    sentences (Sequence[Sentence]): The sentences of the Doc.
+    chunks_key (str): The key of the chunks.
+    YIELDS (Group): Chunks and frames, if all sentences have the layer; the sentences whose speaker
+        is known; the document, if it is known or begins here.
+    """
+    chunks = _spans(sentences, "chunks")
+    if chunks is not None:
+        yield Group(chunks_key, chunks, {})
+    if all(sentence.frames is not None for sentence in sentences):
+        frames = [
+            _moved(frame, offset)
+            for offset, sentence in _with_offsets(sentences)
+            for frame in sentence.frames or ()
+        ]
+        for key, spans, attrs in frame_groups(frames):
+            yield Group(key, spans, attrs)
+    speakers = [
+        (offset, offset + len(sentence.words), sentence.speakers)
+        for offset, sentence in _with_offsets(sentences)
+        if sentence.speakers is not None
+    ]
+    if speakers:
+        yield Group(SPEAKERS_KEY, speakers, {})
+    if sentences and (sentences[0].document is not None or sentences[0].starts_document):
+        whole = (0, sum(len(sentence.words) for sentence in sentences), sentences[0].document or "")
+        yield Group(DOCUMENT_KEY, [whole], {"starts": sentences[0].starts_document})
+
+
+def white_space(sentences: Sequence[Sentence]) -> list[bool] | None:
+    """Whether white space follows each word.
+
+    sentences (Sequence[Sentence]): The sentences of a Doc.
+    RETURNS (Optional[List[bool]]): One value a token; None if it is not known of all sentences.
+    """
+    if any(sentence.spaces is None for sentence in sentences):
+        return None
+    return [space for sentence in sentences for space in sentence.spaces or ()]
+
+
+def _with_offsets(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence]]:
+    """Each sentence with the number of tokens before it."""
+    offset = 0
+    for sentence in sentences:
+        yield offset, sentence
+        offset += len(sentence.words)
+
+
+def _values(sentences: Sequence[Sentence], layer: str) -> list[str] | None:
+    """One value a token, "" where it is not annotated; None if no sentence has the layer."""
+    found = [getattr(sentence, layer) for sentence in sentences]
+    if all(values is None for values in found):
+        return None
+    return [
+        value
+        for values, sentence in zip(found, sentences, strict=True)
+        for value in (values if values is not None else [""] * len(sentence.words))
+    ]
+
+
+def _spans(sentences: Sequence[Sentence], layer: str) -> list[Span] | None:
+    """The spans of a layer, by tokens of the Doc; None if a sentence is without it."""
+    if any(getattr(sentence, layer) is None for sentence in sentences):
+        return None
+    return [
+        (offset + start, offset + end, label)
+        for offset, sentence in _with_offsets(sentences)
+        for start, end, label in getattr(sentence, layer)
+    ]
+
+
+def _moved(frame: Frame, offset: int) -> Frame:
+    if offset == 0:
+        return frame
+    arguments = [(start + offset, end + offset, label) for start, end, label in frame.arguments]
+    return Frame(frame.predicate + offset, frame.lemma, frame.sense, arguments)

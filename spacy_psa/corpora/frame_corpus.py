@@ -1,0 +1,109 @@
+"""Training data for semantic roles: gold predicates for whom they are given, and for taggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+
+from .docbins import fast_msgpack
+from .frames import PREDICATE_LABEL, get_frames, has_frames, set_frames
+from .sentence import Frame
+
+# Examples read at a time
+CHUNK = 1000
+
+Reader = Callable[[Language], Iterator[Example]]
+
+
+class FrameCorpus:
+    """A corpus whose predicates are known beforehand, as in the shared tasks.
+
+    corpus (Reader): Any other corpus reader, e.g. `spacy.Corpus.v1`.
+    give_predicates (bool): Whether the predicted Docs have the predicates of the annotation, and
+        nothing else of it. This is what `spacy_psa.GivenPredicates.v1` reads.
+    spans_key (Optional[str]): Where the annotated Docs get the predicates as spans, on which a
+        `psa_tagger` can be trained; None for nowhere.
+    senses (bool): Whether the labels of these spans are the senses. Otherwise, and where there is
+        no sense, they are V.
+    """
+
+    def __init__(
+        self, corpus: Reader, *, give_predicates: bool, spans_key: str | None, senses: bool
+    ) -> None:
+        self.corpus = corpus
+        self.give_predicates = give_predicates
+        self.spans_key = spans_key
+        self.senses = senses
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Read the corpus.
+
+        nlp (Language): The pipeline.
+        YIELDS (Example): The examples.
+        """
+        examples = self.corpus(nlp)
+        while True:
+            # Each frame is a group of spans, which spaCy unpacks slowly; nothing is yielded while
+            # that is mended, since who reads two corpora at a time may not finish the first first.
+            with fast_msgpack():
+                chunk = list(islice(examples, CHUNK))
+            if not chunk:
+                return
+            for example in chunk:
+                if has_frames(example.reference):
+                    self._mark(example)
+                yield example
+
+    def _mark(self, example: Example) -> None:
+        frames = get_frames(example.reference)
+        if self.give_predicates:
+            give_predicates(example.predicted, frames, example)
+        if self.spans_key is not None:
+            doc = example.reference
+            spans = []
+            for frame in sorted(frames, key=lambda frame: frame.predicate):
+                label = (frame.sense if self.senses else None) or PREDICATE_LABEL
+                spans.append(Span(doc, frame.predicate, frame.predicate + 1, label))
+            doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
+
+
+def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
+    """Give a Doc the predicates of frames, without their arguments.
+
+    doc (Doc): The Doc.
+    frames (List[Frame]): The frames.
+    example (Optional[Example]): What brings tokens together, if the frames are those of its
+        reference. A predicate without a token of its own is left out.
+    """
+    given = []
+    for frame in frames:
+        token = frame.predicate
+        if example is not None:
+            places = example.alignment.y2x[token]
+            if len(places) == 0:
+                continue
+            token = int(places[0])
+        given.append(Frame(token, frame.lemma, frame.sense, []))
+    set_frames(doc, given)
+
+
+def create_frame_corpus(
+    corpus: Reader,
+    give_predicates: bool = True,
+    spans_key: str | None = None,
+    senses: bool = False,
+) -> Reader:
+    """`spacy_psa.FrameCorpus.v1`: know the predicates of another corpus beforehand.
+
+    corpus (Callable[[Language], Iterator[Example]]): The corpus reader.
+    give_predicates (bool): Whether the Docs to predict on have the annotated predicates.
+    spans_key (Optional[str]): The key in `doc.spans` where annotated Docs have the predicates as
+        spans, e.g. "predicates".
+    senses (bool): Whether these spans are labeled with the sense, if it is known.
+    RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
+    """
+    return FrameCorpus(corpus, give_predicates=give_predicates, spans_key=spans_key, senses=senses)

@@ -1,0 +1,24 @@
+"""Files of propositions without words, as evaluators read and systems write them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .columns import read_columns
+from .conll2005 import _read_frames
+from .problems import Problems
+from .sentence import Frame
+
+
+def read_props(
+    path: str | Path, *, problems: Problems | None = None
+) -> Iterator[tuple[int, list[Frame]]]:
+    """Stream the propositions of each sentence.
+
+    path (Union[str, Path]): The file: target verbs, and a column of brackets for each.
+    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    YIELDS (Tuple[int, List[Frame]]): The number of tokens, and the frames.
+    RAISES (ValueError): If the file is not in this format, for example if brackets are not closed.
+    """
+    problems = problems or Problems()
+    for rows in read_columns(path):
+        yield len(rows), _read_frames(Path(path), rows, 0, problems)

@@ -1,0 +1,168 @@
+"""Two systems on the same sentences: is one better, and where do they differ?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .counts import SCORES, count
+from .layers import Layer
+from .resampling import Interval
+from .sentences import ScoredSentence
+from .side_by_side import DifferingSentence, differs, sentence_table, side_by_side
+from .significance import TESTS, TestResult, bootstrap_interval, difference
+from .tables import Table, interval, percent
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems compared by one score.
+
+    layer (str): What they predict.
+    names (Tuple[str, str]): The systems.
+    score (str): "precision", "recall", "f1" or "accuracy".
+    values (Tuple[float, float]): Their scores, 0 to 1.
+    difference (float): The second score less the first.
+    interval (Tuple[float, float]): The bootstrap's interval of the difference.
+    confidence (float): That of the interval.
+    tests (List[TestResult]): How likely the difference is by chance.
+    n_sentences (int): All sentences.
+    better (Tuple[int, int]): The sentences in which the first, and the second system has more
+        units right, wrong ones subtracted.
+    n_differing (int): The sentences in which they predict different things.
+    sentences (List[DifferingSentence]): Some of these, those with the greatest gain or loss first.
+    """
+
+    layer: str
+    names: tuple[str, str]
+    score: str
+    values: tuple[float, float]
+    difference: float
+    interval: Interval
+    confidence: float
+    tests: list[TestResult]
+    n_sentences: int
+    better: tuple[int, int]
+    n_differing: int
+    sentences: list[DifferingSentence] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        return {
+            "layer": self.layer,
+            "systems": list(self.names),
+            "score": self.score,
+            "values": list(self.values),
+            "difference": self.difference,
+            "confidence": self.confidence,
+            "interval": list(self.interval),
+            "tests": [test.to_dict() for test in self.tests],
+            "sentences": self.n_sentences,
+            "better_sentences": list(self.better),
+            "differing_sentences": self.n_differing,
+            "differences": [sentence.to_dict() for sentence in self.sentences],
+        }
+
+
+def compare(
+    first: Sequence[ScoredSentence],
+    second: Sequence[ScoredSentence],
+    layer: Layer,
+    names: tuple[str, str] = ("A", "B"),
+    *,
+    score: str | None = None,
+    tests: Sequence[str] = tuple(TESTS),
+    n_trials: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    limit: int = 10,
+) -> Comparison:
+    """Compare two systems.
+
+    first (Sequence[ScoredSentence]): Gold standard and predictions of the first system.
+    second (Sequence[ScoredSentence]): The same sentences with those of the second one.
+    layer (Layer): What they predict.
+    names (Tuple[str, str]): What they are called.
+    score (Optional[str]): A name in `SCORES`; by default the layer's main score.
+    tests (Sequence[str]): Names in `TESTS`.
+    n_trials (int): How many draws or swaps the tests and the interval look at.
+    confidence (float): That of the interval.
+    seed (int): Where random numbers start.
+    limit (int): How many of the differing sentences to keep at most.
+    RETURNS (Comparison): The comparison.
+    """
+    score = score or layer.main_score
+    function = SCORES[score]
+    counts = count(first), count(second)
+    gains = net(counts[1]) - net(counts[0])
+    differing = [i for i, pair in enumerate(zip(first, second, strict=True)) if differs(*pair)]
+    ranked = sorted(differing, key=lambda i: -abs(int(gains[i])))
+    values = [float(np.nan_to_num(function(n.sum(0)))) for n in counts]
+    settings: dict[str, Any] = {"n_trials": n_trials, "seed": seed}
+    return Comparison(
+        layer=layer.name,
+        names=names,
+        score=score,
+        values=(values[0], values[1]),
+        difference=difference(*counts, function),
+        interval=bootstrap_interval(*counts, function, confidence=confidence, **settings),
+        confidence=confidence,
+        tests=[TESTS[name](*counts, function, **settings) for name in tests],
+        n_sentences=len(first),
+        better=(int((gains < 0).sum()), int((gains > 0).sum())),
+        n_differing=len(differing),
+        sentences=[side_by_side(first[i], second[i], int(gains[i])) for i in ranked[:limit]],
+    )
+
+
+def net(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Units that are right, less those that are predicted wrongly.
+
+    counts (NDArray): The counts of each sentence. *Shape:* (S, 5).
+    RETURNS (NDArray): *Shape:* (S,).
+    """
+    predicted, correct = counts[:, 1], counts[:, 2]
+    return correct - (predicted - correct)
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Lay out a comparison in a table.
+
+    comparison (Comparison): The comparison.
+    RETURNS (Table): Scores, their difference and the p-values.
+    """
+    c = comparison
+    rows = [[name, f"{percent(value)} %"] for name, value in zip(c.names, c.values, strict=True)]
+    rows.append(["difference", f"{100 * c.difference:+.2f} %".replace("-", "\u2212")])
+    rows.append([f"{100 * c.confidence:g}% interval", f"{interval(c.interval)} %"])
+    for test in c.tests:
+        exact = f", all {test.n_trials:,} ways" if test.exact else ""
+        rows.append([f"p ({test.name}{exact})", f"{test.p_value:.4f}"])
+    return Table(f"{c.layer}: {c.score}", ["", "value"], rows)
+
+
+def summary(comparison: Comparison) -> str:
+    """RETURNS (str): In how many sentences the systems differ, and which is better there."""
+    c = comparison
+    return (
+        f"{c.n_sentences:,} sentences; different predictions in {c.n_differing:,}; "
+        f"{c.names[0]} better in {c.better[0]:,}, {c.names[1]} in {c.better[1]:,}."
+    )
+
+
+def to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
+    """Write comparisons in Markdown.
+
+    comparisons (Sequence[Comparison]): The comparisons.
+    title (str): What they are about.
+    RETURNS (str): The text.
+    """
+    parts = [f"# {title}\n"]
+    for comparison in comparisons:
+        parts += [comparison_table(comparison).to_markdown(), summary(comparison) + "\n"]
+        parts += [sentence_table(s, comparison.names).to_markdown() for s in comparison.sentences]
+    return "\n".join(parts)

@@ -1,0 +1,145 @@
+"""Ways to group units: by label, sentence length, vocabulary, and complexity of a category."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import Errors
+from .counts import Grouping
+from .layers import Unit
+from .sentences import ScoredSentence
+
+LENGTHS = (5, 10, 20, 40)
+"""Where buckets of sentence length begin, beside 1."""
+
+VOCABULARY_CLASSES = ("IV", "OOTV", "OOEV", "OOBV")
+# An atom may have features: S[dcl], NP[nb]; punctuation is an atom of its own.
+_ATOM = r"[^\s()\[\]/\\|]+(?:\[[^\s()\[\]/\\|]+\])?"
+_CATEGORY = re.compile(rf"\(*{_ATOM}\)*(?:[/\\]\(*{_ATOM}\)*)*")
+
+
+def by_label(sentence: ScoredSentence, unit: Unit) -> str:
+    """RETURNS (str): The label of a unit."""
+    return unit.label
+
+
+@dataclass(frozen=True)
+class ByLength:
+    """Group units by the length of their sentence.
+
+    starts (Sequence[int]): Where buckets begin, in tokens; the first one begins at 1.
+    RAISES (ValueError): If they do not rise, or do not begin above 1.
+    """
+
+    starts: Sequence[int] = LENGTHS
+
+    def __post_init__(self) -> None:
+        pairs = zip((1, *self.starts), self.starts, strict=False)
+        if not self.starts or any(low >= high for low, high in pairs):
+            raise ValueError(Errors.P260.format(lengths=",".join(map(str, self.starts))))
+
+    @property
+    def names(self) -> list[str]:
+        """RETURNS (List[str]): The buckets, from the shortest to the longest."""
+        lows = [1, *self.starts]
+        highs = [start - 1 for start in self.starts]
+        names = [str(a) if a == b else f"{a}\u2013{b}" for a, b in zip(lows, highs, strict=False)]
+        return [*names, f"{lows[-1]}+"]
+
+    def name(self, sentence: ScoredSentence) -> str:
+        """RETURNS (str): The bucket of a sentence."""
+        return self.names[sum(len(sentence.words) >= start for start in self.starts)]
+
+    def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
+        return self.name(sentence)
+
+
+@dataclass(frozen=True)
+class ByVocabulary:
+    """Group units by whether their words were seen in training, and have pretrained embeddings.
+
+    IV: all words are in the training data, and all have embeddings. OOTV: some are out of the
+    training vocabulary. OOEV: some are out of the embedding vocabulary. OOBV: some are out of the
+    one, and some (be it others) out of the other.
+
+    trained (Callable[[str], bool]): Whether a word is in the training data.
+    embedded (Callable[[str], bool]): Whether it has a pretrained embedding.
+
+    Source: Ma and Hovy (2016), section 4.6.
+    """
+
+    trained: Callable[[str], bool]
+    embedded: Callable[[str], bool]
+
+    def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
+        words = sentence.words_of(unit)
+        # The order of the classes: the first bit for training, the second for embeddings.
+        place = (not all(map(self.trained, words))) + 2 * (not all(map(self.embedded, words)))
+        return VOCABULARY_CLASSES[place]
+
+
+def complexity(category: str) -> int:
+    """The number of basic categories in a category, 3 for `(S\\NP)/NP`: one more than slashes.
+
+    category (str): The category.
+    RETURNS (int): The number.
+
+    Source: Cui and Zhang (2019), section 6, 'Supercategory Complexity'.
+    """
+    return 1 + category.count("/") + category.count("\\")
+
+
+def by_complexity(sentence: ScoredSentence, unit: Unit) -> str:
+    """RETURNS (str): The complexity of a unit's label, which has to be a category."""
+    return str(complexity(unit.label))
+
+
+def are_categories(labels: Collection[str]) -> bool:
+    """Tell categories of categorial grammar from other labels.
+
+    labels (Collection[str]): All labels.
+    RETURNS (bool): Whether all are built like categories, and half or more of them of several.
+    """
+    built = all(_CATEGORY.fullmatch(x) and x.count("(") == x.count(")") for x in labels)
+    complex_ones = sum(complexity(label) > 1 for label in labels)
+    return built and complex_ones > 0 and 2 * complex_ones >= len(labels)
+
+
+def labels_of(sentences: Iterable[ScoredSentence]) -> set[str]:
+    """The labels of a layer.
+
+    sentences (Iterable[ScoredSentence]): The sentences.
+    RETURNS (Set[str]): All labels of gold standard and predictions.
+    """
+    return {unit.label for s in sentences for side in (s.gold, s.predicted) for unit in side}
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Sort names, numbers in them by their value.
+
+    names (Iterable[str]): The names.
+    RETURNS (List[str]): The names in order.
+    """
+
+    def key(name: str) -> list[tuple[bool, int, str]]:
+        parts = re.split(r"(\d+)", name)
+        return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+    return sorted(names, key=key)
+
+
+__all__ = [
+    "LENGTHS",
+    "VOCABULARY_CLASSES",
+    "ByLength",
+    "ByVocabulary",
+    "Grouping",
+    "are_categories",
+    "by_complexity",
+    "by_label",
+    "complexity",
+    "labels_of",
+    "natural_order",
+]

@@ -1,0 +1,173 @@
+"""What can be evaluated on a `Doc`: layers of annotation, each read as a set of labeled units."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..annotation.targets import TARGETS
+from ..annotation.tokens import TokenTarget
+from ..errors import Errors
+
+
+class Unit(NamedTuple):
+    """What is right or wrong as a whole: a labeled token or span.
+
+    start (int): Its first token.
+    end (int): The token after its last one.
+    label (str): Its label.
+    anchor (int): The token that it belongs to, e.g. the predicate of an argument; -1 for none.
+    """
+
+    start: int
+    end: int
+    label: str
+    anchor: int = -1
+
+
+class Layer(ABC):
+    """A layer of annotation.
+
+    To evaluate another one, write a subclass, and let `LAYERS_OF_FACTORIES` make it of the
+    component that predicts it.
+
+    name (str): What users call it.
+    unit (str): What its units are called, in the plural.
+    main_score (str): The score that counts: "accuracy" or "f1".
+    """
+
+    name: str
+    unit: ClassVar[str]
+    main_score: ClassVar[str]
+
+    @abstractmethod
+    def is_annotated(self, doc: Doc) -> bool:
+        """Whether a document has the layer, be it without any unit.
+
+        doc (Doc): The document.
+        RETURNS (bool): Whether it has.
+        """
+
+    @abstractmethod
+    def units(self, doc: Doc) -> list[Unit]:
+        """Read the units of a document.
+
+        doc (Doc): The document.
+        RETURNS (List[Unit]): The units, each once, in order.
+        """
+
+    def known(self, doc: Doc) -> NDArray[np.bool_]:
+        """Say where the gold standard is annotated: elsewhere nothing can be right or wrong.
+
+        doc (Doc): A gold-standard document that has the layer.
+        RETURNS (NDArray): Whether each token is annotated. *Shape:* (tokens,).
+        """
+        return np.ones(len(doc), dtype=bool)
+
+
+class TokenLayer(Layer):
+    """An attribute of tokens: each token that has it is a unit.
+
+    target (TokenTarget): Reads it.
+    """
+
+    unit = "tokens"
+    main_score = "accuracy"
+
+    def __init__(self, target: TokenTarget) -> None:
+        self.target = target
+        self.name = target.name
+
+    def is_annotated(self, doc: Doc) -> bool:
+        return doc.has_annotation(self.target.field)
+
+    def units(self, doc: Doc) -> list[Unit]:
+        labels = [self.target.read(token) for token in doc]
+        return [Unit(i, i + 1, label) for i, label in enumerate(labels) if label]
+
+    def known(self, doc: Doc) -> NDArray[np.bool_]:
+        return np.array([bool(self.target.read(token)) for token in doc], dtype=bool)
+
+
+class EntsLayer(Layer):
+    """Named entities."""
+
+    name = "ents"
+    unit = "entities"
+    main_score = "f1"
+
+    def is_annotated(self, doc: Doc) -> bool:
+        return doc.has_annotation("ENT_IOB")
+
+    def units(self, doc: Doc) -> list[Unit]:
+        return [Unit(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+    def known(self, doc: Doc) -> NDArray[np.bool_]:
+        return doc.to_array(ENT_IOB) != 0
+
+
+class SpansLayer(Layer):
+    """A group of spans, such as chunks. A span that the group has twice is one unit.
+
+    spans_key (str): Its key in `doc.spans`.
+    """
+
+    unit = "spans"
+    main_score = "f1"
+
+    def __init__(self, spans_key: str) -> None:
+        self.spans_key = spans_key
+        self.name = f"spans['{spans_key}']"
+
+    def is_annotated(self, doc: Doc) -> bool:
+        return self.spans_key in doc.spans
+
+    def units(self, doc: Doc) -> list[Unit]:
+        found = {Unit(span.start, span.end, span.label_) for span in doc.spans[self.spans_key]}
+        return sorted(found)
+
+
+def make_layer(target: str, spans_key: str) -> Layer:
+    """Make the layer that a target writes.
+
+    target (str): A target that a `psa_tagger` can have.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    RETURNS (Layer): The layer.
+    RAISES (ValueError): If there is no target of that name.
+    """
+    if target not in TARGETS:
+        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+    if target == "spans":
+        return SpansLayer(spans_key)
+    if target == "ents":
+        return EntsLayer()
+    return TokenLayer(TARGETS[target](spans_key))
+
+
+def _tagger_layer(pipe: Any) -> Layer:
+    return make_layer(pipe.cfg["target"], pipe.cfg["spans_key"])
+
+
+LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {"psa_tagger": _tagger_layer}
+"""What a component of ours predicts, by the name of its factory."""
+
+
+def layers_of(nlp: Language) -> dict[str, Layer]:
+    """The layers that our components in a pipeline predict.
+
+    nlp (Language): The pipeline.
+    RETURNS (Dict[str, Layer]): The layer of each component, by its name, in their order.
+    """
+    factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
+    return {
+        name: LAYERS_OF_FACTORIES[factory](nlp.get_pipe(name))
+        for name, factory in factories.items()
+        if factory in LAYERS_OF_FACTORIES
+    }

@@ -1,0 +1,105 @@
+"""The sentences that a system gets most wrong, with what is wrong in its context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .confusion import matched
+from .layers import Unit
+from .sentences import ScoredSentence
+
+CONTEXT = 4  # words on each side
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A unit that was missed, invented, or given another label.
+
+    before (str): Some words before it.
+    text (str): Its words.
+    after (str): Some words after it.
+    gold (Optional[str]): Its label in the gold standard; None if it is not there.
+    predicted (Optional[str]): Its predicted label; None if it was not predicted.
+    """
+
+    before: str
+    text: str
+    after: str
+    gold: str | None
+    predicted: str | None
+
+
+@dataclass(frozen=True)
+class WrongSentence:
+    """A sentence with mistakes.
+
+    doc (int): Which document of the data it is in, from 1.
+    token (int): Its first token in the document, from 0.
+    text (str): Its words.
+    units (int): Units in its gold standard.
+    mistakes (List[Mistake]): What is wrong.
+    """
+
+    doc: int
+    token: int
+    text: str
+    units: int
+    mistakes: list[Mistake]
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        return asdict(self)
+
+
+def worst_sentences(
+    sentences: Sequence[ScoredSentence], limit: int, *, context: int = CONTEXT
+) -> list[WrongSentence]:
+    """Find the sentences with the most mistakes.
+
+    sentences (Sequence[ScoredSentence]): The sentences.
+    limit (int): How many at most.
+    context (int): How many words to give on each side of a mistake.
+    RETURNS (List[WrongSentence]): Those with mistakes, the worst first; of two with as many
+        mistakes the first one comes first.
+    """
+    found = [(sentence, mistakes_in(sentence, context=context)) for sentence in sentences]
+    wrong = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
+    return [
+        WrongSentence(
+            doc=sentence.doc + 1,
+            token=sentence.start,
+            text=" ".join(sentence.words),
+            units=len(sentence.gold),
+            mistakes=mistakes,
+        )
+        for sentence, mistakes in wrong[:limit]
+    ]
+
+
+def mistakes_in(sentence: ScoredSentence, *, context: int = CONTEXT) -> list[Mistake]:
+    """List what is wrong in a sentence.
+
+    sentence (ScoredSentence): The sentence.
+    context (int): How many words to give on each side.
+    RETURNS (List[Mistake]): The mistakes in order of their tokens.
+    """
+    return [
+        Mistake(
+            before=" ".join(sentence.words[max(0, unit.start - context) : unit.start]),
+            text=" ".join(sentence.words_of(unit)),
+            after=" ".join(sentence.words[unit.end : unit.end + context]),
+            gold=None if gold is None else gold.label,
+            predicted=None if predicted is None else predicted.label,
+        )
+        for gold, predicted in matched(sentence.gold, sentence.predicted)
+        if gold != predicted
+        for unit in [_either(gold, predicted)]
+    ]
+
+
+def _either(one: Unit | None, other: Unit | None) -> Unit:
+    unit = one or other
+    assert unit is not None  # matched pairs are never empty on both sides
+    return unit

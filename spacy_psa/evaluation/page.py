@@ -1,0 +1,177 @@
+"""Reports as a web page that needs nothing from outside: tables, and plots as inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from ..analysis.heatmap import heat_map
+from ..analysis.intervals import interval_plot
+from ..analysis.plots import bar_plot
+from .confusion import NOTHING
+from .rendering import (
+    INVENTED,
+    MISSED,
+    notes,
+    report_tables,
+    sentence_heading,
+    summary,
+    verdict,
+)
+from .report import Breakdown, Report, Row
+
+N_BARS, N_CELLS = 24, 20
+# Breakdowns whose groups have an order, and what to write below their axis.
+ORDERED = {
+    "length": "sentence length (tokens)",
+    "vocabulary": "vocabulary class",
+    "complexity": "complexity (basic categories)",
+}
+
+STYLE = """
+body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  line-height: 1.4; color: #222; background: #fff; }
+table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; font-size: 0.9rem; }
+th, td { padding: 0.15rem 0.8rem; text-align: right; font-variant-numeric: tabular-nums; }
+th:first-child { text-align: left; font-weight: normal; }
+thead th, thead th:first-child { border-bottom: 1px solid #555; font-weight: bold; }
+tbody tr:nth-child(even) { background: #f5f5f5; }
+svg { max-width: 100%; height: auto; }
+mark { background: #fbe3b8; padding: 0 0.2em; }
+.verdict { color: #444; font-size: 0.9em; margin-left: 0.8em; white-space: nowrap; }
+"""
+
+
+def to_html(reports: Sequence[Report], title: str) -> str:
+    """Write reports as a web page.
+
+    reports (Sequence[Report]): The reports.
+    title (str): What they are about.
+    RETURNS (str): The page. It has no references to anything outside it, and runs no scripts.
+    """
+    links = "".join(
+        f'<li><a href="#layer-{i}">{escape(report.title)}</a></li>'
+        for i, report in enumerate(reports)
+    )
+    body = "".join(part for i, report in enumerate(reports) for part in _section(report, i))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n<ul>{links}</ul>\n{body}</body>\n</html>\n"
+    )
+
+
+def plots(report: Report) -> list[str]:
+    """Draw a report.
+
+    report (Report): The report.
+    RETURNS (List[str]): SVG images: F1 with its intervals by sentence length, by label, by
+        vocabulary and by complexity, as far as there are any; and the confusions.
+    """
+    drawn = [
+        _points(report, report.breakdowns[name], x_label)
+        for name, x_label in ORDERED.items()
+        if name in report.breakdowns
+    ]
+    drawn.insert(1, _bars(report, report.breakdowns["label"], "label"))
+    return [svg for svg in [*drawn, _heat_map(report)] if svg]
+
+
+def _section(report: Report, i: int) -> Iterator[str]:
+    yield f'<h2 id="layer-{i}">{escape(report.title)}</h2>\n<p>{escape(summary(report))}</p>\n'
+    scores, *others = report_tables(report)
+    yield scores.to_html()
+    yield from plots(report)
+    for table in others:
+        yield f"<h3>{escape(table.title)}</h3>\n{table.to_html()}"
+    for note in notes(report):
+        yield f"<p>{escape(note)}</p>\n"
+    if report.worst:
+        yield "<h3>Worst sentences</h3>\n"
+    for sentence in report.worst:
+        yield f"<p><b>{escape(sentence_heading(sentence, report.unit))}</b></p>\n<ul>\n"
+        for m in sentence.mistakes:
+            yield (
+                f"<li>{escape(m.before)} <mark>{escape(m.text)}</mark> {escape(m.after)}"
+                f'<span class="verdict">{escape(verdict(m))}</span></li>\n'
+            )
+        yield "</ul>\n"
+
+
+def _points(report: Report, breakdown: Breakdown, x_label: str) -> str:
+    """Groups that have an order: an axis that shows what lies between them."""
+    rows = _some(breakdown.rows)
+    if not rows:
+        return ""
+    return interval_plot(
+        {row.name: 100 * row.counts.f1 for row in rows},
+        _ends(rows),
+        x_label,
+        "F1 (%)",
+        f"F1 {_lower(breakdown.title)}",
+        legend=f"F1 (point) and {100 * report.confidence:g}% interval (whisker)",
+    )
+
+
+def _bars(report: Report, breakdown: Breakdown, x_label: str) -> str:
+    rows = _some(breakdown.rows)
+    title = f"F1 {_lower(breakdown.title)}"
+    if len(rows) > N_BARS:
+        rows = sorted(rows, key=lambda row: -row.counts.gold)[:N_BARS]
+        title += f", the {N_BARS} most frequent"
+    if not rows:
+        return ""
+    name = f"F1 (bar) and {100 * report.confidence:g}% interval (whisker)"
+    return bar_plot(
+        {name: {row.name: 100 * row.counts.f1 for row in rows}},
+        x_label,
+        "F1 (%)",
+        title,
+        intervals={name: _ends(rows)},
+        y_range=(0.0, 100.0),
+    )
+
+
+def _some(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.counts.gold + row.counts.predicted]
+
+
+def _ends(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
+    """Intervals in percent."""
+    known = ((row.name, row.interval) for row in rows if row.interval is not None)
+    return {name: (100 * low, 100 * high) for name, (low, high) in known}
+
+
+def _lower(title: str) -> str:
+    return title[:1].lower() + title[1:]
+
+
+def _heat_map(report: Report) -> str:
+    labels = report.confusion.labels(N_CELLS)
+    if not labels:
+        return ""
+    missed = any(predicted == NOTHING for _, predicted in report.confusion.counts)
+    invented = any(gold == NOTHING for gold, _ in report.confusion.counts)
+    rows = labels + [NOTHING] * invented
+    columns = labels + [NOTHING] * missed
+    counts = report.confusion.counts
+    totals: dict[str, int] = {}
+    for (gold, _), n in counts.items():
+        totals[gold] = totals.get(gold, 0) + n
+    # What was invented has no gold label that it could be a share of, but all of it is wrong.
+    shares = [[100 * counts[g, p] / max(1, totals.get(g, 0)) for p in columns] for g in rows]
+    texts = [[str(counts[g, p] or "") for p in columns] for g in rows]
+    all_labels = report.confusion.labels()
+    some = f", the {N_CELLS} most frequent labels" if len(all_labels) > N_CELLS else ""
+    return heat_map(
+        shares,
+        [row or INVENTED for row in rows],
+        [column or MISSED for column in columns],
+        "predicted label",
+        "gold label",
+        f"% of the row; numbers are {report.unit}",
+        f"Confusions{some}",
+        texts=texts,
+        value_range=(0.0, 100.0),
+    )

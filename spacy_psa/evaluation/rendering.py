@@ -1,0 +1,168 @@
+"""A report as tables and text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .confusion import NOTHING
+from .mistakes import Mistake, WrongSentence
+from .report import Breakdown, Report
+from .tables import DASH, Table, interval, percent
+
+N_CONFUSIONS = 20
+MISSED, INVENTED = "(missed)", "(invented)"
+
+
+def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]:
+    """Lay out a report in tables.
+
+    report (Report): The report.
+    n_labels (Optional[int]): How many labels to list at most, the frequent ones; None for all.
+    RETURNS (List[Table]): Scores, the breakdowns, and the most frequent confusions.
+    """
+    tables = [_scores(report)]
+    for breakdown in report.breakdowns.values():
+        limit = n_labels if breakdown is report.breakdowns.get("label") else None
+        tables.append(breakdown_table(breakdown, report.confidence, limit))
+    rows = confusion_rows(report, N_CONFUSIONS)
+    if rows:
+        tables.append(Table("Confusions", ["gold", "predicted", "count", "% of gold"], rows))
+    return tables
+
+
+def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None = None) -> Table:
+    """Lay out a breakdown.
+
+    breakdown (Breakdown): The breakdown.
+    confidence (float): That of its intervals.
+    limit (Optional[int]): How many rows at most, those with the most units; None for all.
+    RETURNS (Table): The table, in percent and in units.
+    """
+    rows = breakdown.rows
+    if limit is not None and len(rows) > limit:
+        ranked = sorted(rows, key=lambda row: -row.counts.gold - row.counts.predicted)
+        kept = {row.name for row in ranked[:limit]}
+        rows = [row for row in rows if row.name in kept]
+    header = ["", "P", "R", "F1", _confidence(confidence), "TP", "FP", "FN"]
+    lines = []
+    for row in rows:
+        n = row.counts
+        some = n.gold + n.predicted > 0
+        scores = [percent(x) if some else DASH for x in (n.precision, n.recall, n.f1)]
+        numbers = (n.correct, n.predicted - n.correct, n.gold - n.correct)
+        lines.append([row.name, *scores, interval(row.interval), *map(str, numbers)])
+    title = breakdown.title
+    if len(rows) < len(breakdown.rows):
+        title += f" (the {len(rows)} most frequent of {len(breakdown.rows)})"
+    return Table(title, header, lines)
+
+
+def confusion_rows(report: Report, limit: int) -> list[list[str]]:
+    """Write the most frequent confusions.
+
+    report (Report): The report.
+    limit (int): How many at most.
+    RETURNS (List[List[str]]): Gold label, predicted label, count, and share of the gold label.
+    """
+    totals = {row.name: row.counts.gold for row in report.breakdowns["label"].rows}
+    return [
+        [
+            gold or INVENTED,
+            predicted or MISSED,
+            str(n),
+            DASH if gold == NOTHING else percent(n / totals[gold], 1),
+        ]
+        for gold, predicted, n in report.confusion.worst(limit)
+    ]
+
+
+def summary(report: Report) -> str:
+    """Say what was evaluated.
+
+    report (Report): The report.
+    RETURNS (str): A sentence or two.
+    """
+    counted = {"documents": report.n_docs, "sentences": report.n_sentences}
+    # Of tokens there are as many as units, if these are tokens.
+    counted |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
+    text = ", ".join(f"{n:,} {name}" for name, n in counted.items()) + "."
+    if report.n_skipped:
+        text += f" {report.n_skipped:,} documents without annotation were left out."
+    return text
+
+
+def notes(report: Report) -> list[str]:
+    """RETURNS (List[str]): What to know about the breakdowns."""
+    found = (f"{b.title}: {b.note}" for b in report.breakdowns.values() if b.note)
+    return list(found)
+
+
+def sentence_heading(sentence: WrongSentence, unit: str) -> str:
+    """RETURNS (str): Where a wrong sentence stands, and how wrong it is."""
+    wrong = len(sentence.mistakes)
+    return (
+        f"Document {sentence.doc}, token {sentence.token}: {wrong} "
+        f"mistake{'s' * (wrong != 1)}, {sentence.units} gold {unit}"
+    )
+
+
+def mistake_line(mistake: Mistake) -> str:
+    """RETURNS (str): A mistake, with square brackets in its context."""
+    context = f"{mistake.before} [{mistake.text}] {mistake.after}".strip()
+    return f"{context}   {verdict(mistake)}"
+
+
+def verdict(mistake: Mistake) -> str:
+    """RETURNS (str): What is wrong: missed, invented, or one label for another."""
+    if mistake.predicted is None:
+        return f"{mistake.gold} missed"
+    if mistake.gold is None:
+        return f"{mistake.predicted} invented"
+    return f"{mistake.gold} taken for {mistake.predicted}"
+
+
+def to_markdown(reports: Sequence[Report], title: str) -> str:
+    """Write reports in Markdown.
+
+    reports (Sequence[Report]): The reports.
+    title (str): What they are about.
+    RETURNS (str): The text.
+    """
+    return "\n".join([f"# {title}\n", *(line for r in reports for line in _markdown(r))])
+
+
+def _markdown(report: Report) -> Iterator[str]:
+    yield f"## {report.title}\n"
+    yield summary(report) + "\n"
+    for table in report_tables(report):
+        yield table.to_markdown()
+    for note in notes(report):
+        yield f"{note}\n"
+    if report.worst:
+        yield "### Worst sentences\n"
+    for sentence in report.worst:
+        yield f"**{sentence_heading(sentence, report.unit)}**\n"
+        yield "".join(f"- {_escape(mistake_line(m))}\n" for m in sentence.mistakes)
+
+
+def _escape(text: str) -> str:
+    for character in "\\`*_[]<>#|":
+        text = text.replace(character, "\\" + character)
+    return text
+
+
+def _scores(report: Report) -> Table:
+    rows = [
+        [name, percent(report.scores[key]), interval(report.intervals[key])]
+        for key, name in (
+            ("precision", "precision"),
+            ("recall", "recall"),
+            ("f1", "F1"),
+            ("accuracy", "accuracy (tokens)"),
+        )
+    ]
+    return Table("Scores", ["", "%", _confidence(report.confidence)], rows)
+
+
+def _confidence(confidence: float) -> str:
+    return f"{100 * confidence:g}% interval"

@@ -1,0 +1,55 @@
+"""Bootstrap: how much would scores vary, were the sentences others of the same kind?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Interval = tuple[float, float]
+
+CHUNK_SIZE = 2_000_000  # drawn sentences that are held in memory at a time
+
+
+def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> NDArray[np.float64]:
+    """Draw as many sentences as there are, with replacement, and sum their counts; again and again.
+
+    counts (NDArray): The counts of each sentence. *Shape:* (S, ...).
+    n_resamples (int): How often to draw, R.
+    seed (int): Where the random numbers start. The draws depend on nothing else than this, R and S.
+    RETURNS (NDArray): The sums of each draw. *Shape:* (R, ...).
+
+    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 6.
+    """
+    if not counts.size:
+        return np.zeros((n_resamples, *counts.shape[1:]))
+    columns = counts.reshape(len(counts), math.prod(counts.shape[1:])).astype(np.float64)
+    sums = [weights @ columns for weights in _weights(len(counts), n_resamples, seed)]
+    return np.concatenate(sums).reshape(n_resamples, *counts.shape[1:])
+
+
+def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -> Interval | None:
+    """The range in the middle in which most values lie.
+
+    values (NDArray): The values, NaN for those that are not known. *Shape:* (R,).
+    confidence (float): The share of the values that lie in it.
+    RETURNS (Optional[Tuple[float, float]]): Its ends; None if no value is known.
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(known, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def _weights(n: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each of n sentences is drawn, for some resamples at a time."""
+    rng = np.random.default_rng(seed)
+    size = max(1, CHUNK_SIZE // max(n, 1))
+    for first in range(0, n_resamples, size):
+        rows = min(size, n_resamples - first)
+        drawn = rng.integers(0, n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -1,0 +1,234 @@
+"""Scores of semantic roles by the rules of the evaluator of the CoNLL-2005 shared task.
+
+Published figures come from `srl-eval.pl`, so ours have to count the same way:
+
+- The unit is the argument: right if its role and all of its words are.
+- V is counted apart, and left out of all totals.
+- A piece `C-A1` belongs to the last A1 before it, and both are one argument, which is right if all
+  of its pieces are. Without an A1 before it, it is an A1. R-A0 is a role like any other.
+- A proposition is perfect if no argument is missed and none is in excess; one without arguments is,
+  if nothing is predicted.
+- Where a proposition is missing in the predictions, or has another verb at its place, all of its
+  arguments are missed. Predicted propositions that are not in the gold standard are skipped.
+
+SOURCE: srl-eval.pl, by Xavier Carreras and Lluís Màrquez, in the software of the shared task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ..annotation.schemes import Span
+from ..corpora.frames import join_continuations
+from ..corpora.sentence import Frame
+from ..errors import Errors
+
+EXCLUDED = frozenset(("V",))
+NO_ARGUMENT = "-NONE-"
+
+
+class Argument(NamedTuple):
+    """An argument with all its pieces.
+
+    role (str): The role, without `C-`.
+    pieces (Tuple[Tuple[int, int], ...]): Start and end of each piece, in order.
+    """
+
+    role: str
+    pieces: tuple[tuple[int, int], ...]
+
+
+@dataclass
+class RoleCounts:
+    """How many arguments were found rightly, found wrongly, and not found.
+
+    correct (int): Arguments in both gold standard and predictions.
+    excess (int): Arguments in the predictions alone.
+    missed (int): Arguments in the gold standard alone.
+    """
+
+    correct: int = 0
+    excess: int = 0
+    missed: int = 0
+
+    @property
+    def precision(self) -> float:
+        """RETURNS (float): Correct among predicted, 0 to 1; 0 where there are none."""
+        predicted = self.correct + self.excess
+        return self.correct / predicted if predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """RETURNS (float): Correct among gold, 0 to 1; 0 where there are none."""
+        gold = self.correct + self.missed
+        return self.correct / gold if gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
+        total = 2 * self.correct + self.excess + self.missed
+        return 2 * self.correct / total if total else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """RETURNS (Dict[str, float]): Counts and scores, ready for JSON."""
+        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+
+
+@dataclass
+class SRLResult:
+    """What the evaluator reports.
+
+    arguments (RoleCounts): Counts over all roles but V.
+    per_role (Dict[str, RoleCounts]): Counts of each role in either gold standard or predictions.
+    excluded (Dict[str, RoleCounts]): Counts of V.
+    sentences (int): Number of sentences.
+    propositions (int): Number of propositions of the gold standard.
+    perfect (int): Propositions all of whose arguments are right.
+    skipped (int): Predicted propositions that the gold standard does not have.
+    confusion (Counter): How often an argument of a gold role was predicted, with exactly the same
+        pieces, with a role: by (gold role, predicted role), `-NONE-` for no such argument.
+    """
+
+    arguments: RoleCounts = field(default_factory=RoleCounts)
+    per_role: dict[str, RoleCounts] = field(default_factory=dict)
+    excluded: dict[str, RoleCounts] = field(default_factory=dict)
+    sentences: int = 0
+    propositions: int = 0
+    perfect: int = 0
+    skipped: int = 0
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def complete(self) -> float:
+        """RETURNS (float): Perfect among all propositions, 0 to 1."""
+        return self.perfect / self.propositions if self.propositions else 0.0
+
+    @property
+    def unlabeled(self) -> RoleCounts:
+        """RETURNS (RoleCounts): Counts without regard to roles; V is left out."""
+        counts = RoleCounts()
+        for (gold, predicted), n in self.confusion.items():
+            if gold in EXCLUDED or predicted in EXCLUDED:
+                continue
+            if gold == NO_ARGUMENT:
+                counts.excess += n
+            elif predicted == NO_ARGUMENT:
+                counts.missed += n
+            else:
+                counts.correct += n
+        return counts
+
+    @property
+    def label_accuracy(self) -> float:
+        """RETURNS (float): Right roles among the arguments whose words are right, 0 to 1."""
+        right = sum(n for (g, p), n in self.confusion.items() if g == p and g not in EXCLUDED)
+        found = self.unlabeled.correct
+        return right / found if found else 0.0
+
+    def add(self, gold: Sequence[Frame], predicted: Sequence[Frame]) -> None:
+        """Count one sentence.
+
+        gold (Sequence[Frame]): The frames of the gold standard, of different predicates.
+        predicted (Sequence[Frame]): Those of the predictions.
+        RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
+        """
+        self.sentences += 1
+        expected, found = self._by_predicate(gold), self._by_predicate(predicted)
+        self.skipped += len(found.keys() - expected.keys())
+        for token, frame in sorted(expected.items()):
+            other = found.get(token)
+            if other is not None and not _same_verb(frame, other):
+                other = None
+            self._add_proposition(
+                self._arguments(frame), [] if other is None else self._arguments(other)
+            )
+
+    def _by_predicate(self, frames: Sequence[Frame]) -> dict[int, Frame]:
+        found = {frame.predicate: frame for frame in frames}
+        if len(found) < len(frames):
+            twice = Counter(frame.predicate for frame in frames).most_common(1)[0][0]
+            raise ValueError(Errors.P326.format(index=self.sentences, token=twice))
+        return found
+
+    def _arguments(self, frame: Frame) -> list[Argument]:
+        spans: list[Span] = sorted(frame.arguments)
+        for (_, end, role), (start, _, other) in pairwise(spans):
+            if start < end:
+                raise ValueError(
+                    Errors.P327.format(
+                        index=self.sentences, token=frame.predicate, first=role, second=other
+                    )
+                )
+        joined = join_continuations([role for _, _, role in spans])
+        return [Argument(role, tuple(spans[i][:2] for i in places)) for role, places in joined]
+
+    def _add_proposition(self, gold: list[Argument], predicted: list[Argument]) -> None:
+        self.propositions += 1
+        right = set(gold) & set(predicted)
+        n_errors = 0
+        for arguments, name in (
+            (right, "correct"),
+            (set(predicted) - right, "excess"),
+            (set(gold) - right, "missed"),
+        ):
+            for argument in arguments:
+                self._count(argument.role, name)
+                n_errors += name != "correct" and argument.role not in EXCLUDED
+        self.perfect += not n_errors
+        roles = {argument.pieces: argument.role for argument in predicted}
+        for argument in gold:
+            self.confusion[argument.role, roles.pop(argument.pieces, NO_ARGUMENT)] += 1
+        for role in roles.values():
+            self.confusion[NO_ARGUMENT, role] += 1
+
+    def _count(self, role: str, name: str) -> None:
+        table = self.excluded if role in EXCLUDED else self.per_role
+        counts = [table.setdefault(role, RoleCounts())]
+        if role not in EXCLUDED:
+            counts.append(self.arguments)
+        for count in counts:
+            setattr(count, name, getattr(count, name) + 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All counts and scores, ready for JSON."""
+        confusion: dict[str, dict[str, int]] = {}
+        for (gold, predicted), n in sorted(self.confusion.items()):
+            confusion.setdefault(gold, {})[predicted] = n
+        return {
+            **self.arguments.to_dict(),
+            "complete": self.complete,
+            "sentences": self.sentences,
+            "propositions": self.propositions,
+            "perfect": self.perfect,
+            "skipped": self.skipped,
+            "unlabeled": {**self.unlabeled.to_dict(), "label_accuracy": self.label_accuracy},
+            "per_role": {role: self.per_role[role].to_dict() for role in sorted(self.per_role)},
+            "excluded": {role: self.excluded[role].to_dict() for role in sorted(self.excluded)},
+            "confusion": confusion,
+        }
+
+
+def srl_eval(gold: Iterable[Sequence[Frame]], predicted: Iterable[Sequence[Frame]]) -> SRLResult:
+    """Score predicted frames against gold frames.
+
+    gold (Iterable[Sequence[Frame]]): The frames of each sentence.
+    predicted (Iterable[Sequence[Frame]]): The same for the predictions.
+    RETURNS (SRLResult): The counts and scores.
+    RAISES (ValueError): If the numbers of sentences differ, or frames are not proper ones.
+    """
+    gold, predicted = list(gold), list(predicted)
+    if len(gold) != len(predicted):
+        raise ValueError(Errors.P107.format(gold=len(gold), predicted=len(predicted)))
+    result = SRLResult()
+    for expected, found in zip(gold, predicted, strict=True):
+        result.add(expected, found)
+    return result
+
+
+def _same_verb(gold: Frame, predicted: Frame) -> bool:
+    """Whether the verbs are not known to be different."""
+    return None in (gold.lemma, predicted.lemma) or gold.lemma == predicted.lemma

@@ -1,0 +1,83 @@
+"""The scores of semantic roles as tables: that of the evaluator, and those of the papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .srl_eval import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
+
+_RULE = "-" * 60
+MAX_ROLES = 10
+
+
+def format_result(result: SRLResult) -> str:
+    """Lay out scores as the evaluator prints them, in percent.
+
+    result (SRLResult): The scores.
+    RETURNS (str): Numbers of sentences and propositions; a line for each role, V at the end.
+    """
+    header = f"{'':>10}   {'corr.':>6}  {'excess':>6}  {'missed':>6}   "
+    header += f"{'prec.':>6}  {'rec.':>6}  {'F1':>6}"
+    lines = [
+        f"Number of Sentences    :      {result.sentences:6d}",
+        f"Number of Propositions :      {result.propositions:6d}",
+        f"Percentage of perfect props : {100 * result.complete:6.2f}",
+        "",
+        header,
+        _RULE,
+        _line("Overall", result.arguments),
+        "----------",
+        *(_line(role, result.per_role[role]) for role in sorted(result.per_role)),
+        _RULE,
+        *(_line(role, result.excluded[role]) for role in sorted(result.excluded)),
+        _RULE,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, counts: RoleCounts) -> str:
+    numbers = f"{counts.correct:6d}  {counts.excess:6d}  {counts.missed:6d}"
+    scores = "  ".join(
+        f"{100 * score:6.2f}" for score in (counts.precision, counts.recall, counts.f1)
+    )
+    return f"{name:>10}   {numbers}   {scores}"
+
+
+def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
+    """Lay out how well the words of arguments and their roles are found, and which roles are taken
+    for which others.
+
+    result (SRLResult): The scores.
+    max_roles (int): How many roles to show, the most frequent ones.
+    RETURNS (str): The scores without roles, with the accuracy of roles where the words are right,
+        as in table 6 of Tan et al. (2018); and a table of predicted roles (lines) for gold roles
+        (columns), in percent of the errors of a gold role, as in their table 7.
+    """
+    unlabeled = result.unlabeled
+    lines = [
+        "Arguments without roles, and accuracy of the roles where the words are right",
+        f"{_line('Unlabeled', unlabeled)}  {100 * result.label_accuracy:6.2f}",
+        "",
+        "Predicted roles (lines) of gold roles (columns), in percent of the gold role's errors",
+    ]
+    frequency: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    for (gold, predicted), n in result.confusion.items():
+        frequency[gold] += n
+        if predicted not in (gold, NO_ARGUMENT) and predicted not in EXCLUDED:
+            errors[gold] += n
+    known = [role for role, _ in frequency.most_common() if role not in {NO_ARGUMENT, *EXCLUDED}]
+    roles = sorted(known[:max_roles])
+    short = [role.removeprefix("AM-").removeprefix("ARGM-") for role in roles]
+    lines.append(f"{'':>10}" + "".join(f"{name:>7}" for name in short))
+    for predicted, name in zip(roles, short, strict=True):
+        cells = [
+            "-" if gold == predicted else _percent(result.confusion[gold, predicted], errors[gold])
+            for gold in roles
+        ]
+        lines.append(f"{name:>10}" + "".join(f"{cell:>7}" for cell in cells))
+    return "\n".join(lines) + "\n"
+
+
+def _percent(n: int, total: int) -> str:
+    return f"{100 * n / total:.0f}" if total else "0"

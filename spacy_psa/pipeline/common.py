@@ -1,0 +1,170 @@
+"""What trainable components of label sequences have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+from spacy.pipeline import TrainablePipe
+from thinc.api import Optimizer
+
+from ..errors import Errors
+from ..inference import Potentials
+from ..training.clipping import clip_global_norm
+
+
+class LabelSequencePipe(TrainablePipe):
+    """A component whose model scores sequences of tags that express its labels.
+
+    cfg (Dict[str, Any]): What is saved: `labels`, `max_grad_norm`, and what subclasses add.
+    """
+
+    cfg: dict[str, Any]
+
+    @abstractmethod
+    def tags_of(self, labels: Sequence[str]) -> list[str]:
+        """List the model's outputs for some labels.
+
+        labels (Sequence[str]): The labels.
+        RETURNS (List[str]): The tags.
+        """
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str]): The labels."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str]): What `initialize(labels=...)` accepts."""
+        return self.labels
+
+    @property
+    def tags(self) -> list[str]:
+        """RETURNS (List[str]): The model's outputs."""
+        return self.tags_of(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """Add a label, before the model is initialized.
+
+        label (str): The label.
+        RETURNS (int): 0 if it is there already, otherwise 1.
+        RAISES (ValueError): If it is no string, or the model has no room for it.
+        """
+        if not isinstance(label, str):
+            raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
+        if label in self.cfg["labels"]:
+            return 0
+        n_tags = len(self.tags_of([*self.labels, label]))
+        if self.model.has_dim("nO") and n_tags > self.model.get_dim("nO"):
+            raise ValueError(
+                Errors.P304.format(name=self.name, label=label, n_tags=self.model.get_dim("nO"))
+            )
+        self.cfg["labels"].append(label)
+        self.vocab.strings.add(label)
+        return 1
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Clip the gradients and update the parameters.
+
+        sgd (Optimizer): The optimizer.
+        """
+        max_norm = self.cfg["max_grad_norm"]
+        if max_norm is not None:
+            clip_global_norm(self.model, max_norm)
+        super().finish_update(sgd)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
+        """Load the component from bytes.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (LabelSequencePipe): The component.
+        RAISES (ValueError): If the data is damaged or of another configuration.
+        """
+        load_or_restore(
+            self, super().from_bytes, self._check_loaded, bytes_data, exclude, source="bytes"
+        )
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
+        """Load the component from a directory.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (LabelSequencePipe): The component.
+        RAISES (ValueError): If the data is damaged or of another configuration.
+        """
+        load_or_restore(self, super().from_disk, self._check_loaded, path, exclude, source=path)
+        return self
+
+    def _check_loaded(self) -> None:
+        if self.labels and self.model.has_dim("nO") and len(self.tags) != self.model.get_dim("nO"):
+            raise ValueError(
+                Errors.P309.format(
+                    name=self.name, n_tags=len(self.tags), nO=self.model.get_dim("nO")
+                )
+            )
+
+
+def loss_and_gradient(
+    function: Callable[[Potentials], torch.Tensor], potentials: Potentials
+) -> tuple[float, Potentials]:
+    """Evaluate a function of potentials, and its gradient.
+
+    function (Callable[[Potentials], Tensor]): From potentials to a number.
+    potentials (Potentials): The potentials.
+    RETURNS (Tuple[float, Potentials]): The number, and the gradient with respect to each tensor.
+    """
+    leaf = potentials.detach().requires_grad_()
+    loss = function(leaf)
+    tensors = leaf.tensors()
+    gradients = torch.autograd.grad(loss, list(tensors.values()), allow_unused=True)
+    zeros = {
+        name: torch.zeros_like(tensor) if gradient is None else gradient
+        for (name, tensor), gradient in zip(tensors.items(), gradients, strict=True)
+    }
+    return float(loss.detach()), Potentials(lengths=leaf.lengths, **zeros)
+
+
+def load_or_restore(
+    pipe: TrainablePipe,
+    load: Callable[..., Any],
+    check: Callable[[], None],
+    data: Any,
+    exclude: Iterable[str],
+    source: Any,
+) -> None:
+    """Load a component, or leave it as it was.
+
+    pipe (TrainablePipe): The component.
+    load (Callable): Its `from_bytes` or `from_disk`.
+    check (Callable[[], None]): Raises if what was loaded does not fit together.
+    data (Any): What to load.
+    exclude (Iterable[str]): What not to load.
+    source (Any): Where the data is from, for messages.
+    RAISES (ValueError): If the data is damaged or of another configuration.
+    """
+    # A model that has no weights yet costs next to nothing to keep.
+    before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
+    dims = [
+        (node, {d: node.maybe_get_dim(d) for d in node.dim_names}) for node in pipe.model.walk()
+    ]
+    try:
+        load(data, exclude=exclude)
+        check()
+    except Exception as error:
+        pipe.cfg = before
+        pipe.model.from_bytes(weights)
+        for node, sizes in dims:
+            for name, size in sizes.items():
+                node.set_dim(name, size, force=True)
+        known = isinstance(error, ValueError | OSError)
+        problem = error if known else Errors.P202.format(problem=repr(error))
+        raise ValueError(
+            Errors.P311.format(name=pipe.name, path=source, problem=problem)
+        ) from error

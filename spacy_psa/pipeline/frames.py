@@ -1,0 +1,192 @@
+"""Frames as users see them: `doc._.frames`, and a table of them for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from spacy.tokens import Doc, Span, SpanGroup, Token
+from wasabi import table
+
+from ..corpora.frames import FRAMES_KEY, PREDICATE_LABEL, join_continuations, set_frames
+from ..corpora.sentence import Frame
+
+REFERENCE = "R-"
+
+
+@dataclass(frozen=True)
+class FramePrediction:
+    """A frame that a model has found.
+
+    frame (Frame): Predicate and arguments.
+    probability (Optional[float]): That of the whole label sequence.
+    probabilities (Optional[List[float]]): Those of the arguments, in their order.
+    """
+
+    frame: Frame
+    probability: float | None = None
+    probabilities: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class RoleArgument:
+    """An argument in one piece or several.
+
+    role (str): The role, without `C-` and `R-`.
+    spans (Tuple[Span, ...]): Its pieces, in order; their labels are the raw ones.
+    is_reference (bool): Whether it refers to the argument of this role, such as the relative
+        pronoun of `R-A0`.
+    probability (Optional[float]): That of its first piece, if known.
+    """
+
+    role: str
+    spans: tuple[Span, ...]
+    is_reference: bool
+    probability: float | None
+
+    @property
+    def text(self) -> str:
+        """RETURNS (str): Its text, with an ellipsis between pieces."""
+        return " … ".join(span.text for span in self.spans)
+
+
+class PredicateFrame:
+    """A predicate with its arguments: a view of a group in `doc.spans`.
+
+    group (SpanGroup): The group `doc.spans["frames/…"]`.
+    """
+
+    def __init__(self, group: SpanGroup) -> None:
+        # A group does not keep its Doc alive.
+        self.doc: Doc = group.doc
+        self.group = group
+
+    @property
+    def key(self) -> str:
+        """RETURNS (str): The key in `doc.spans`, which displacy asks for."""
+        return self.group.name
+
+    @property
+    def predicate(self) -> Token:
+        """RETURNS (Token): The predicate."""
+        return self.doc[self.group.attrs["predicate"]]
+
+    @property
+    def lemma(self) -> str | None:
+        """RETURNS (Optional[str]): Its lemma, if known."""
+        return self.group.attrs["lemma"]
+
+    @property
+    def sense(self) -> str | None:
+        """RETURNS (Optional[str]): Its sense, if known."""
+        return self.group.attrs["sense"]
+
+    @property
+    def probability(self) -> float | None:
+        """RETURNS (Optional[float]): The probability of all labels together, if known."""
+        return self.group.attrs.get("probability")
+
+    @property
+    def spans(self) -> list[Span]:
+        """RETURNS (List[Span]): The arguments as they were labeled, V, C- and R- among them."""
+        return list(self.group)
+
+    @property
+    def arguments(self) -> list[RoleArgument]:
+        """RETURNS (List[RoleArgument]): The arguments without V, in order. A piece with C- belongs
+        to the last argument of its role before it, and is one of its own if there is none.
+        """
+        probabilities = self.group.attrs.get("probabilities") or [None] * len(self.group)
+        order = sorted(range(len(self.group)), key=lambda i: self.group[i].start)
+        found = []
+        for role, pieces in join_continuations([self.group[i].label_ for i in order]):
+            if role == PREDICATE_LABEL:
+                continue
+            places = [order[i] for i in pieces]
+            spans = tuple(self.group[i] for i in places)
+            is_reference = role.startswith(REFERENCE)
+            role = role.removeprefix(REFERENCE)
+            found.append(RoleArgument(role, spans, is_reference, probabilities[places[0]]))
+        return found
+
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{REFERENCE * a.is_reference}{a.role}: {a.text!r}" for a in self.arguments
+        )
+        return f"<{self.predicate.text}({parts})>"
+
+
+def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
+    """Put predictions on a Doc, in place of the frames that it has.
+
+    doc (Doc): The Doc.
+    predictions (Sequence[FramePrediction]): The frames; probabilities are kept with the groups.
+    """
+    set_frames(doc, [prediction.frame for prediction in predictions])
+    for group, prediction in zip(_groups(doc), predictions, strict=True):
+        if prediction.probability is not None:
+            group.attrs["probability"] = prediction.probability
+        if prediction.probabilities is not None:
+            group.attrs["probabilities"] = prediction.probabilities
+
+
+def frames_of(doc: Doc) -> list[PredicateFrame]:
+    """The frames of a Doc: `doc._.frames`.
+
+    doc (Doc): The Doc.
+    RETURNS (List[PredicateFrame]): Its frames, in the order in which they were set.
+    """
+    return [PredicateFrame(group) for group in _groups(doc)]
+
+
+def _groups(doc: Doc) -> list[SpanGroup]:
+    keys = (key for key in doc.spans if key.startswith(f"{FRAMES_KEY}/"))
+    return [doc.spans[key] for key in sorted(keys, key=lambda key: int(key.rpartition("/")[2]))]
+
+
+def format_frames(doc: Doc) -> str:
+    """Draw a table for each sentence that has frames: a line for each token, a column for each
+    predicate, with roles where arguments begin and bars down to where they end.
+
+    doc (Doc): The Doc.
+    RETURNS (str): The tables.
+    """
+    ends = [len(doc)]
+    if doc.has_annotation("SENT_START"):
+        ends = [sentence.end for sentence in doc.sents]
+
+    def sentence_end(frame: PredicateFrame) -> int:
+        return next(end for end in ends if frame.predicate.i < end)
+
+    tables = []
+    starts = dict(zip(ends, [0, *ends], strict=False))
+    frames = sorted(frames_of(doc), key=lambda frame: frame.predicate.i)
+    for end, group in groupby(frames, key=sentence_end):
+        columns = list(_columns(group, starts[end], end))
+        words = [token.text for token in doc[starts[end] : end]]
+        rows = list(zip(words, *(marks for _, marks in columns), strict=True))
+        tables.append(table(rows, header=("", *(title for title, _ in columns)), divider=True))
+    return "".join(tables)
+
+
+def _columns(
+    frames: Iterator[PredicateFrame], start: int, end: int
+) -> Iterator[tuple[str, list[str]]]:
+    for frame in frames:
+        name = frame.lemma or frame.predicate.text
+        marks = [""] * (end - start)
+        for span in frame.spans:
+            for i in range(max(span.start, start), min(span.end, end)):
+                marks[i - start] = "│" if i < span.end - 1 else "└"
+            if span.start >= start:
+                marks[span.start - start] = span.label_
+        yield ".".join(part for part in (name, frame.sense) if part), marks
+
+
+def register_extension() -> None:
+    """Make `doc._.frames` known to spaCy."""
+    Doc.set_extension("frames", getter=frames_of, force=True)
+
+
+register_extension()

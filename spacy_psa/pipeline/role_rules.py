@@ -1,0 +1,217 @@
+"""Rules about the roles of a predicate, and decoding that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..annotation.frames import read_roles
+from ..annotation.schemes import SCHEMES, Span, split_tag
+from ..errors import Errors
+from ..inference import Potentials
+from ..inference.search import MAX_STEPS, Automaton, best_accepted
+from .decoding import RoleDecoding, ViterbiDecoding, bio_constraints
+
+CORE_ROLES = ("A0", "A1", "A2", "A3", "A4", "A5", "AA")
+CORE_ROLES_2012 = ("ARG0", "ARG1", "ARG2", "ARG3", "ARG4", "ARG5", "ARGA")
+
+
+@dataclass(frozen=True)
+class RoleRules:
+    """Which arguments a predicate may have besides each other.
+
+    unique (bool): Each core role at most once; its pieces with `C-` do not count.
+    continuation (bool): `C-X` only after an X.
+    reference (bool): `R-X` only where there is an X, before or after it.
+    core (FrozenSet[str]): The core roles.
+
+    Source: He et al. (2017), 'Deep Semantic Role Labeling: What Works and What's Next', section
+    2.2; Punyakanok et al. (2008).
+    """
+
+    unique: bool
+    continuation: bool
+    reference: bool
+    core: frozenset[str]
+
+    def needs(self, role: str) -> str | None:
+        """The role without which a role may not stand before it (C-) or anywhere (R-)."""
+        prefix, _, base = role.partition("-")
+        if (prefix == "C" and self.continuation) or (prefix == "R" and self.reference):
+            return base
+        return None
+
+    def repaired(self, arguments: Sequence[Span], scores: Sequence[float]) -> list[Span]:
+        """Leave out what breaks the rules: of several arguments of a core role all but the one with
+        the best score, then pieces and references of roles that are not there.
+
+        arguments (Sequence[Span]): Start, end and role of each argument, in order.
+        scores (Sequence[float]): How good each of them is.
+        RETURNS (List[Span]): The rest.
+        """
+        best: dict[str, int] = {}
+        for i, (_, _, role) in enumerate(arguments):
+            if self.unique and role in self.core and scores[i] > scores[best.setdefault(role, i)]:
+                best[role] = i
+        kept = [a for i, a in enumerate(arguments) if best.get(a[2], i) == i]
+        before = len(kept) + 1
+        while len(kept) < before:
+            # References to pieces, and pieces of references, may lose their roles one by one.
+            before = len(kept)
+            kept = [a for a in kept if self._is_supported(a, kept)]
+        return kept
+
+    def _is_supported(self, argument: Span, arguments: Sequence[Span]) -> bool:
+        start, _, role = argument
+        base = self.needs(role)
+        if base is None:
+            return True
+        is_piece = role.startswith("C-")
+        return any(r == base and (not is_piece or s < start) for s, _, r in arguments)
+
+
+class RoleAutomaton(Automaton):
+    """The rules, read along BIO tags.
+
+    tags (Tuple[str, ...]): The tags.
+    rules (RoleRules): The rules.
+    """
+
+    def __init__(self, tags: tuple[str, ...], rules: RoleRules) -> None:
+        self.rules = rules
+        self.begins = {}
+        for i, tag in enumerate(tags):
+            prefix, role = split_tag(tag)
+            if prefix == "B":
+                self.begins[i] = role
+        needed = {rules.needs(role) for role in self.begins.values()}
+        # Other roles need not be remembered.
+        self.remembered = frozenset(
+            role
+            for role in self.begins.values()
+            if role in needed or (rules.unique and role in rules.core)
+        )
+        self._masks: dict[frozenset[str], NDArray[np.bool_]] = {}
+        self.n_tags = len(tags)
+
+    def start(self) -> tuple[frozenset[str], frozenset[str]]:
+        return frozenset(), frozenset()
+
+    def allowed(self, state: tuple[frozenset[str], frozenset[str]]) -> NDArray[np.bool_]:
+        present, _ = state
+        mask = self._masks.get(present)
+        if mask is None:
+            mask = np.ones(self.n_tags, dtype=bool)
+            for i, role in self.begins.items():
+                is_twice = self.rules.unique and role in self.rules.core and role in present
+                needed = self.rules.needs(role) if role.startswith("C-") else None
+                mask[i] = not is_twice and (needed is None or needed in present)
+            self._masks[present] = mask
+        return mask
+
+    def next(
+        self, state: tuple[frozenset[str], frozenset[str]], label: int
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        role = self.begins.get(label)
+        if role is None:
+            return state
+        present, missing = state
+        if role in self.remembered:
+            present, missing = present | {role}, missing - {role}
+        needed = self.rules.needs(role) if role.startswith("R-") else None
+        if needed is not None and needed not in present:
+            missing = missing | {needed}
+        return present, missing
+
+    def accepts(self, state: tuple[frozenset[str], frozenset[str]]) -> bool:
+        _, missing = state
+        return not missing
+
+
+@lru_cache(maxsize=16)
+def _automaton(tags: tuple[str, ...], rules: RoleRules) -> RoleAutomaton:
+    return RoleAutomaton(tags, rules)
+
+
+class ConstrainedDecoding(RoleDecoding):
+    """The best well-formed sequence that keeps the rules.
+
+    It is exact: where Viterbi's best sequence keeps them it is taken, otherwise A* search finds the
+    best one that does. Should it not be found in `max_steps`, those arguments of Viterbi's sequence
+    are left out that break the rules (`RoleRules.repaired`), which keeps them, but need not be the
+    best.
+
+    rules (RoleRules): The rules.
+    max_steps (int): Partial sequences that a search visits at most.
+    """
+
+    def __init__(self, rules: RoleRules, max_steps: int) -> None:
+        self.rules = rules
+        self.max_steps = max_steps
+
+    def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
+        labels = ViterbiDecoding().best(potentials, tags).cpu().numpy()
+        automaton = _automaton(tuple(tags), self.rules)
+        for part, chain in _chains(potentials):
+            if automaton.accepts_all(labels[part]):
+                continue
+            well_formed = bio_constraints(tuple(tags)).apply(chain)
+            found = best_accepted(well_formed, automaton, max_steps=self.max_steps)
+            labels[part] = self._repair(chain, tags, labels[part]) if found is None else found
+        return torch.from_numpy(labels)
+
+    def _repair(
+        self, chain: Potentials, tags: Sequence[str], labels: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        log_probs = torch.log_softmax(chain.emissions.detach().double(), dim=1).cpu().numpy()
+        gains = log_probs[np.arange(len(labels)), labels] - log_probs[:, tags.index("O")]
+        arguments = read_roles([tags[i] for i in labels])
+        scores = [float(gains[start:end].sum()) for start, end, _ in arguments]
+        kept = SCHEMES["BIO"].encode(self.rules.repaired(arguments, scores), len(labels))
+        ids = {tag: i for i, tag in enumerate(tags)}
+        return np.array([ids[tag] for tag in kept], dtype=np.int64)
+
+
+def _chains(potentials: Potentials) -> Iterator[tuple[slice, Potentials]]:
+    """The chains one by one, each with its place among the labels."""
+    shared = {n: t for n, t in potentials.tensors().items() if n not in ("emissions", "pairwise")}
+    first = 0
+    for length in potentials.lengths:
+        part = slice(first, first + length)
+        first += length
+        fields = dict(shared)
+        if potentials.pairwise is not None:
+            fields["pairwise"] = potentials.pairwise[part]
+        yield part, Potentials(potentials.emissions[part], (length,), **fields)
+
+
+def create_constrained_decoding(
+    unique: bool = True,
+    continuation: bool = True,
+    reference: bool = True,
+    core: Collection[str] = (*CORE_ROLES, *CORE_ROLES_2012),
+    max_steps: int = MAX_STEPS,
+) -> RoleDecoding:
+    """`spacy_psa.ConstrainedDecoding.v1`: keep rules about the roles of a predicate.
+
+    unique (bool): Each core role at most once.
+    continuation (bool): `C-X` only after an X.
+    reference (bool): `R-X` only where there is an X.
+    core (Collection[str]): The core roles.
+    max_steps (int): Partial sequences that the search visits at most, for each predicate; then
+        arguments that break the rules are left out.
+    RETURNS (RoleDecoding): The decoding.
+    RAISES (ValueError): If `max_steps` is less than 1.
+    """
+    if max_steps < 1:
+        raise ValueError(
+            Errors.P210.format(name="max_steps", value=max_steps, expected="at least 1")
+        )
+    rules = RoleRules(unique, continuation, reference, frozenset(core))
+    return ConstrainedDecoding(rules, max_steps)

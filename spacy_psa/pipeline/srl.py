@@ -1,0 +1,233 @@
+"""The component `psa_srl`: who did what to whom, for each predicate of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from ..annotation.frames import read_roles
+from ..corpora.sentence import Frame
+from ..errors import Errors
+from ..models.srl import Proposition, propositions
+from ..models.types import RoleLabeler
+from .decoding import RoleDecoding, create_greedy_decoding
+from .frames import FramePrediction, annotate_frames
+from .predicates import Predicate, PredicateFinder, check_predicates, create_given_predicates
+from .probability import span_probabilities
+from .srl_learner import RoleLearner
+from .srl_scorer import srl_score
+
+default_config = """
+[model]
+@architectures = "spacy_psa.RoleLabeler.v1"
+mask_width = 100
+max_length = 512
+overlap = 64
+
+[model.tok2vec]
+@architectures = "spacy_psa.WordCharEmbed.v1"
+characters = null
+width = null
+attr = "NORM"
+min_freq = 2
+max_characters = 50
+dropout = 0.0
+digits = false
+character_initialization = null
+
+[model.encoder]
+@architectures = "spacy_psa.DeepAtt.v1"
+width = 200
+depth = 10
+n_heads = 8
+residual_dropout = 0.2
+attention_dropout = 0.1
+input_dropout = 0.0
+scale_input = false
+
+[model.encoder.sublayer]
+@architectures = "spacy_psa.FeedForwardSublayer.v1"
+hidden_width = 800
+dropout = 0.1
+
+[model.encoder.positions]
+@architectures = "spacy_psa.SinusoidalPositions.v1"
+
+[model.decoder]
+@architectures = "spacy_psa.Softmax.v1"
+"""
+DEFAULT_SRL_MODEL = Config().from_str(default_config)["model"]
+
+
+@Language.factory(
+    "psa_srl",
+    assigns=["doc.spans", "doc._.frames"],
+    default_config={
+        "model": DEFAULT_SRL_MODEL,
+        "predicates": {"@misc": "spacy_psa.GivenPredicates.v1"},
+        "decoding": {"@misc": "spacy_psa.GreedyDecoding.v1"},
+        "probabilities": False,
+        "label_smoothing": 0.1,
+        "max_grad_norm": 1.0,
+        "scorer": {"@scorers": "spacy_psa.srl_scorer.v1"},
+    },
+    default_score_weights={"srl_f": 1.0, "srl_p": 0.0, "srl_r": 0.0, "srl_complete": 0.0},
+)
+def make_psa_srl(
+    nlp: Language,
+    name: str,
+    model: RoleLabeler,
+    predicates: PredicateFinder,
+    decoding: RoleDecoding,
+    probabilities: bool,
+    label_smoothing: float,
+    max_grad_norm: float | None,
+    scorer: Callable | None,
+) -> PSASemanticRoles:
+    """Make a `psa_srl`.
+
+    model (RoleLabeler): The model.
+    predicates (PredicateFinder): Finds the predicates of a Doc, e.g.
+        `spacy_psa.VerbPredicates.v1`. In training they are those of the annotation.
+    decoding (RoleDecoding): Chooses label sequences, e.g. `spacy_psa.ViterbiDecoding.v1`.
+    probabilities (bool): Whether to find the probabilities of frames and arguments.
+    label_smoothing (float): The probability with which an annotated label is taken to be wrong.
+    max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None.
+    scorer (Optional[Callable]): The scoring method.
+    """
+    return PSASemanticRoles(
+        nlp.vocab,
+        model,
+        name,
+        predicates=predicates,
+        decoding=decoding,
+        probabilities=probabilities,
+        label_smoothing=label_smoothing,
+        max_grad_norm=max_grad_norm,
+        scorer=scorer,
+    )
+
+
+class PSASemanticRoles(RoleLearner):
+    """Label the semantic roles of predicates, each in its sentence, as BIO tags.
+
+    The default is DeepAtt, the deep attentional neural network of Tan et al. (2018).
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: RoleLabeler,
+        name: str = "psa_srl",
+        *,
+        predicates: PredicateFinder | None = None,
+        decoding: RoleDecoding | None = None,
+        probabilities: bool = False,
+        label_smoothing: float = 0.1,
+        max_grad_norm: float | None = 1.0,
+        scorer: Callable | None = srl_score,
+    ) -> None:
+        """Initialize the component. The arguments are those of `make_psa_srl`.
+
+        vocab (Vocab): The shared vocabulary.
+        model (RoleLabeler): The model.
+        name (str): The component's name in the pipeline.
+        predicates (Optional[PredicateFinder]): None for those that are given.
+        decoding (Optional[RoleDecoding]): None for the paper's, the best tag of each token.
+        RAISES (ValueError): If `max_grad_norm` is not positive, or `label_smoothing` not in [0, 1).
+        """
+        for key, value, holds, expected in (
+            (
+                "max_grad_norm",
+                max_grad_norm,
+                max_grad_norm is None or max_grad_norm > 0.0,
+                "greater than 0, or null",
+            ),
+            ("label_smoothing", label_smoothing, 0.0 <= label_smoothing < 1.0, "in [0, 1)"),
+        ):
+            if not holds:
+                raise ValueError(Errors.P210.format(name=key, value=value, expected=expected))
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.predicates = predicates or create_given_predicates()
+        self.decoding = decoding or create_greedy_decoding()
+        self.probabilities = probabilities
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {
+            "labels": [],
+            "label_smoothing": label_smoothing,
+            "max_grad_norm": max_grad_norm,
+        }
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[FramePrediction]]:
+        """Find predicates and their arguments, without modifying the documents.
+
+        docs (Iterable[Doc]): The documents.
+        RETURNS (List[List[FramePrediction]]): For each document its frames, in the order of the
+            predicates.
+        RAISES (ValueError): If a predicate is not a token, or is there twice.
+        """
+        docs = list(docs)
+        predicates = [self._find(doc) for doc in docs]
+        if not any(predicates):
+            return [[] for _ in docs]
+        indices = [[predicate.token for predicate in found] for found in predicates]
+        potentials = self.model.predict((docs, indices))
+        tags = self.tags
+        best = self.decoding.best(potentials, tags).cpu().numpy()
+        labelings = iter(np.split(best, np.cumsum(potentials.lengths)[:-1]))
+        places = [propositions(doc, found) for doc, found in zip(docs, indices, strict=True)]
+        predictions = [
+            [
+                FramePrediction(_frame(predicate, place, [tags[i] for i in next(labelings)]))
+                for predicate, place in zip(found, doc_places, strict=True)
+            ]
+            for found, doc_places in zip(predicates, places, strict=True)
+        ]
+        if self.probabilities:
+            starts = [place.start for doc_places in places for place in doc_places]
+            predictions = span_probabilities(potentials, tags, best, predictions, starts)
+        return predictions
+
+    def _find(self, doc: Doc) -> list[Predicate]:
+        predicates = sorted(self.predicates(doc), key=lambda predicate: predicate.token)
+        check_predicates(doc, predicates)
+        return predicates
+
+    def set_annotations(
+        self, docs: Iterable[Doc], predictions: Sequence[Sequence[FramePrediction]]
+    ) -> None:
+        """Write predictions to documents, in place of the frames that these have.
+
+        docs (Iterable[Doc]): The documents.
+        predictions (Sequence[Sequence[FramePrediction]]): The output of `predict` for them.
+        RAISES (ValueError): If the predictions are not for these documents.
+        """
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        if len(docs) != len(predictions):
+            raise ValueError(
+                Errors.P312.format(name=self.name, n_docs=len(docs), n_predictions=len(predictions))
+            )
+        for doc, frames in zip(docs, predictions, strict=True):
+            for prediction in frames:
+                frame = prediction.frame
+                ends = [frame.predicate + 1, *(end for _, end, _ in frame.arguments)]
+                if max(ends) > len(doc):
+                    problem = f"there is no token {max(ends) - 1}"
+                    text = doc.text[:60]
+                    raise ValueError(Errors.P325.format(text=text, problem=problem, name=self.name))
+            annotate_frames(doc, frames)
+
+
+def _frame(predicate: Predicate, place: Proposition, tags: Sequence[str]) -> Frame:
+    arguments = [
+        (start + place.start, end + place.start, role) for start, end, role in read_roles(tags)
+    ]
+    return Frame(predicate.token, predicate.lemma, predicate.sense, arguments)

@@ -1,0 +1,157 @@
+"""How `psa_srl` learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from thinc.api import Optimizer, set_dropout_rate
+
+from ..annotation.frames import gold_frames, gold_tags, role_tags
+from ..corpora.frames import PREDICATE_LABEL, get_frames
+from ..corpora.sentence import Frame
+from ..errors import Errors
+from ..inference import UNKNOWN, LinearChain, Potentials
+from ..inference.smoothing import smoothed_log_prob
+from ..models.srl import propositions
+from .common import LabelSequencePipe, loss_and_gradient
+
+
+class RoleLearner(LabelSequencePipe):
+    """The trainable half of `psa_srl`: from frames to labels, loss and gradient."""
+
+    def tags_of(self, labels: Sequence[str]) -> list[str]:
+        """List the model's outputs.
+
+        labels (Sequence[str]): The roles.
+        RETURNS (List[str]): O, and B and I of each role.
+        """
+        return role_tags(labels)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Iterable[str] | None = None,
+    ) -> None:
+        """Initialize the model for training.
+
+        get_examples (Callable[[], Iterable[Example]]): Returns gold-standard examples: all of the
+            training data, since the word embeddings take their words from it.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default,
+            those that stand in the examples.
+        RAISES (ValueError): If there are no examples or no frames.
+        """
+        if next(iter(get_examples()), None) is None:
+            raise ValueError(Errors.P306.format(name=self.name))
+        validate_get_examples(get_examples, "psa_srl.initialize")
+        if labels is None:
+            frames = (frame for eg in get_examples() for frame in get_frames(eg.reference))
+            found = {label for frame in frames for label in _labels_of(frame)}
+            if not found:
+                raise ValueError(Errors.P323.format(name=self.name))
+            labels = sorted(found)
+        for label in labels:
+            self.add_label(label)
+        for node in self.model.walk():
+            if "observe" in node.attrs:
+                node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
+        self.model.set_dim("nO", len(self.tags))
+        self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch of examples: from the annotated predicates and their arguments.
+
+        examples (Iterable[Example]): The batch.
+        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
+        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        losses (Optional[Dict[str, float]]): The losses so far, by component.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "psa_srl.update")
+        docs = [eg.predicted for eg in examples]
+        if not any(len(doc) for doc in docs):
+            return losses
+        set_dropout_rate(self.model, drop)
+        frames = [gold_frames(eg) for eg in examples]
+        indices = [[frame.predicate for frame in found] for found in frames]
+        potentials, backprop = self.model.begin_update((docs, indices))
+        loss, d_potentials = self._loss(docs, frames, potentials)
+        backprop(d_potentials)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def get_loss(
+        self, examples: Iterable[Example], potentials: Potentials
+    ) -> tuple[float, Potentials]:
+        """Find the loss and its gradient.
+
+        The loss is the negative log-likelihood of the annotated labels (equation 13 of Tan et al.
+        2018), which are smoothed; divided by the number of labels, as in the authors' code.
+
+        examples (Iterable[Example]): The batch.
+        potentials (Potentials): The model's output for it.
+        RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
+        RAISES (ValueError): If an example has a role that the component has not, or the loss is
+            not finite.
+        """
+        examples = list(examples)
+        validate_examples(examples, "psa_srl.get_loss")
+        frames = [gold_frames(eg) for eg in examples]
+        return self._loss([eg.predicted for eg in examples], frames, potentials)
+
+    def _loss(
+        self, docs: Sequence[Doc], frames: Sequence[Sequence[Frame]], potentials: Potentials
+    ) -> tuple[float, Potentials]:
+        labels = torch.tensor(self._gold_ids(docs, frames), dtype=torch.long)
+
+        def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
+            smoothing = self.cfg["label_smoothing"]
+            log_prob = smoothed_log_prob(LinearChain(leaf), labels, smoothing)
+            return -log_prob.sum() / max(1, len(labels))
+
+        if not len(labels):
+            return 0.0, potentials
+        loss, gradient = loss_and_gradient(negative_log_likelihood, potentials)
+        if not np.isfinite(loss):
+            raise ValueError(Errors.P307.format(name=self.name, loss=loss, text=docs[0].text[:60]))
+        return loss, gradient
+
+    def _gold_ids(self, docs: Sequence[Doc], frames: Sequence[Sequence[Frame]]) -> list[int]:
+        ids: dict[str | None, int] = {tag: i for i, tag in enumerate(self.tags)}
+        ids[None] = UNKNOWN
+        labels: list[int] = []
+        for doc, found in zip(docs, frames, strict=True):
+            places = propositions(doc, [frame.predicate for frame in found])
+            for frame, place in zip(found, places, strict=True):
+                try:
+                    labels += [ids[t] for t in gold_tags(doc, frame, place.start, place.end)]
+                except KeyError as error:
+                    role, text = error.args[0].partition("-")[2], doc.text[:60]
+                    raise ValueError(
+                        Errors.P324.format(role=role, name=self.name, text=text)
+                    ) from None
+        return labels
+
+
+def _labels_of(frame: Frame) -> set[str]:
+    return {PREDICATE_LABEL, *(role for _, _, role in frame.arguments)}

@@ -1,0 +1,81 @@
+"""The scorer of `psa_srl`: the scores of the CoNLL-2005 evaluator, for spaCy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..corpora.frames import get_frames, has_frames
+from ..corpora.sentence import Frame
+from ..evaluation.srl_eval import SRLResult
+
+
+def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
+    """Score what a `psa_srl` has written, where frames are annotated.
+
+    Where the predicted tokens are others than the annotated ones, places are compared by their
+    characters.
+
+    examples (Iterable[Example]): The examples.
+    **cfg: Not used.
+    RETURNS (Dict[str, Any]): `srl_p`, `srl_r`, `srl_f`, `srl_complete` (the share of propositions
+        without an error) and `srl_per_role`; all None if nothing is annotated.
+    """
+    result = score_examples(examples)
+    if not result.sentences:
+        return dict.fromkeys(("srl_p", "srl_r", "srl_f", "srl_complete", "srl_per_role"))
+    return {
+        "srl_p": result.arguments.precision,
+        "srl_r": result.arguments.recall,
+        "srl_f": result.arguments.f1,
+        "srl_complete": result.complete,
+        "srl_per_role": {
+            role: {"p": counts.precision, "r": counts.recall, "f": counts.f1}
+            for role, counts in sorted(result.per_role.items())
+        },
+    }
+
+
+def score_examples(examples: Iterable[Example]) -> SRLResult:
+    """Score predictions by the rules of the evaluator.
+
+    examples (Iterable[Example]): The examples. Those without frames in the reference are left out.
+    RETURNS (SRLResult): The counts; each Doc counts as one sentence.
+    """
+    result = SRLResult()
+    for example in examples:
+        gold, predicted = example.reference, example.predicted
+        if has_frames(gold):
+            result.add(_by_characters(gold), _by_characters(predicted))
+    return result
+
+
+def _by_characters(doc: Doc) -> list[Frame]:
+    """Frames at the places of characters, white space left out, instead of tokens."""
+    begins = _begins(doc)
+    return [
+        Frame(
+            int(begins[frame.predicate]),
+            frame.lemma,
+            frame.sense,
+            [(int(begins[start]), int(begins[end]), role) for start, end, role in frame.arguments],
+        )
+        for frame in get_frames(doc)
+    ]
+
+
+def _begins(doc: Doc) -> NDArray[np.int64]:
+    return np.cumsum([0, *(len("".join(token.text.split())) for token in doc)])
+
+
+def make_srl_scorer() -> Callable[..., dict[str, Any]]:
+    """Configure the scorer.
+
+    RETURNS (Callable): `srl_score`.
+    """
+    return srl_score

@@ -1,0 +1,65 @@
+"""Which words a component has seen in training, and which have pretrained vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from spacy.attrs import NAMES, NORM
+from spacy.pipeline import TrainablePipe
+from spacy.vocab import Vocab
+
+from ..models.lookup import find_vector
+from ..models.tok2vec import WordCharacterShim
+
+Knows = Callable[[str], bool]
+
+
+def embedded_words(vocab: Vocab) -> Knows:
+    """Tell which words have a pretrained vector, by their form or its lower case.
+
+    vocab (Vocab): The pipeline's vocabulary.
+    RETURNS (Callable[[str], bool]): Whether a word has one.
+    """
+    return lambda word: find_vector(word, vocab.vectors) is not None
+
+
+def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
+    """Tell which words are among some others, by their norm or its lower case.
+
+    vocab (Vocab): The pipeline's vocabulary.
+    words (Iterable[str]): The words, e.g. all of the training data.
+    RETURNS (Callable[[str], bool]): Whether a word is one of them.
+    """
+    forms = {_form(vocab, word, NORM) for word in words}
+    return _finder(vocab, forms, NORM, None)
+
+
+def trained_words(pipe: TrainablePipe) -> Knows | None:
+    """Tell which words have embeddings of their own in `spacy_psa.WordCharEmbed.v1`. They stand in
+    the training data; those of them that are rarer than its `min_freq`, and have no pretrained
+    vector, are not among them.
+
+    pipe (TrainablePipe): The component.
+    RETURNS (Optional[Callable[[str], bool]]): Whether a word is one of them; None if the model has
+        no such embeddings.
+    """
+    for node in pipe.model.walk():
+        for shim in node.shims:
+            if isinstance(shim, WordCharacterShim) and "words" in shim.cfg:
+                return _finder(pipe.vocab, set(shim.cfg["words"]), shim.attr, shim.normalize)
+    return None
+
+
+def _form(vocab: Vocab, word: str, attr: int) -> str:
+    return getattr(vocab[word], NAMES[attr].lower() + "_")
+
+
+def _finder(
+    vocab: Vocab, forms: set[str], attr: int, normalize: Callable[[str], str] | None
+) -> Knows:
+    def knows(word: str) -> bool:
+        form = _form(vocab, word, attr)
+        looked_up = [form] if normalize is None else [form, normalize(form)]
+        return any(f in forms or f.lower() in forms for f in looked_up)
+
+    return knows

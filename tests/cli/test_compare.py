@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_psa.cli._predictions import System
+from spacy_psa.cli.compare import Score, Test, choose_common_layers, compare_files, short_names
+from spacy_psa.evaluation.counts import SCORES
+from spacy_psa.evaluation.layers import layers_of
+from spacy_psa.evaluation.significance import TESTS
+
+from ..evaluation.helpers import doc_with
+from ..pipeline.conftest import WORDS, gold_doc, make_nlp, trained_nlp
+from .commands import plain, run, succeed
+
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    def save(name: str, *docs: Doc) -> Path:
+        path = tmp_path / f"{name}.spacy"
+        DocBin(docs=docs).to_disk(path)
+        return path
+
+    return save
+
+
+def tags(*sentences: str) -> list[Doc]:
+    """Documents of the same words with these tags."""
+    return [doc_with(["a"] * len(s), tags=list(s)) for s in sentences]
+
+
+def system(name: str, target: str) -> System:
+    nlp = make_nlp(target)
+    return System(name, nlp, layers=layers_of(nlp))
+
+
+def test_files_of_predictions_are_compared(save: Save):
+    gold = save("gold", *tags("XY", "X", "YY"))
+    first, second = save("old", *tags("XX", "Y", "YY")), save("new", *tags("XY", "X", "YY"))
+    [result] = compare_files(str(first), str(second), gold, target="tag", n_trials=50)
+    assert result.names == ("old", "new")
+    assert result.values == (pytest.approx(3 / 5), 1.0)
+    assert result.tests[1].p_value == 2 / 2**2
+
+
+def test_a_pipeline_is_compared_with_a_file(save: Save, tmp_path: Path):
+    trained_nlp("ents").to_disk(tmp_path / "model")
+    nlp = spacy.blank("xx")
+    gold = save("gold", *(gold_doc(nlp, i) for i in range(len(WORDS))))
+    nothing = save("nothing", *(doc_with(words, ents=["O"] * len(words)) for words in WORDS))
+    [result] = compare_files(str(tmp_path / "model"), str(nothing), gold, n_trials=50)
+    assert result.layer == "ents"
+    assert result.values == (1.0, 0.0)
+    assert result.better == (2, 0)
+
+
+def test_identical_predictions_have_p_values_of_one(save: Save):
+    gold, found = save("gold", *tags("XY", "XX")), save("found", *tags("XX", "XX"))
+    [result] = compare_files(str(found), str(found), gold, target="tag", n_trials=50)
+    assert [test.p_value for test in result.tests] == [1.0, 1.0]
+    assert result.names == ("A", "B")
+
+
+def test_command_prints_and_writes_the_comparison(save: Save, tmp_path: Path):
+    gold = save("gold", *tags("XY", "X", "YY"))
+    first, second = save("old", *tags("XX", "Y", "YY")), save("new", *tags("XY", "X", "YY"))
+    outputs = tmp_path / "out.json", tmp_path / "out.md"
+    shown = succeed(
+        *("psa", "compare", first, second, gold, "--target", "tag", "--trials", 50),
+        *("--limit", 1, "--output", outputs[0], "--output", outputs[1]),
+    )
+    assert "+40.00 %" in shown and "p (bootstrap)" in shown and "p (randomization, all 4" in shown
+    assert shown.count("Document ") == 1
+    [data] = json.loads(outputs[0].read_text())["comparisons"]
+    assert (data["difference"], len(data["differences"])) == (pytest.approx(0.4), 1)
+    assert "| new | 100.00 % |" in outputs[1].read_text()
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
+def test_one_test_can_be_chosen(save: Save, test: str):
+    path = save("gold", *tags("XY"))
+    options = ["--target", "tag", "--test", test, "--trials", 5]
+    shown = succeed("psa", "compare", path, path, path, *options)
+    assert shown.count("p (") == 1 and f"p ({test}" in shown
+
+
+def test_options_are_the_tests_and_scores_that_there_are():
+    assert {test.value for test in Test} == {*TESTS, "both"}
+    assert {score.value for score in Score} == set(SCORES)
+
+
+def test_score_can_be_chosen(save: Save):
+    gold = save("gold", doc_with(["a", "b"], chunks=[(0, 2, "NP")]))
+    found = save("found", doc_with(["a", "b"], chunks=[(0, 2, "NP")]))
+    other = save("other", doc_with(["a", "b"], chunks=[(0, 1, "X"), (0, 2, "NP")]))
+    settings = {"target": "spans", "n_trials": 5}
+    [by_recall] = compare_files(str(found), str(other), gold, score="recall", **settings)
+    [by_f1] = compare_files(str(found), str(other), gold, **settings)
+    assert (by_recall.difference, by_f1.score) == (0.0, "f1")
+    assert by_f1.difference < 0
+
+
+def test_components_are_compared_if_they_predict_the_same():
+    pair = system("a", "ents"), system("b", "ents")
+    assert [layer.name for layer in choose_common_layers(pair, None, None, "sc")] == ["ents"]
+
+
+def test_other_components_are_expected_to_predict_what_ours_do():
+    other = System("b", spacy.blank("xx"))
+    for pair in ((system("a", "ents"), other), (other, system("a", "ents"))):
+        assert [layer.name for layer in choose_common_layers(pair, None, None, "sc")] == ["ents"]
+
+
+def test_components_that_predict_different_things_are_an_error():
+    with pytest.raises(ValueError, match=r"\[P268\].*tag and ents"):
+        choose_common_layers((system("a", "tag"), system("b", "ents")), None, None, "sc")
+
+
+def test_two_pipelines_without_our_components_are_an_error():
+    pair = System("a", spacy.blank("xx")), System("b", spacy.blank("xx"))
+    with pytest.raises(ValueError, match=r"\[P262\]"):
+        choose_common_layers(pair, None, None, "sc")
+
+
+def test_unknown_component_is_an_error():
+    with pytest.raises(ValueError, match=r"\[P263\].*'ner'"):
+        choose_common_layers((system("a", "tag"), system("b", "tag")), "ner", None, "sc")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("training/psa/model-best", "training/lan/model-best", ("psa", "lan")),
+        ("old.spacy", "new.spacy", ("old", "new")),
+        ("model", "model", ("A", "B")),
+        ("en_psa", "other/en_lan", ("en_psa", "en_lan")),
+        ("a/model-best", "model-best", ("A", "B")),
+    ],
+)
+def test_systems_are_named_by_what_is_different(first: str, second: str, names: tuple[str, str]):
+    assert short_names(first, second) == names
+
+
+def failure(*arguments: object) -> str:
+    """What a command prints that has to fail, without a traceback."""
+    result = run("psa", "compare", *arguments)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    return " ".join(plain(result.output).split())
+
+
+def test_predictions_for_other_texts_are_one_error(save: Save):
+    gold, other = save("gold", *tags("XY")), save("other", *tags("XYX"))
+    assert "[P125]" in failure(gold, other, gold, "--target", "tag")
+
+
+def test_more_predictions_than_documents_are_one_error(save: Save):
+    gold, other = save("gold", *tags("XY")), save("other", *tags("XY", "XY"))
+    assert "[P124]" in failure(gold, other, gold, "--target", "tag")
+
+
+def test_files_without_a_target_are_one_error(save: Save):
+    gold = save("gold", *tags("XY"))
+    assert "[P264]" in failure(gold, gold, gold)
+
+
+def test_data_without_gold_annotation_is_one_error(save: Save):
+    gold = save("gold", *tags("XY"))
+    assert "[P261]" in failure(gold, gold, gold, "--target", "ents")
+
+
+def test_predictions_without_annotation_are_one_error(save: Save):
+    gold, other = save("gold", *tags("XY")), save("other", doc_with(["a", "a"]))
+    shown = failure(gold, other, gold, "--target", "tag")
+    assert "[P261]" in shown and "other.spacy" in shown
+
+
+def test_unknown_output_is_one_error(save: Save, tmp_path: Path):
+    gold = save("gold", *tags("XY"))
+    assert "[P265]" in failure(gold, gold, gold, "-t", "tag", "-o", tmp_path / "a.html")

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+
+from spacy_psa.cli._predictions import System, choose_layers
+from spacy_psa.cli.evaluate import evaluate_files, find_vocabulary
+from spacy_psa.evaluation.layers import layers_of
+
+from ..evaluation.helpers import doc_with
+from ..pipeline.conftest import WORDS, gold_doc, make_nlp, tiny_model, trained_nlp
+from .commands import plain, run, succeed
+
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    def save(name: str, *docs: Doc) -> Path:
+        path = tmp_path / f"{name}.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        return path
+
+    return save
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline that knows the documents of the tests by heart."""
+    nlp = trained_nlp("ents")
+    path = tmp_path_factory.mktemp("model") / "ner"
+    nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture
+def gold(save: Save) -> Path:
+    nlp = spacy.blank("xx")
+    return save("gold", *(gold_doc(nlp, i) for i in range(len(WORDS))))
+
+
+def two_components() -> Language:
+    nlp = make_nlp("tag")
+    nlp.add_pipe("psa_tagger", name="ner", config={"model": tiny_model(), "target": "ents"})
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def test_pipeline_is_evaluated_on_what_its_component_predicts(pipeline: Path, gold: Path):
+    [report] = evaluate_files(str(pipeline), [gold], n_resamples=5)
+    assert (report.component, report.layer) == ("psa_tagger", "ents")
+    assert report.scores["f1"] == 1.0
+    assert report.total.counts.gold == 5
+
+
+def test_gold_annotation_does_not_leak_into_predictions(pipeline: Path, save: Save):
+    words = ["They", "eat", "blue", "ham", "."]
+    path = save("wrong", doc_with(words, ents=["B-LOC", "B-PER", "O", "O", "O"]))
+    [report] = evaluate_files(str(pipeline), [path], n_resamples=5)
+    assert report.total.counts.correct == 0
+    assert report.total.counts.gold == 2
+
+
+def test_words_of_the_model_stand_for_the_training_data(pipeline: Path, save: Save):
+    words = ["Ann", "Zoe", "likes", "Berlin"]
+    path = save("new", doc_with(words, ents=["B-PER", "B-PER", "O", "B-LOC"]))
+    [report] = evaluate_files(str(pipeline), [path], n_resamples=5)
+    found = {row.name: row.counts.gold for row in report.breakdowns["vocabulary"].rows}
+    # Without vectors every word is out of the embedding vocabulary.
+    assert found == {"IV": 0, "OOTV": 0, "OOEV": 2, "OOBV": 1}
+    assert "no vectors" in report.breakdowns["vocabulary"].note
+
+
+def test_training_data_says_which_words_are_known(pipeline: Path, save: Save):
+    data = save("data", doc_with(["Ann", "Zoe"], ents=["B-PER", "B-PER"]))
+    train = save("train", doc_with(["zoe"]))
+    [report] = evaluate_files(str(pipeline), [data], train=[train], n_resamples=5)
+    found = {row.name: row.counts.gold for row in report.breakdowns["vocabulary"].rows}
+    assert (found["OOEV"], found["OOBV"]) == (1, 1)
+
+
+def test_vectors_make_the_embedding_vocabulary():
+    nlp = spacy.blank("en")
+    nlp.vocab.set_vector("ann", np.ones(3, dtype="float32"))
+    group, note = find_vocabulary(nlp.vocab, None, [doc_with(["Ann", "Bob"])])
+    assert [group.embedded(w) for w in ("Ann", "Bob", "Zoe")] == [True, False, False]
+    assert "no vectors" not in note
+
+
+def test_nothing_known_of_the_training_data_makes_no_classes():
+    assert find_vocabulary(spacy.blank("en").vocab, None, None) == (None, "")
+
+
+def test_several_files_and_folders_are_taken_as_one(save: Save, tmp_path: Path):
+    first, second = (save(name, doc_with(["a"], tags=["X"])) for name in ("one", "two"))
+    predicted = save("predicted", *(doc_with(["a"], tags=["X"]) for _ in range(2)))
+    [report] = evaluate_files(str(predicted), [first, second], target="tag", n_resamples=5)
+    assert report.n_docs == 2
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    first.rename(folder / "one.spacy")
+    second.rename(folder / "two.spacy")
+    [again] = evaluate_files(str(predicted), [folder], target="tag", n_resamples=5)
+    assert again.to_dict() == report.to_dict()
+
+
+def test_command_prints_all_parts_and_writes_all_formats(save: Save, tmp_path: Path):
+    data = save("data", doc_with(["a", "b", "c"], tags=["X", "Y", "X"]))
+    predicted = save("predicted", doc_with(["a", "b", "c"], tags=["X", "X", "X"]))
+    outputs = [tmp_path / "out" / f"report.{ending}" for ending in ("json", "md", "html")]
+    options = [word for path in outputs for word in ("--output", path)]
+    shown = succeed(
+        "psa", "evaluate", predicted, data, "--target", "tag", "--resamples", 20, *options
+    )
+    for part in ("accuracy (tokens)", "By label", "By sentence length", "Confusions", "a [b] c"):
+        assert part in shown
+    assert json.loads(outputs[0].read_text())["reports"][0]["accuracy"] == pytest.approx(2 / 3)
+    assert outputs[1].read_text().startswith("# Evaluation of ")
+    assert outputs[2].read_text().count("<svg") == 3
+
+
+def test_buckets_of_length_can_be_chosen(save: Save):
+    path = save("data", doc_with(["a", "b", "c"], tags=["X", "Y", "X"]))
+    shown = succeed(
+        "psa", "evaluate", path, path, "-t", "tag", "--lengths", "3,7", "--resamples", 5
+    )
+    assert "1\u20132 " in shown and "3\u20136 " in shown and "7+ " in shown
+
+
+def test_components_are_all_ours_or_those_chosen():
+    nlp = two_components()
+    system = System("model", nlp, layers=layers_of(nlp))
+    assert list(choose_layers(system, [], None, "sc")) == ["psa_tagger", "ner"]
+    assert choose_layers(system, ["ner"], None, "sc")["ner"].name == "ents"
+    assert choose_layers(system, [], "spans", "np")[""].name == "spans['np']"
+
+
+def test_unknown_component_is_an_error_that_names_ours():
+    nlp = two_components()
+    with pytest.raises(ValueError, match=r"\[P263\].*'sentencizer'.*: psa_tagger, ner\."):
+        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["sentencizer"], None, "sc")
+
+
+def test_target_and_component_together_are_an_error():
+    nlp = two_components()
+    with pytest.raises(ValueError, match=r"\[P267\]"):
+        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["ner"], "tag", "sc")
+
+
+def failure(*arguments: object) -> str:
+    """What a command prints that has to fail, without a traceback."""
+    result = run("psa", "evaluate", *arguments)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    return " ".join(plain(result.output).split())
+
+
+def test_pipeline_without_our_components_is_one_error(gold: Path, tmp_path: Path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "other")
+    shown = failure(tmp_path / "other", gold)
+    assert "[P262]" in shown and "sentencizer" in shown
+
+
+def test_data_without_the_target_is_one_error(pipeline: Path, save: Save):
+    data = save("data", doc_with(["a"], tags=["X"]))
+    shown = failure(pipeline, data)
+    assert "[P261]" in shown and "ents" in shown
+
+
+def test_predictions_for_other_texts_are_one_error(save: Save, gold: Path):
+    predicted = save("predicted", *(doc_with(["a"], tags=["X"]) for _ in WORDS))
+    assert "[P125]" in failure(predicted, gold, "--target", "tag")
+
+
+def test_predictions_without_a_target_are_one_error(gold: Path):
+    assert "[P264]" in failure(gold, gold)
+
+
+def test_predictions_without_the_target_are_one_error(save: Save, gold: Path):
+    predicted = save("predicted", *(doc_with(list(words)) for words in WORDS))
+    shown = failure(predicted, gold, "--target", "tag")
+    assert "[P261]" in shown and "predicted.spacy" in shown
+
+
+def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
+    assert "[P266]" in failure(tmp_path / "none", gold)
+
+
+def test_missing_data_is_one_error(pipeline: Path, tmp_path: Path):
+    assert "[P109]" in failure(pipeline, tmp_path / "none.spacy")
+    assert "[P266]" in failure(pipeline, tmp_path)
+
+
+def test_unknown_output_is_an_error_before_the_work_begins(tmp_path: Path):
+    # Neither the model nor the data exist: the output is looked at first.
+    assert "[P265]" in failure(tmp_path / "none", tmp_path / "none", "-o", tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("lengths", ["5,five", "", "10,5", "1,5"])
+def test_bad_buckets_are_one_error(gold: Path, lengths: str):
+    assert "[P260]" in failure(gold, gold, "--target", "tag", "--lengths", lengths)

@@ -1,0 +1,281 @@
+"""`python -m spacy psa init-config` and the configs that it made."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import Doc, DocBin
+from spacy.util import registry
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_psa.cli import _templates
+from spacy_psa.cli._templates import names, read_template
+from spacy_psa.cli.init_config import make_config, steps_per_epoch
+
+from .commands import ROOT, plain, run, succeed
+
+SYSTEMS, TASKS = names("systems"), names("tasks")
+PAIRS = [(system, task) for system in SYSTEMS for task in TASKS]
+TARGETS = {"chunk": "spans", "ner": "ents", "pos": "tag"}
+SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
+
+
+def config_of(system: str = "psa", task: str = "ner", **settings: Any) -> Config:
+    """A config that is made here and now."""
+    text = make_config(system, task, name="x.cfg", **settings)
+    return Config().from_str(text, interpolate=False)
+
+
+def blocks(config: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The registries, names and settings of all registered functions in a config."""
+    for section in config.values():
+        if isinstance(section, dict):
+            for key in [key for key in section if key.startswith("@")]:
+                yield key[1:], section[key], section
+            yield from blocks(section)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """25 sentences of 1 to 25 words, and one without any."""
+    vocab = Vocab()
+    docs = [Doc(vocab, words=["word"] * n) for n in range(26)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    return tmp_path / "train.spacy"
+
+
+def test_the_systems_and_tasks_of_the_papers() -> None:
+    assert SYSTEMS == [
+        "bilstm-crf",
+        "bilstm-softmax",
+        "deepatt",
+        "lan",
+        "psa",
+        "psa-arxiv",
+        "refinement",
+        "transformer",
+    ]
+    assert TASKS == ["chunk", "ner", "pos"]
+
+
+@pytest.mark.parametrize(("system", "task"), PAIRS)
+def test_our_configs_are_what_the_command_writes(system: str, task: str) -> None:
+    name = f"{system}-{task}.cfg"
+    written = (ROOT / "configs" / name).read_text(encoding="utf8")
+    assert written == make_config(system, task, name=name)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_there_is_nothing_left_to_fill(system: str, tmp_path: Path) -> None:
+    path = ROOT / "configs" / f"{system}-chunk.cfg"
+    output = succeed("init", "fill-config", path, tmp_path / "full.cfg")
+    assert "Nothing to auto-fill" in output
+    settings = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert (tmp_path / "full.cfg").read_text().strip() == "\n".join(settings).strip()
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_argument_of_every_block_is_there(system: str) -> None:
+    for kind, name, section in blocks(config_of(system)):
+        parameters = inspect.signature(registry.get(kind, name)).parameters.values()
+        variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        expected = {p.name for p in parameters if p.kind not in variable}
+        assert expected <= set(section), name
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_training_can_be_set_up(system: str) -> None:
+    training = config_of(system).interpolate()["training"]
+    resolved = registry.resolve(training, schema=ConfigSchemaTraining)
+    assert next(iter(resolved["batcher"]([range(3), range(4)]))) == [range(3), range(4)]
+
+
+@pytest.mark.parametrize(("system", "task"), PAIRS)
+def test_the_component_learns_the_task(system: str, task: str) -> None:
+    config = config_of(system, task)
+    assert config["components"]["psa_tagger"]["target"] == TARGETS[task]
+    weights = config["training"]["score_weights"]
+    assert {score for score, weight in weights.items() if weight} == {SCORES[task]}
+
+
+def test_the_learning_rate_of_psa_depends_on_the_task() -> None:
+    rates = {
+        task: config_of("psa", task)["training"]["optimizer"]["learn_rate"]["initial_rate"]
+        for task in TASKS
+    }
+    assert rates == {"pos": 0.01, "ner": 0.015, "chunk": 0.015}
+
+
+@pytest.mark.parametrize(("task", "steps"), [("chunk", 794), ("ner", 1405), ("pos", 3822)])
+def test_without_a_corpus_epochs_are_those_of_the_papers(task: str, steps: int) -> None:
+    training = config_of("psa", task)["training"]
+    assert training["eval_frequency"] == steps
+    assert training["optimizer"]["learn_rate"]["steps_per_epoch"] == steps
+
+
+def test_with_a_corpus_the_schedule_fits_it(corpus: Path) -> None:
+    config = config_of("psa", corpus=corpus)
+    training = config["training"]
+    assert training["eval_frequency"] == 3
+    assert training["optimizer"]["learn_rate"]["steps_per_epoch"] == 3
+    assert config["paths"]["train"] == str(corpus)
+
+
+def test_settings_of_several_epochs_fit_the_corpus_as_well(corpus: Path) -> None:
+    assert config_of("lan", corpus=corpus)["training"]["patience"] == 10 * 3
+    rate = config_of("transformer", corpus=corpus)["training"]["optimizer"]["learn_rate"]
+    assert (rate["warmup_steps"], rate["total_steps"]) == (2 * 3, 40 * 3)
+
+
+def test_steps_are_the_batches_that_the_batcher_makes() -> None:
+    batcher = {
+        "@batchers": "spacy.batch_by_words.v1",
+        "size": 10,
+        "tolerance": 0.0,
+        "discard_oversize": False,
+        "get_length": None,
+    }
+    assert steps_per_epoch(Config({"training": {"batcher": batcher}}), [6, 4, 9, 3, 10]) == 4
+
+
+def test_comments_say_which_corpus_the_epochs_are_of(corpus: Path) -> None:
+    assert "7,936 sentences of CoNLL-2000" in make_config("psa", "chunk", name="x.cfg")
+    text = make_config("psa", "chunk", name="x.cfg", corpus=corpus)
+    assert "25 Docs of train.spacy" in text
+    assert "CoNLL-2000" not in text
+
+
+def test_comments_stand_above_what_they_are_about() -> None:
+    lines = make_config("psa", "ner", name="x.cfg").splitlines()
+    place = lines.index("initial_rate = 0.015")
+    assert lines[place - 1] == "# 0.01 for parts of speech, 0.015 for entities and chunks"
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
+    text = make_config("psa", "ner", name="my.cfg")
+    assert "# python -m spacy train my.cfg --output training/my \\\n" in text
+    assert "#     --paths.train train.spacy --paths.dev dev.spacy --paths.vectors" in text
+    text = make_config("psa", "ner", name="my.cfg", corpus=corpus, vectors="vectors/en", gpu=True)
+    assert "#     --paths.dev dev.spacy --gpu-id 0\n" in text
+
+
+def test_nothing_of_the_templates_own_section_is_left() -> None:
+    assert "template" not in config_of()
+
+
+@pytest.mark.parametrize("system", ["psa", "lan"])
+@pytest.mark.parametrize(
+    ("characters", "name"),
+    [("bilstm", "spacy_psa.CharacterBiLSTM.v1"), ("cnn", "spacy_psa.CharacterCNN.v1")],
+)
+def test_characters_are_chosen(system: str, characters: str, name: str) -> None:
+    tok2vec = config_of(system, characters=characters)["components"]["psa_tagger"]["model"][
+        "tok2vec"
+    ]
+    assert tok2vec["characters"]["@architectures"] == name
+
+
+def test_no_characters() -> None:
+    tok2vec = config_of(characters="none")["components"]["psa_tagger"]["model"]["tok2vec"]
+    assert tok2vec["characters"] is None
+
+
+def test_by_default_characters_are_those_of_the_system() -> None:
+    widths = {
+        system: config_of(system)["components"]["psa_tagger"]["model"]["tok2vec"]["characters"]
+        for system in ("psa", "lan")
+    }
+    assert {system: part["width"] for system, part in widths.items()} == {"psa": 100, "lan": 50}
+
+
+def test_vectors_language_and_gpu() -> None:
+    config = config_of(vectors="vectors/de", lang="de", gpu=True)
+    assert config["paths"]["vectors"] == "vectors/de"
+    assert config["initialize"]["vectors"] == "${paths.vectors}"
+    assert config["nlp"]["lang"] == "de"
+    assert config["nlp"]["batch_size"] > config_of()["nlp"]["batch_size"]
+
+
+def test_the_command_writes_a_config_that_loads(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "lan.cfg"
+    output = succeed("psa", "init-config", path, "--system", "lan", "--task", "pos")
+    assert "Wrote the config of lan for pos" in output
+    nlp = spacy.util.load_model_from_config(Config().from_disk(path, interpolate=False))
+    assert nlp.pipe_names == ["psa_tagger"]
+    assert [file.name for file in path.parent.iterdir()] == ["lan.cfg"]
+
+
+def test_the_command_writes_to_stdout() -> None:
+    output = succeed("psa", "init-config", "-", "--system", "psa", "--task", "pos")
+    assert output == (ROOT / "configs" / "psa-pos.cfg").read_text(encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--system", "PSA-arixv", "--task", "ner"], "P190.*--system PSA-arixv.*'psa-arxiv'"),
+        (["--system", "psa", "--task", "chunks"], "P190.*--task chunks.*'chunk'"),
+        (["--system", "psa", "--task", "ner", "--characters", "lstm"], "P190.*'bilstm'"),
+        (["--system", "psa", "--task", "ner", "--lang", "xyz"], "P193.*'xyz'"),
+        (["--system", "psa", "--task", "ner", "--corpus", "no.spacy"], "P109.*no.spacy"),
+    ],
+)
+def test_what_is_not_there_is_named(tmp_path: Path, options: list[str], message: str) -> None:
+    result = run("psa", "init-config", tmp_path / "x.cfg", *options)
+    assert result.exit_code == 1
+    assert re.search(message, " ".join(plain(result.output).split()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_corpus_without_documents(tmp_path: Path) -> None:
+    DocBin().to_disk(tmp_path / "empty.spacy")
+    with pytest.raises(ValueError, match=r"P192.*empty\.spacy"):
+        config_of(corpus=tmp_path / "empty.spacy")
+
+
+def test_a_file_is_not_replaced_unless_forced(tmp_path: Path) -> None:
+    path = tmp_path / "x.cfg"
+    path.write_text("mine")
+    command = ["psa", "init-config", path, "--system", "psa", "--task", "ner"]
+    result = run(*command)
+    assert result.exit_code == 1 and "P191" in result.output
+    assert path.read_text() == "mine"
+    succeed(*command, "--force")
+    assert path.read_text().startswith("# PSA")
+
+
+def test_a_system_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(_templates.ROOT, tmp_path / "templates")
+    monkeypatch.setattr(_templates, "ROOT", tmp_path / "templates")
+    system = (tmp_path / "templates" / "systems" / "bilstm-crf.cfg").read_text()
+    system = system.replace("hidden_width = 300", "hidden_width = 7")
+    (tmp_path / "templates" / "systems" / "narrow.cfg").write_text(system)
+    assert "narrow" in names("systems")
+    model = config_of("narrow")["components"]["psa_tagger"]["model"]
+    assert model["encoder"]["hidden_width"] == 7
+
+
+def test_another_block_replaces_the_one_below_it() -> None:
+    template = read_template("characters", "bilstm").merge(read_template("characters", "cnn"))
+    section = template.config["components"]["psa_tagger"]["model"]["tok2vec"]["characters"]
+    assert section["@architectures"] == "spacy_psa.CharacterCNN.v1"
+    assert section["width"] == 30
+
+
+def test_the_package_includes_all_templates() -> None:
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf8")
+    patterns = parser["options.package_data"]["spacy_psa"].split(", ")
+    included = {path for pattern in patterns for path in (ROOT / "spacy_psa").glob(pattern)}
+    assert set(_templates.ROOT.rglob("*.cfg")) <= included

@@ -1,0 +1,174 @@
+"""`psa srl-eval` and `psa srl-ensemble`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_psa.cli.srl_ensemble import make_ensemble
+from spacy_psa.cli.srl_eval import score_paths
+from spacy_psa.inference import LinearChain
+
+from ..pipeline.srl_data import (
+    WORDS,
+    arguments,
+    expected,
+    given_doc,
+    gold_doc,
+    initialized_nlp,
+    make_nlp,
+    srl_of,
+    tiny_model,
+    train,
+    trained_nlp,
+)
+from .commands import run
+
+GOLD = """\
+-     (A0*)
+say   (V*)
+-     (A1*
+-     *)
+
+-
+"""
+PREDICTED = """\
+-     (A0*)
+say   (V*)
+-     (A1*)
+-     *
+
+-
+"""
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf8")
+    return path
+
+
+def test_props_are_scored(tmp_path: Path) -> None:
+    gold, predicted = put(tmp_path, "g.props", GOLD), put(tmp_path, "p.props", PREDICTED)
+    result = run("srl-eval", gold, predicted, "--confusion", "--output", tmp_path / "out.json")
+    assert result.exit_code == 0, result.output
+    assert "   Overall        1       1       1    50.00   50.00   50.00" in result.output
+    assert "Unlabeled" in result.output
+    scores = json.loads((tmp_path / "out.json").read_text())
+    assert (scores["f1"], scores["sentences"], scores["propositions"]) == (0.5, 2, 1)
+
+
+def test_formats_can_be_mixed(tmp_path: Path) -> None:
+    put(tmp_path, "g.words", "He\nsays\nso\nnow\n\nOh\n")
+    gold = put(tmp_path, "g.props", GOLD)
+    docbin = tmp_path / "g.spacy"
+    assert run("convert", gold, docbin, "--format", "conll2005").exit_code == 0
+    assert score_paths(gold, docbin).arguments.f1 == 1.0
+    assert score_paths(docbin, tmp_path / "g.words").arguments.f1 == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (GOLD.replace("*)\n\n", "*\n\n"), "P145"),
+        (GOLD.replace("-     (A0*)", "-     *)"), "P145"),
+        (GOLD.replace("-     *)\n", ""), "P145"),
+        (GOLD + "\n-\n", "P328"),
+        (GOLD + "-\n", "P329"),
+    ],
+    ids=["not closed", "not opened", "a line less", "a sentence more", "a token more"],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path: Path, text: str, code: str) -> None:
+    gold, predicted = put(tmp_path, "g.props", GOLD), put(tmp_path, "p.props", text)
+    with pytest.raises(ValueError, match=code):
+        score_paths(gold, predicted)
+
+
+def test_other_words_are_refused(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    DocBin(docs=[gold_doc(nlp, 0)]).to_disk(tmp_path / "a.spacy")
+    doc = gold_doc(nlp, 0)
+    other = spacy.tokens.Doc(nlp.vocab, words=["X", *WORDS[0][1:]])
+    other.spans.from_bytes(doc.spans.to_bytes())
+    DocBin(docs=[other]).to_disk(tmp_path / "b.spacy")
+    with pytest.raises(ValueError, match="P329"):
+        score_paths(tmp_path / "a.spacy", tmp_path / "b.spacy")
+
+
+def test_documents_without_frames_are_refused(tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    DocBin(docs=[nlp("a b")]).to_disk(tmp_path / "a.spacy")
+    with pytest.raises(ValueError, match="P330"):
+        score_paths(tmp_path / "a.spacy", tmp_path / "a.spacy")
+
+
+def test_a_pipeline_is_scored_on_the_given_predicates(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    nlp.to_disk(tmp_path / "model")
+    docs = [gold_doc(nlp, i) for i in range(len(WORDS))]
+    DocBin(docs=docs).to_disk(tmp_path / "gold.spacy")
+    result = score_paths(tmp_path / "gold.spacy", tmp_path / "model")
+    assert (result.arguments.f1, result.propositions) == (1.0, 6)
+
+
+def test_a_pipeline_without_the_component_is_refused(tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[gold_doc(nlp, 0)]).to_disk(tmp_path / "gold.spacy")
+    with pytest.raises(ValueError, match="P331"):
+        score_paths(tmp_path / "gold.spacy", tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two trained pipelines, of different encoders."""
+    folder = tmp_path_factory.mktemp("members")
+    crf = tiny_model(decoder={"@architectures": "spacy_psa.CRF.v1"})
+    other = initialized_nlp(crf)
+    train(other, steps=40)
+    paths = [folder / "first", folder / "second"]
+    trained_nlp().to_disk(paths[0])
+    other.to_disk(paths[1])
+    return paths
+
+
+def test_an_ensemble_averages_the_distributions(members: list[Path], tmp_path: Path) -> None:
+    assert run("srl-ensemble", tmp_path / "both", *members).exit_code == 0
+    nlp = spacy.load(tmp_path / "both")
+    inputs = ([given_doc(nlp, 1)], [[1, 6, 7]])
+    wanted = np.mean(
+        [
+            LinearChain(srl_of(spacy.load(path)).model.predict(inputs)).marginals.numpy()
+            for path in members
+        ],
+        axis=0,
+    )
+    found = LinearChain(srl_of(nlp).model.predict(inputs)).marginals.numpy()
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert arguments(nlp(given_doc(nlp, 1))) == expected(1)
+
+
+def test_an_ensemble_cannot_be_trained(members: list[Path]) -> None:
+    nlp = make_ensemble(members)
+    from spacy.training import Example
+
+    with pytest.raises(ValueError, match="P333"):
+        nlp.update([Example(given_doc(nlp, 0), gold_doc(nlp, 0))])
+
+
+def test_an_ensemble_has_more_than_one_model(members: list[Path]) -> None:
+    with pytest.raises(ValueError, match="P334"):
+        make_ensemble(members[:1])
+
+
+def test_models_of_other_labels_are_refused(members: list[Path], tmp_path: Path) -> None:
+    nlp = make_nlp()
+    srl_of(nlp).add_label("A9")
+    nlp.to_disk(tmp_path / "other")
+    with pytest.raises(ValueError, match="P332"):
+        make_ensemble([members[0], tmp_path / "other"])

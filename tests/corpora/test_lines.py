@@ -1,0 +1,78 @@
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_psa.corpora import lines
+from spacy_psa.corpora.lines import MAX_LINE_BYTES, read_lines
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="corpus.txt"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def expected_lines(content):
+    text = content.decode("utf8")
+    pieces = text.split("\n")
+    return list(enumerate(pieces if pieces[-1] else pieces[:-1], start=1))
+
+
+@given(
+    texts=st.lists(st.text(st.sampled_from("a é\t\r\n\x85\u2028𝄞"), max_size=8), max_size=8),
+    chunk=st.integers(1, 9),
+    compressed=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_lines_do_not_depend_on_how_much_is_read_at_once(
+    tmp_path_factory, texts, chunk, compressed
+):
+    content = "\n".join(texts).encode("utf8")
+    path = tmp_path_factory.mktemp("lines") / "corpus.txt"
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_CHUNK_BYTES", chunk)
+        assert list(read_lines(path)) == expected_lines(content)
+
+
+def test_only_a_line_feed_ends_a_line(write):
+    path = write("a\rb\u2028c\x85d\x0be\x1cf\r\ng\n".encode())
+    assert list(read_lines(path)) == [(1, "a\rb\u2028c\x85d\x0be\x1cf\r"), (2, "g")]
+
+
+def test_lines_before_a_broken_one_are_read(write):
+    found = read_lines(write(b"a\nb\n\xff\nc\n"))
+    assert [next(found), next(found)] == [(1, "a"), (2, "b")]
+    with pytest.raises(ValueError, match=r"P113.*line 3: .* byte 1"):
+        next(found)
+
+
+@pytest.mark.parametrize("broken,code", [(b"\xc3", "P113"), (b"\x00", "P114")])
+def test_numbers_of_lines_hold_in_files_that_are_read_in_many_pieces(write, broken, code):
+    n_lines = 40_000
+    path = write(b"some words\n" * n_lines + broken + b"\nmore\n")
+    with pytest.raises(ValueError, match=f"{code}.*line {n_lines + 1}\\b"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_the_longest_line_allowed_is_read(write, end):
+    path = write(b"x\n" + b"a" * MAX_LINE_BYTES + end)
+    assert [len(line) for _, line in read_lines(path)] == [1, MAX_LINE_BYTES]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\nb\n"])
+def test_longer_lines_are_errors(write, end):
+    path = write(b"x\n" + b"a" * (MAX_LINE_BYTES + 1) + end)
+    with pytest.raises(ValueError, match=r"P141.*line 2\b"):
+        list(read_lines(path))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(write):
+    assert list(read_lines(write(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"))) == [(1, "a"), (2, "\ufeffb")]

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spacy_psa.evaluation.comparison import Comparison, compare, comparison_table, to_markdown
+from spacy_psa.evaluation.layers import Unit, make_layer
+from spacy_psa.evaluation.side_by_side import columns, sentence_table
+
+from .helpers import random_pairs, spanned, tagged
+
+TAG, ENTS = make_layer("tag", ""), make_layer("ents", "")
+
+
+def two_systems(**settings: object) -> Comparison:
+    """The second system is better in two sentences, the first one in one."""
+    first = [tagged("X Y Z", "X X X"), tagged("X X", "Y X"), tagged("Y", "Y"), tagged("Z", "Z")]
+    second = [tagged("X Y Z", "X Y Z"), tagged("X X", "X X"), tagged("Y", "X"), tagged("Z", "Z")]
+    return compare(first, second, TAG, ("old", "new"), n_trials=200, **settings)
+
+
+def test_scores_and_their_difference():
+    result = two_systems()
+    assert result.score == "accuracy"
+    assert result.values == (pytest.approx(4 / 7), pytest.approx(6 / 7))
+    assert result.difference == pytest.approx(2 / 7)
+    assert result.interval[0] <= result.difference <= result.interval[1]
+
+
+def test_sentences_are_counted_for_the_system_that_is_better():
+    result = two_systems()
+    assert (result.n_sentences, result.n_differing, result.better) == (4, 3, (1, 2))
+
+
+def test_differing_sentences_are_listed_with_the_greatest_gain_first():
+    result = two_systems(limit=2)
+    assert [sentence.gain for sentence in result.sentences] == [4, 2]
+    sentence = result.sentences[0]
+    assert (sentence.gold, sentence.first, sentence.second) == (
+        ["X", "Y", "Z"],
+        ["X", "X", "X"],
+        ["X", "Y", "Z"],
+    )
+
+
+def test_both_tests_are_run_unless_one_is_chosen():
+    assert [test.name for test in two_systems().tests] == ["bootstrap", "randomization"]
+    assert [test.name for test in two_systems(tests=["bootstrap"]).tests] == ["bootstrap"]
+
+
+def test_few_sentences_have_an_exact_p_value():
+    [test] = two_systems(tests=["randomization"]).tests
+    # Gains of 2, 1 and -1 tokens: of the 8 ways to sign them only two come to less than 2.
+    assert (test.exact, test.n_trials, test.p_value) == (True, 8, 0.75)
+
+
+def test_identical_systems():
+    pairs = random_pairs(10, seed=1)
+    result = compare(pairs, pairs, TAG, n_trials=50)
+    assert (result.difference, result.interval, result.n_differing) == (0.0, (0.0, 0.0), 0)
+    assert [test.p_value for test in result.tests] == [1.0, 1.0]
+
+
+def test_spans_are_compared_by_f1_or_by_another_score():
+    first = [spanned("a b c", [(0, 2, "X")], [(0, 2, "X"), (2, 3, "X")])]
+    second = [spanned("a b c", [(0, 2, "X")], [(0, 2, "X")])]
+    assert compare(first, second, ENTS, n_trials=5).values == (pytest.approx(2 / 3), 1.0)
+    assert compare(first, second, ENTS, n_trials=5, score="recall").difference == 0.0
+
+
+def test_spans_are_drawn_down_their_tokens():
+    units = [Unit(0, 3, "NP"), Unit(4, 6, "VP"), Unit(6, 7, "PP")]
+    assert columns(units, 7) == ["NP", "│", "└", "", "VP", "└", "PP"]
+
+
+def test_spans_that_overlap_are_all_drawn():
+    assert columns([Unit(0, 2, "A"), Unit(1, 2, "B"), Unit(1, 2, "C")], 2) == ["A", "B+C"]
+
+
+def test_tokens_far_from_a_difference_are_left_out():
+    gold = "X " * 20
+    predicted = ["X"] * 20
+    predicted[10] = "Y"
+    result = compare([tagged(gold, gold)], [tagged(gold, " ".join(predicted))], TAG, n_trials=5)
+    rows = sentence_table(result.sentences[0], ("old", "new")).rows
+    assert [row[0] for row in rows] == ["…", "w8", "w9", "w10", "w11", "w12", "…"]
+    assert rows[3] == ["w10", "X", "X", "Y"]
+
+
+def test_differences_at_the_ends_have_no_ellipsis_beyond():
+    result = compare([tagged("X Y", "X Y")], [tagged("X Y", "Y X")], TAG, n_trials=5)
+    rows = sentence_table(result.sentences[0], ("a", "b")).rows
+    assert [row[0] for row in rows] == ["w0", "w1"]
+
+
+def test_json_is_json():
+    data = json.loads(json.dumps(two_systems().to_dict(), allow_nan=False))
+    assert data["systems"] == ["old", "new"]
+    assert data["tests"][1]["exact"] is True
+    assert len(data["differences"]) == 3
+
+
+def test_markdown_names_systems_and_p_values():
+    result = two_systems()
+    text = to_markdown([result], "old and new")
+    assert "| old | 57.14 % |" in text
+    assert "| p (randomization, all 8 ways) | 0.7500 |" in text
+    assert comparison_table(result).rows[2] == ["difference", "+28.57 %"]

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from spacy_psa.evaluation.conlleval import Counts
+from spacy_psa.evaluation.groups import ByVocabulary
+from spacy_psa.evaluation.layers import make_layer
+from spacy_psa.evaluation.rendering import report_tables, summary, to_markdown
+from spacy_psa.evaluation.report import Report, Settings, evaluate
+
+from .helpers import random_pairs, spanned, tagged
+
+TAG, ENTS = make_layer("tag", ""), make_layer("ents", "")
+FEW = Settings(n_resamples=50)
+
+
+def rows(report: Report, name: str) -> dict[str, Counts]:
+    return {row.name: row.counts for row in report.breakdowns[name].rows}
+
+
+def test_scores_of_the_whole():
+    sentences = [
+        spanned("a b c d", [(0, 2, "PER"), (2, 3, "LOC")], [(0, 2, "PER")]),
+        spanned("a b", [(0, 1, "LOC")], [(0, 1, "PER"), (1, 2, "LOC")]),
+    ]
+    report = evaluate(sentences, ENTS, FEW)
+    assert report.total.counts == Counts(gold=3, predicted=3, correct=1)
+    assert report.scores["f1"] == pytest.approx(1 / 3)
+    assert report.scores["accuracy"] == pytest.approx(3 / 6)
+    assert report.total.to_dict()["false_positives"] == 2
+    assert report.total.to_dict()["false_negatives"] == 2
+
+
+def test_every_breakdown_adds_up_to_the_whole():
+    settings = Settings(n_resamples=20, vocabulary=ByVocabulary("w1".__ne__, "w2".__ne__))
+    report = evaluate(random_pairs(30, seed=3), TAG, settings)
+    assert set(report.breakdowns) == {"label", "length", "vocabulary"}
+    for breakdown in report.breakdowns.values():
+        for name in ("gold", "predicted", "correct"):
+            total = sum(getattr(row.counts, name) for row in breakdown.rows)
+            assert total == getattr(report.total.counts, name)
+
+
+def test_rows_by_length_are_in_order_with_empty_ones():
+    report = evaluate([tagged("X " * 12, "X " * 12), tagged("X", "Y")], TAG, FEW)
+    found = rows(report, "length")
+    assert list(found) == ["1\u20134", "5\u20139", "10\u201319", "20\u201339", "40+"]
+    assert [counts.gold for counts in found.values()] == [1, 0, 12, 0, 0]
+    assert report.breakdowns["length"].rows[1].interval is None
+
+
+def test_rows_by_vocabulary_are_those_of_the_words():
+    settings = Settings(n_resamples=5, vocabulary=ByVocabulary("new".__ne__, "rare".__ne__))
+    sentence = tagged("X X X", "X Y X", "old new rare")
+    found = rows(evaluate([sentence], TAG, settings), "vocabulary")
+    assert list(found) == ["IV", "OOTV", "OOEV", "OOBV"]
+    assert found["IV"] == Counts(1, 1, 1)
+    assert found["OOTV"] == Counts(1, 1, 0)
+    assert found["OOEV"] == Counts(1, 1, 1)
+    assert found["OOBV"] == Counts()
+
+
+def test_recall_by_complexity_is_the_accuracy_on_gold_categories():
+    sentence = tagged("N NP/N (S\\NP)/NP NP/N", "N N/N S\\NP NP/N")
+    found = rows(evaluate([sentence], TAG, FEW), "complexity")
+    assert {name: counts.recall for name, counts in found.items()} == {"1": 1, "2": 0.5, "3": 0}
+
+
+def test_labels_that_are_no_categories_have_no_complexity():
+    assert "complexity" not in evaluate([tagged("NN VB", "NN NN")], TAG, FEW).breakdowns
+
+
+def test_intervals_lie_around_the_scores_and_shrink_with_more_sentences():
+    few, many = (evaluate(random_pairs(n, seed=5), TAG, FEW) for n in (20, 320))
+    widths = []
+    for report in (few, many):
+        low, high = report.intervals["f1"]
+        assert low < report.scores["f1"] < high
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2
+
+
+def test_the_interval_of_all_units_is_that_of_the_whole():
+    sentences = [tagged("X X", "X Y"), tagged("X", "X"), tagged("X X", "Y Y")] * 5
+    report = evaluate(sentences, TAG, FEW)
+    assert report.total.interval == report.intervals["f1"]
+
+
+def test_documents_without_annotation_are_counted():
+    report = evaluate([tagged("X", "X")], TAG, FEW, n_docs=3)
+    assert report.n_skipped == 2
+    assert "2 documents without annotation" in summary(report)
+
+
+def test_everything_wrong_is_zero_and_not_undefined():
+    report = evaluate([spanned("a", [(0, 1, "X")], [])], ENTS, FEW)
+    assert report.scores == {"precision": 0, "recall": 0, "f1": 0, "accuracy": 0}
+    assert report.intervals["f1"] == (0.0, 0.0)
+
+
+def test_json_has_all_of_it_and_nothing_but_json():
+    report = evaluate(random_pairs(10, seed=1), TAG, FEW, component="tagger")
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert data["component"] == "tagger"
+    assert {row["name"] for row in data["by_label"]} == {"X", "Y", "Z"}
+    assert np.isclose(data["f1"], report.scores["f1"])
+    assert sum(entry["count"] for entry in data["confusion"]) == report.n_tokens
+    assert data["worst_sentences"][0]["mistakes"]
+
+
+def test_json_of_groups_without_units_is_json():
+    data = evaluate([tagged("X", "X")], TAG, FEW).to_dict()
+    assert json.loads(json.dumps(data, allow_nan=False))["by_length"][4]["f1_interval"] is None
+
+
+def test_markdown_has_scores_and_escapes_words():
+    report = evaluate([tagged("X Y", "X X", "*a* b_c")], TAG, FEW)
+    text = to_markdown([report], "Title")
+    assert text.startswith("# Title\n")
+    assert "| F1 | 50.00 |" in text
+    assert "\\*a\\* \\[b\\_c\\]" in text
+
+
+def test_tables_have_rows_as_long_as_their_headers():
+    for table in report_tables(evaluate(random_pairs(10, seed=2), TAG, FEW)):
+        assert all(len(row) == len(table.header) for row in table.rows)
+
+
+def test_labels_are_limited_to_the_frequent_ones():
+    report = evaluate([tagged("X X Y Z Z Z", "X X Y Z Z Z")], TAG, FEW)
+    by_label = report_tables(report, n_labels=2)[1]
+    assert [row[0] for row in by_label.rows] == ["X", "Z"]
+    assert "2 most frequent of 3" in by_label.title
