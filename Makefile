@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+JOBS ?= auto
 
 # PyTorch's threads spin while they wait. On a machine that is busy with something else, that makes
 # the small matrices of these models many times slower.
@@ -13,8 +14,10 @@ export OMP_WAIT_POLICY ?= PASSIVE
 demo: $(READY)
 	$(BIN)/python -m spacy project run all
 
+# Tests run side by side, so each has one thread.
+test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -276,6 +276,14 @@ class Errors(metaclass=_Coded):
         "each line, plain or compressed; of an archive with several files name one with --member."
     )
     P177 = "No treebank is known by the code '{code}'. Choose one of: {options}."
+    P178 = (
+        "{path} has {total} Docs: there must be at least 2 to hold some out. Convert with fewer "
+        "sentences in a Doc (--n-sents)."
+    )
+    P179 = (
+        "{path}: the format cannot be told, since the lines have {widths} columns. If it is a "
+        "corpus, name its --format. The formats are: {options}."
+    )
 
     # Configs (P190-P199)
     P190 = "There is no --{option} {name}. Did you mean '{nearest}'? Choose one of: {options}."

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spacy.language import Language
 from thinc.api import Config
 
+from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
 from spacy_psa.pipeline.tagger import DEFAULT_PSA_MODEL
 
 from .documentation import ROOT
@@ -110,6 +112,24 @@ def test_the_default_model_is_that_of_the_paper() -> None:
     assert without(MODEL, "nO") == DEFAULT_PSA_MODEL
 
 
+def test_semantic_roles_are_learnt_as_in_their_paper() -> None:
+    config = Config().from_disk(ROOT / "configs" / "deepatt-srl.cfg", interpolate=False)
+    component, training = config["components"]["psa_srl"], config["training"]
+    assert without(component["model"], "nO") == DEFAULT_SRL_MODEL
+    assert (component["label_smoothing"], component["max_grad_norm"]) == (0.1, 1.0)
+    assert training["batcher"]["size"] == 4096
+    assert training["max_steps"] == 600_000
+    rate = {"@schedules": "spacy_psa.halving.v1", "initial_rate": 1.0}
+    assert training["optimizer"] == {
+        "@optimizers": "spacy_psa.Adadelta.v1",
+        "rho": 0.95,
+        "eps": 1e-6,
+        "L2": 0.0,
+        "use_averages": False,
+        "learn_rate": {**rate, "hold": 400_000, "every": 100_000},
+    }
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda p: p.name)
 def test_thinc_does_not_clip_each_tensor_on_its_own(path: Path) -> None:
     optimizer = Config().from_disk(path, interpolate=False)["training"]["optimizer"]
@@ -132,10 +152,13 @@ def test_scores_that_choose_the_best_model_are_those_of_the_targets(path: Path) 
     scores = [
         score
         for component in components
+        if component["factory"] == "psa_tagger"
         for score in make_target(
             component["target"], spans_key=component["spans_key"]
         ).score_weights
     ]
+    if any(component["factory"] == "psa_srl" for component in components):
+        scores += Language.get_factory_meta("psa_srl").default_score_weights
     weights = {k: v for k, v in config["training"]["score_weights"].items() if v}
     assert set(weights) <= set(scores)
     assert sum(weights.values()) == pytest.approx(1.0)

@@ -114,8 +114,7 @@ def test_every_step_is_a_command_and_every_command_a_step():
     assert steps == {command["name"] for command in RAW["commands"]} - {"clean"}
 
 
-# Semantic roles are converted and compared; there is no component that learns them yet.
-WITHOUT_TRAINING = ("conll2005", "conll2012-srl")
+SEMANTIC_ROLES = ("conll2005", "conll2012-srl", "ewt-srl")
 
 
 @pytest.mark.parametrize("name", CORPUS_WORKFLOWS)
@@ -123,12 +122,9 @@ def test_workflows_get_convert_check_train_and_evaluate(name):
     kinds = [step.removeprefix(f"{name}-") for step in RAW["workflows"][name]]
     assert kinds[0] in ("fetch", "files")
     assert kinds[1:3] == ["convert", "check"]
-    if name in WITHOUT_TRAINING:
-        assert kinds[3:] == []
-        return
     assert kinds[3].startswith("init-vectors")
     # The configs of the project are made for these, which papers have for the three tasks.
-    is_fit = name in ("conll2000", "conll2003", "wsj")
+    is_fit = name in ("conll2000", "conll2003", "wsj", *SEMANTIC_ROLES)
     assert kinds[4:] == [*([] if is_fit else ["config"]), "train", "evaluate"]
 
 
@@ -200,7 +196,7 @@ def option(words, name):
 
 
 def test_all_trainings_are_looked_at():
-    assert {f"{name}-train" for name in TRAININGS} == {
+    assert {f"{name}-train" for name in (*TRAININGS, *SEMANTIC_ROLES)} == {
         name for name, words in scripts() if words[3:4] == ["train"] and name != "sample-train"
     }
 
@@ -250,6 +246,23 @@ def test_trainings_fit_the_config_and_the_task(tmp_path, name):
     assert util.load_model_from_config(config, auto_fill=True).pipe_names == ["psa_tagger"]
 
 
+@pytest.mark.parametrize("name", SEMANTIC_ROLES)
+@pytest.mark.parametrize("system", ["deepatt-srl", "bilstm-crf-srl"])
+def test_semantic_roles_are_learnt_by_the_config_of_the_system(name, system):
+    system += "-small" if name == "ewt-srl" else ""
+    steps = commands(srl_system=system, ewt_srl_system=system, options=" --training.max_steps 7")
+    words = shlex.split(steps[f"{name}-train"]["script"][0])
+    assert words[4] == f"configs/{system}.cfg" and words[4] in steps[f"{name}-train"]["deps"]
+    options = words[5:]
+    for known in ("--output", "--gpu-id"):
+        at = options.index(known)
+        del options[at : at + 2]
+    overrides = parse_config_overrides(options)
+    config = util.load_config(ROOT / words[4], overrides=overrides, interpolate=True)
+    assert config["training"]["max_steps"] == 7
+    assert util.load_model_from_config(config, auto_fill=True).pipe_names == ["psa_srl"]
+
+
 def test_universal_tags_of_a_treebank_can_be_learnt():
     line = commands(ud_target="pos")["ud-train"]["script"][0]
     options = shlex.split(line)[shlex.split(line).index("--paths.dev") :]
@@ -285,6 +298,13 @@ def test_runs_do_not_overwrite_each_other(name):
         for steps in (commands(), commands(seed=1), commands(system="lan"), commands(run="x"))
     ]
     assert len(set.union(*made)) == sum(map(len, made))
+
+
+def test_scores_are_written_to_folders_that_the_project_makes():
+    for name, words in scripts():
+        if words[3:5] == ["benchmark", "accuracy"]:
+            folder = Path(option(words, "--output")).parent
+            assert str(folder) in RAW["directories"], name
 
 
 def test_systems_are_described():

@@ -100,8 +100,9 @@ def convert_cli(
         msg.warn(example)
     if problems.total:
         counts = ", ".join(f"{code}: {n:,}" for code, n in problems.counts.most_common())
-        msg.warn(f"{problems.total:,} problems in all ({counts})")
-    msg.good(f"Wrote {stats.docs} Docs to {output_path}")
+        noun = "problem" if problems.total == 1 else "problems"
+        msg.warn(f"{problems.total:,} {noun} in all ({counts})")
+    msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
 
 
 def convert(

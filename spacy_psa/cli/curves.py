@@ -45,7 +45,7 @@ def curves_cli(
     with user_errors():
         curves(runs, output_paths, score=score, by=by, start=start)
     for path in output_paths:
-        msg.good(f"Drew the curves of {len(runs)} runs in {path}")
+        msg.good(f"Drew the training curves in {path}")
 
 
 def curves(

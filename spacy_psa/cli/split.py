@@ -60,10 +60,10 @@ def split(
         raise ValueError(Errors.P123.format(path=dev_path))
     source = read_docbin(input_path)
     total = len(source)
+    if total < 2:
+        raise ValueError(Errors.P178.format(path=input_path, total=total))
     if not 0 < n < total:
-        raise ValueError(
-            Errors.P122.format(n=n, total=total, path=input_path, largest=max(total - 1, 0))
-        )
+        raise ValueError(Errors.P122.format(n=n, total=total, path=input_path, largest=total - 1))
     held_out = set(random.Random(seed).sample(range(total), n))
     has_user_data = any(data is not None for data in source.user_data)
     train, dev = (DocBin(source.attrs, store_user_data=has_user_data) for _ in range(2))

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -195,12 +196,13 @@ def get_format(name: str) -> Format:
 def detect_format(path: Path) -> str:
     """Tell the format of a file by the end of its name, or else by its first lines.
 
-    Files with the same number of columns are told apart by what is in the last one: tags of spans
-    or of words, labels of entities or of chunks.
+    The number of columns is that of most lines. Files with the same number are told apart by what
+    is in the last one: tags of spans or of words, labels of entities or of chunks.
 
     path (Path): The file.
     RETURNS (str): The name of the format.
-    RAISES (ValueError): If the file cannot be read, or if no format has that many columns.
+    RAISES (ValueError): If the file cannot be read, if no format has that many columns, or if no
+        number of columns is that of most lines, as in a text.
     """
     owners = [form for form in FORMATS.values() if form.owns(path)]
     if owners:
@@ -212,13 +214,16 @@ def detect_format(path: Path) -> str:
         if start in comments:
             return name
     rows = [row for row in rows if row.columns[0] != "-DOCSTART-"] or rows
-    width = len(rows[0].columns)
+    widths = Counter(len(row.columns) for row in rows)
+    width, n_rows = widths.most_common(1)[0]
+    if n_rows <= len(rows) / 2:
+        found = ", ".join(map(str, sorted(widths)[:5])) + (", …" if len(widths) > 5 else "")
+        raise ValueError(Errors.P179.format(path=path, widths=found, options=", ".join(FORMATS)))
     detect = _BY_WIDTH.get(width)
     if detect is None:
+        line = next(row.line for row in rows if len(row.columns) == width)
         known = "; ".join(
             f"{form.name} ({', '.join(form.columns)})" for form in FORMATS.values() if form.columns
         )
-        raise ValueError(
-            Errors.P117.format(path=path, line=rows[0].line, found=width, formats=known)
-        )
+        raise ValueError(Errors.P117.format(path=path, line=line, found=width, formats=known))
     return detect([row.columns[-1] for row in rows if len(row.columns) == width])

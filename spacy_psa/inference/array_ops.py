@@ -15,7 +15,10 @@ from .log_domain import logsumexp
 
 Array = Any  # np.ndarray or Tensor; never a mixture of both
 
-FEW = 64  # numbers of a row that are faster found one after the other than by partitioning it
+# The k largest numbers are found by partitioning all of them, or by k searches for the maximum.
+# What each takes, if looking at a number takes 1: to partition, for a number; to start a search.
+PARTITION = 30
+SEARCH = 25_000
 LOWEST = float(np.finfo(np.float64).min)
 
 
@@ -111,13 +114,12 @@ class NumpyOps:
         return log_product.mixture_entropy(scores, entropies)
 
     def top(self, values: np.ndarray, k: int) -> np.ndarray:
-        n_rows, width = values.shape
-        if k > FEW:
-            return self._top_of_many(values, k)
+        if PARTITION * values.size < k * (SEARCH + values.size):
+            return self._top_by_partition(values, k)
         # What is impossible is still better than what is taken already
         rest = np.maximum(values, LOWEST, order="C")
-        flat, first = rest.reshape(-1), np.arange(0, rest.size, width)
-        found = np.empty((k, n_rows), dtype=np.int64)
+        flat, first = rest.reshape(-1), np.arange(0, rest.size, rest.shape[1])
+        found = np.empty((k, len(rest)), dtype=np.int64)
         for at in found:
             rest.argmax(axis=1, out=at)
             at += first
@@ -126,15 +128,15 @@ class NumpyOps:
         found.sort(axis=1)
         return found
 
-    def _top_of_many(self, values: np.ndarray, k: int) -> np.ndarray:
+    def _top_by_partition(self, values: np.ndarray, k: int) -> np.ndarray:
         n_rows, width = values.shape
         smallest = np.partition(values, width - k, axis=1)[:, width - k, None]
-        chosen = values >= smallest
-        if np.count_nonzero(chosen) != n_rows * k:  # too many, as several are equal to the smallest
+        found = np.flatnonzero(values >= smallest)
+        if found.size > n_rows * k:  # too many, as several are equal to the smallest
             larger, equal = values > smallest, values == smallest
             room = k - larger.sum(axis=1, keepdims=True)
-            chosen = larger | (equal & (equal.cumsum(axis=1) <= room))
-        return np.flatnonzero(chosen).reshape(n_rows, k)
+            found = np.flatnonzero(larger | (equal & (equal.cumsum(axis=1) <= room)))
+        return found.reshape(n_rows, k)
 
     def ranking(self, values: np.ndarray) -> np.ndarray:
         return (-values).argsort(axis=1, kind="stable")

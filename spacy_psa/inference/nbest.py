@@ -52,6 +52,7 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     n_labels, width = ends.shape[1], max(k, ends.shape[1])
     rows = ops.integers(np.arange(counts[0]))[:, None]
     label_of = ops.integers(np.arange(k * n_labels) % n_labels)
+    place_of = ops.integers(np.arange(k * n_labels) // n_labels)
     peaks = ops.peak(ends)
     # By how much does the best completion fall short of the best path? Counted like this, by what
     # each step loses, the best path loses exactly 0, and small differences keep all their digits.
@@ -80,8 +81,8 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     for numbers in reversed(kept):
         n = len(numbers)
         paths.append(numbers.take(rows[:n] * k + place[:n]))
-        place = paths[-1] // n_labels
-    return RankedPaths(trellis.by_token(paths) % n_labels, scores)
+        place = place_of.take(paths[-1])
+    return RankedPaths(label_of.take(trellis.by_token(paths)), scores)
 
 
 def _replace(ops: ArrayOps, old: Array, new: Array) -> Array:

@@ -47,7 +47,7 @@ def forward(
     total: torch.Tensor | None = None
     lengths: tuple[int, ...] = ()
     for layer in model.layers:
-        potentials = layer.predict(inputs)
+        potentials = layer.predict(inputs).detach()
         lengths = potentials.lengths
         marginals = LinearChain(potentials).marginals.double()
         total = marginals if total is None else total + marginals

@@ -137,7 +137,7 @@ class VerbPredicates:
         return [Predicate(token.i, token.lemma_ or None) for token in found]
 
     def _is_auxiliary(self, token: Token) -> bool:
-        form = token.lower_
+        form = token.text.lower()
         verbs = [verb for verb, forms in AUXILIARIES.items() if form in forms]
         if not verbs:
             return False

@@ -20,7 +20,6 @@ MAX_TOKENS = 1 << 15
 def span_probabilities(
     potentials: Potentials,
     tags: Sequence[str],
-    best: NDArray[np.int64],
     predictions: Sequence[Sequence[FramePrediction]],
     starts: Sequence[int],
 ) -> list[list[FramePrediction]]:
@@ -35,11 +34,12 @@ def span_probabilities(
 
     potentials (Potentials): The scores, of one chain for each predicate.
     tags (Sequence[str]): The tags.
-    best (NDArray): The labels. Shape: (N,).
     predictions (Sequence[Sequence[FramePrediction]]): For each document its frames.
     starts (Sequence[int]): For each frame the first token of its chain.
     RETURNS (List[List[FramePrediction]]): The frames with their probabilities.
     """
+    # What decoders share with all chains are parameters, of which no gradient is wanted here.
+    potentials = potentials.detach()
     ids = {tag: i for i, tag in enumerate(tags)}
     offsets = np.cumsum([0, *potentials.lengths])
     chains, labels = [], []

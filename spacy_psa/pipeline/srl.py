@@ -48,8 +48,8 @@ depth = 10
 n_heads = 8
 residual_dropout = 0.2
 attention_dropout = 0.1
-input_dropout = 0.0
-scale_input = false
+input_dropout = 0.2
+scale_input = true
 
 [model.encoder.sublayer]
 @architectures = "spacy_psa.FeedForwardSublayer.v1"
@@ -193,7 +193,7 @@ class PSASemanticRoles(RoleLearner):
         ]
         if self.probabilities:
             starts = [place.start for doc_places in places for place in doc_places]
-            predictions = span_probabilities(potentials, tags, best, predictions, starts)
+            predictions = span_probabilities(potentials, tags, predictions, starts)
         return predictions
 
     def _find(self, doc: Doc) -> list[Predicate]:

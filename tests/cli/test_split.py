@@ -62,6 +62,12 @@ def test_both_parts_must_have_docs(source, n):
         split_words(source, n=n)
 
 
+def test_a_single_doc_cannot_be_split(tmp_path):
+    DocBin(docs=[Doc(Vocab(), words=["a"])]).to_disk(tmp_path / "all.spacy")
+    with pytest.raises(ValueError, match=r"P178.*all\.spacy has 1 Docs"):
+        split(tmp_path / "all.spacy", tmp_path / "train.spacy", tmp_path / "dev.spacy", n=1)
+
+
 def test_both_parts_must_have_different_names(source):
     path = source.with_name("a.spacy")
     with pytest.raises(ValueError, match="P123"):

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 
 from spacy_psa.cli.srl_ensemble import make_ensemble
 from spacy_psa.cli.srl_eval import score_paths
-from spacy_psa.inference import LinearChain
+from spacy_psa.inference import LinearChain, Potentials
 
 from ..pipeline.srl_data import (
     WORDS,
@@ -55,11 +56,12 @@ def put(folder: Path, name: str, text: str) -> Path:
 
 def test_props_are_scored(tmp_path: Path) -> None:
     gold, predicted = put(tmp_path, "g.props", GOLD), put(tmp_path, "p.props", PREDICTED)
-    result = run("srl-eval", gold, predicted, "--confusion", "--output", tmp_path / "out.json")
+    output = tmp_path / "out.json"
+    result = run("psa", "srl-eval", gold, predicted, "--confusion", "--output", output)
     assert result.exit_code == 0, result.output
     assert "   Overall        1       1       1    50.00   50.00   50.00" in result.output
     assert "Unlabeled" in result.output
-    scores = json.loads((tmp_path / "out.json").read_text())
+    scores = json.loads(output.read_text())
     assert (scores["f1"], scores["sentences"], scores["propositions"]) == (0.5, 2, 1)
 
 
@@ -67,7 +69,7 @@ def test_formats_can_be_mixed(tmp_path: Path) -> None:
     put(tmp_path, "g.words", "He\nsays\nso\nnow\n\nOh\n")
     gold = put(tmp_path, "g.props", GOLD)
     docbin = tmp_path / "g.spacy"
-    assert run("convert", gold, docbin, "--format", "conll2005").exit_code == 0
+    assert run("psa", "convert", gold, docbin, "--format", "conll2005").exit_code == 0
     assert score_paths(gold, docbin).arguments.f1 == 1.0
     assert score_paths(docbin, tmp_path / "g.words").arguments.f1 == 1.0
 
@@ -93,7 +95,7 @@ def test_other_words_are_refused(tmp_path: Path) -> None:
     nlp = trained_nlp()
     DocBin(docs=[gold_doc(nlp, 0)]).to_disk(tmp_path / "a.spacy")
     doc = gold_doc(nlp, 0)
-    other = spacy.tokens.Doc(nlp.vocab, words=["X", *WORDS[0][1:]])
+    other = Doc(nlp.vocab, words=["X", *WORDS[0][1:]])
     other.spans.from_bytes(doc.spans.to_bytes())
     DocBin(docs=[other]).to_disk(tmp_path / "b.spacy")
     with pytest.raises(ValueError, match="P329"):
@@ -137,15 +139,16 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
+def _potentials(path: Path, inputs: tuple) -> Potentials:
+    return srl_of(spacy.load(path)).model.predict(inputs).detach()
+
+
 def test_an_ensemble_averages_the_distributions(members: list[Path], tmp_path: Path) -> None:
-    assert run("srl-ensemble", tmp_path / "both", *members).exit_code == 0
+    assert run("psa", "srl-ensemble", tmp_path / "both", *members).exit_code == 0
     nlp = spacy.load(tmp_path / "both")
     inputs = ([given_doc(nlp, 1)], [[1, 6, 7]])
     wanted = np.mean(
-        [
-            LinearChain(srl_of(spacy.load(path)).model.predict(inputs)).marginals.numpy()
-            for path in members
-        ],
+        [LinearChain(_potentials(path, inputs)).marginals.numpy() for path in members],
         axis=0,
     )
     found = LinearChain(srl_of(nlp).model.predict(inputs)).marginals.numpy()
@@ -155,8 +158,6 @@ def test_an_ensemble_averages_the_distributions(members: list[Path], tmp_path: P
 
 def test_an_ensemble_cannot_be_trained(members: list[Path]) -> None:
     nlp = make_ensemble(members)
-    from spacy.training import Example
-
     with pytest.raises(ValueError, match="P333"):
         nlp.update([Example(given_doc(nlp, 0), gold_doc(nlp, 0))])
 

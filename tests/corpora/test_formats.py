@@ -89,6 +89,26 @@ def test_the_first_lines_tell_the_format(tmp_path, text, form):
     assert detect_format(path) == form
 
 
+def test_most_lines_tell_the_format(tmp_path):
+    path = tmp_path / "corpus"
+    path.write_text("He PRP\n\nHe PRP B-NP\nran VBD B-VP\n", encoding="utf8")
+    assert detect_format(path) == "conll2000"
+
+
+def test_texts_are_no_corpora(tmp_path):
+    path = tmp_path / "README"
+    path.write_text("A corpus of chunks.\n\nRead this first.\nSee\nthe page below.\n", "utf8")
+    with pytest.raises(ValueError, match=r"P179.*README: .* lines have 1, 3, 4 columns"):
+        detect_format(path)
+
+
+def test_unknown_numbers_of_columns_are_errors_that_name_a_line(tmp_path):
+    path = tmp_path / "corpus"
+    path.write_text("a b\na b c d e\na b c d e\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"P117.*line 2: .* 5 columns"):
+        detect_format(path)
+
+
 @pytest.mark.parametrize(
     "folder,name,form",
     [

@@ -161,9 +161,9 @@ def test_low_precision_and_gradients_are_no_obstacle():
 
 @pytest.mark.parametrize("ops", [NumpyOps(), TorchOps(torch.device("cpu"))])
 @pytest.mark.parametrize("k", [1, 3, 6])
-@pytest.mark.parametrize("few", [0, 64])
-def test_top_takes_the_first_of_equal_values(ops, k, few, monkeypatch):
-    monkeypatch.setattr(ops_module, "FEW", few)
+@pytest.mark.parametrize("cost_of_partition", [0, np.inf])
+def test_top_takes_the_first_of_equal_values(ops, k, cost_of_partition, monkeypatch):
+    monkeypatch.setattr(ops_module, "PARTITION", cost_of_partition)
     values = np.random.default_rng(0).integers(0, 3, (50, 6)).astype(float)
     values[values == 0] = -np.inf
     expected = [sorted(sorted(range(6), key=lambda at: (-row[at], at))[:k]) for row in values]

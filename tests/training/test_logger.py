@@ -96,9 +96,7 @@ def test_without_an_output_folder_there_is_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_resumed_run_takes_the_place_of_what_it_does_again(
-    nlp: Language, tmp_path: Path
-) -> None:
+def test_a_resumed_run_takes_the_place_of_what_it_does_again(nlp: Language, tmp_path: Path) -> None:
     for steps in ((0, 3, 6), (3, 6, 9)):
         log_step, finalize = start(nlp, tmp_path / "run.jsonl")
         for step in steps:

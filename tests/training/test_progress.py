@@ -20,8 +20,6 @@ class Terminal(io.StringIO):
 
 def draw(progress: Progress, stream: Terminal) -> str:
     """The bar as it stands there now."""
-    stream.seek(0)
-    stream.truncate()
     with progress.hidden():
         stream.seek(0)
         stream.truncate()

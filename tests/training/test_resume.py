@@ -70,11 +70,12 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(
     assert log(tmp_path / "killed") == log(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("step", range(1, 12))
-def test_every_step_is_one_to_go_on_from(
+@pytest.mark.parametrize("step", [1, 4, 5, 11])
+def test_any_step_is_one_to_go_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path, step: int
 ) -> None:
     train(config, tmp_path / "whole")
+    # Before the second step of the first epoch, around the end of it, in the very last step.
     kill(monkeypatch, config, tmp_path / "killed", step, checkpoint_every=1)
     assert read_checkpoint(tmp_path / "killed" / "checkpoint").step == step - 1
     train(config, tmp_path / "killed", resume=True, checkpoint_every=1)
@@ -144,6 +145,7 @@ def test_frozen_components_stay_as_they_were_sourced(
     assert weights(tmp_path / "killed")["tagger"] == source
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_a_run_to_go_on_with(tmp_path: Path, config: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     # A run that never ends by itself, so that the signal finds it at work.

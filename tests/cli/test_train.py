@@ -1,0 +1,144 @@
+"""`psa train`: what it refuses to go on with, and how it says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from thinc.api import Config
+
+from spacy_psa.training.checkpoint import read_checkpoint
+
+from ..training.runs import kill, log, weights, write_config, write_corpora
+from .commands import plain, run, succeed
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus, a config, and the run `out` that has come to step 6."""
+    folder = tmp_path_factory.mktemp("killed")
+    write_corpora(folder)
+    config = write_config(folder, training={"max_epochs": 2, "eval_frequency": 2})
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        kill(monkeypatch, config, folder / "out", 7)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, killed: Path) -> Path:
+    """A copy of the output folder of the run that was killed."""
+    shutil.copytree(killed / "out", tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def config(killed: Path) -> Path:
+    """The config of the run."""
+    return killed / "config.cfg"
+
+
+def fail(*arguments: object) -> str:
+    """Run `psa train`, which has to end with an error. RETURNS (str): What it says, in one line."""
+    result = run("psa", "train", *arguments)
+    assert result.exit_code == 1, result.output
+    return " ".join(plain(result.output).split())
+
+
+def test_a_killed_run_goes_on_to_its_end(folder: Path, config: Path) -> None:
+    output = succeed("psa", "train", config, "--output", folder, "--resume")
+    assert "after step 6" in " ".join(output.split())
+    assert read_checkpoint(folder / "checkpoint").finished
+    assert [path.name for path in (folder / "checkpoint").iterdir()] == ["state.json"]
+    assert {"model-best", "model-last", "train.jsonl"} <= {path.name for path in folder.iterdir()}
+
+
+def test_a_finished_run_is_left_alone(folder: Path, config: Path) -> None:
+    succeed("psa", "train", config, "--output", folder, "--resume")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    output = succeed("psa", "train", config, "--output", folder, "--resume")
+    assert "is finished: it ended after step 7" in " ".join(output.split())
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_a_finished_run_gives_way_to_a_new_one(folder: Path, config: Path) -> None:
+    succeed("psa", "train", config, "--output", folder, "--resume")
+    output = succeed("psa", "train", config, "--output", folder, "--training.max_steps", 1)
+    assert "Resuming" not in output
+    assert [entry["step"] for entry in log(folder)] == [0]
+
+
+def test_an_unfinished_run_is_not_written_over(folder: Path, config: Path) -> None:
+    before = weights(folder)
+    message = fail(config, "--output", folder)
+    assert "[P283]" in message
+    assert "--resume" in message
+    assert weights(folder) == before
+
+
+def test_resume_without_a_checkpoint_begins(tmp_path: Path, config: Path) -> None:
+    arguments = ("--output", tmp_path / "new", "--training.max_steps", 1)
+    output = succeed("psa", "train", config, *arguments, "--resume")
+    assert "There is no checkpoint" in output
+    assert read_checkpoint(tmp_path / "new" / "checkpoint").finished
+
+
+@pytest.mark.parametrize(
+    ("arguments", "difference"),
+    [
+        (["--training.dropout", "0.5"], "training.dropout is 0.5, but was 0.2"),
+        (["--training.seed", "2"], "training.seed is 2, but was 1"),
+        (["--training.optimizer.momentum", "0.5"], "momentum is 0.5, but was not set"),
+        (["--corpora.dev.path", "x.spacy"], "corpora.dev.path is"),
+    ],
+)
+def test_a_changed_config_is_an_error_that_names_the_difference(
+    folder: Path, config: Path, arguments: list[str], difference: str
+) -> None:
+    message = fail(config, "--output", folder, "--resume", *arguments)
+    assert "[P284]" in message
+    assert difference in message
+
+
+def test_the_first_of_several_differences_is_named(folder: Path, config: Path) -> None:
+    changes = ("--training.dropout", "0.3", "--components.labels.model.tok2vec.width", "8")
+    message = fail(config, "--output", folder, "--resume", *changes)
+    assert "components.labels.model.tok2vec.width is 8, but was 4" in message
+
+
+def test_a_changed_corpus_is_an_error_that_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_corpora(tmp_path)
+    config = write_config(tmp_path)
+    kill(monkeypatch, config, tmp_path / "out", 7)
+    before = weights(tmp_path / "out")
+    write_corpora(tmp_path, n_train=23)
+    assert "[P286]" in fail(config, "--output", tmp_path / "out", "--resume")
+    write_corpora(tmp_path, n_train=2)
+    assert "[P286]" in fail(config, "--output", tmp_path / "out", "--resume")
+    assert weights(tmp_path / "out") == before
+
+
+def test_a_damaged_checkpoint_is_an_error_that_changes_nothing(folder: Path, config: Path) -> None:
+    before = weights(folder)
+    (path,) = (folder / "checkpoint").glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-10])
+    assert "[P285]" in fail(config, "--output", folder, "--resume")
+    (folder / "checkpoint" / "state.json").write_text("{", encoding="utf8")
+    assert "[P285]" in fail(config, "--output", folder, "--resume")
+    assert weights(folder) == before
+
+
+def test_checkpoints_every_zero_steps_are_an_error(tmp_path: Path, config: Path) -> None:
+    assert "[P288]" in fail(config, "--output", tmp_path / "out", "--checkpoint-every", 0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_any_logger_can_be_used(tmp_path: Path, config: Path) -> None:
+    settings = Config().from_disk(config, interpolate=False)
+    settings["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
+    settings["training"]["max_steps"] = 1
+    settings.to_disk(tmp_path / "console.cfg")
+    output = succeed("psa", "train", tmp_path / "console.cfg", "--output", tmp_path / "out")
+    assert "TAG_ACC" in output
