@@ -29,6 +29,7 @@ class Evaluation:
     score (float): The main score, from 0 to 1.
     scores (Dict[str, float]): All scores, as far as they are known.
     losses (Dict[str, float]): The losses since the evaluation before, by component.
+    epochs (Optional[float]): The epochs completed, with fractions, if that is known.
     """
 
     step: int
@@ -36,6 +37,7 @@ class Evaluation:
     score: float
     scores: dict[str, float]
     losses: dict[str, float]
+    epochs: float | None = None
 
     def score_of(self, name: str) -> float | None:
         """Find a score.
@@ -65,8 +67,11 @@ class Run:
     @property
     def epochs(self) -> list[float] | None:
         """RETURNS (Optional[List[float]]): How many epochs, with fractions, had been completed at
-        each evaluation; None if the log does not tell.
+        each evaluation, as logged or estimated; None if the log does not tell.
         """
+        logged = [e.epochs for e in self.evaluations if e.epochs is not None]
+        if len(logged) == len(self.evaluations):
+            return logged
         length = epoch_length([(e.step, e.epoch) for e in self.evaluations])
         return None if length is None else [(e.step + 1) / length for e in self.evaluations]
 
@@ -122,6 +127,7 @@ def _from_json(entry: dict[str, Any]) -> Evaluation:
         score=float(entry["score"]),
         scores=scores,
         losses=entry["losses"],
+        epochs=entry.get("epochs"),
     )
 
 

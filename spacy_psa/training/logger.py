@@ -93,12 +93,12 @@ class TrainingLog:
         """
         learn_rate = float(self._optimizer.learn_rate)
         self._optimizer.step_schedules()
-        self._progress.step(trained=self._meter.end_step())
+        self._progress.step(trained=self._meter.has_moved())
         if info is not None:
             with self._progress.hidden():
                 self._log_row(info)
             self._write(info, learn_rate)
-            self._progress.evaluated(info, self._meter.batch_size)
+            self._progress.evaluated(info)
             self._meter.reset()
         self._progress.show(self._meter.speed)
 
@@ -118,6 +118,7 @@ class TrainingLog:
         line = {
             "step": info["step"],
             "epoch": info["epoch"],
+            "epochs": info.get("epochs"),
             "words": info["words"],
             "seconds": info["seconds"],
             "losses": {name: float(loss) for name, loss in info["losses"].items()},
@@ -144,7 +145,6 @@ class Meter:
     def __init__(self, nlp: Language) -> None:
         self._nlp = nlp
         self._moved = False
-        self._steps, self._examples = 0, 0
         self._update = nlp.update
         nlp.update = self._counting_update  # type: ignore[method-assign]
         self.reset()
@@ -154,20 +154,14 @@ class Meter:
         """RETURNS (float): Sentences a second since the last reset, evaluation not counted."""
         return self._sentences / self._seconds if self._seconds > 0.0 else 0.0
 
-    @property
-    def batch_size(self) -> float:
-        """RETURNS (float): Examples in a step, on average of all steps."""
-        return self._examples / self._steps if self._steps else 0.0
-
     def reset(self) -> None:
-        """Measure the speed anew."""
+        """Begin to count anew."""
         self._sentences, self._seconds = 0, 0.0
         self._start = default_timer()
 
-    def end_step(self) -> bool:
-        """RETURNS (bool): Whether there was an update in the step that ends."""
+    def has_moved(self) -> bool:
+        """RETURNS (bool): Whether there was an update since the last call."""
         moved, self._moved = self._moved, False
-        self._steps += moved
         return moved
 
     def remove(self) -> None:
@@ -181,7 +175,6 @@ class Meter:
             self._start = default_timer()
         result = self._update(examples, *args, **kwargs)
         self._moved = True
-        self._examples += len(examples)
         self._sentences += sum(_sentences(example) for example in examples)
         self._seconds = default_timer() - self._start
         return result

@@ -15,8 +15,8 @@ class Progress:
     """A progress bar over the steps of a run, or of an epoch.
 
     How many steps there are is known from the start if the config says so (`max_steps`). If it
-    limits the epochs, it is known from the first evaluation on if the size of the corpus is, and
-    else from the first evaluation after the first epoch on.
+    limits the epochs, it is known from the first evaluation on under `psa train`, and from the
+    first evaluation after the first epoch on under `spacy train`.
 
     scope (Optional[str]): "run", "epoch", or None for no bar.
     stream (IO): Where to draw it; nothing is drawn if that is not a terminal.
@@ -59,17 +59,17 @@ class Progress:
         if self._scope == "epoch" and self._length and self._bar.n > self._length:
             self._to_epoch()
 
-    def evaluated(self, info: dict[str, Any], batch_size: float) -> None:
+    def evaluated(self, info: dict[str, Any]) -> None:
         """Learn from an evaluation how long an epoch is.
 
-        info (Dict[str, Any]): What spaCy tells loggers, and `corpus_size`, the number of examples
-            in an epoch, if that is known.
-        batch_size (float): How many of them there are in a step, on average.
+        info (Dict[str, Any]): What spaCy tells loggers, and `epochs`, the epochs completed with
+            fractions, if that is known.
         """
         self._evaluations.append((info["step"], info["epoch"]))
-        self._length = epoch_length(self._evaluations)
-        if self._length is None and info.get("corpus_size") and batch_size:
-            self._length = info["corpus_size"] / batch_size
+        if info.get("epochs"):
+            self._length = (info["step"] + 1) / info["epochs"]
+        else:
+            self._length = epoch_length(self._evaluations)
         if self._bar.disable:
             return
         if self._scope == "epoch":

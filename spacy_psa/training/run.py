@@ -85,6 +85,7 @@ class TrainingRun:
         names = [self.T["train_corpus"], self.T["dev_corpus"]]
         self.train_corpus, self.dev_corpus = resolve_dot_names(resolved, names)
         self.corpus_size: int | None = None
+        self.examples_seen = 0
         self.optimizer = self.T["optimizer"]
         self.frozen: list[str] = self.T["frozen_components"]
         self.before_to_disk = create_before_to_disk_callback(self.T["before_to_disk"])
@@ -127,8 +128,9 @@ class TrainingRun:
             if not pipeline.is_live:
                 self._refuse_corpus(info)
         except Exception as error:
-            text = "Aborting and saving the final best model. Encountered exception: "
-            self._write(message.warn(text + repr(error)))
+            if pipeline.is_live:
+                text = "Aborting and saving the final best model. Encountered exception: "
+                self._write(message.warn(text + repr(error)))
             raise
         finally:
             finalize_logger()
@@ -145,7 +147,7 @@ class TrainingRun:
         batches = create_train_batches(
             self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
         )
-        for _, info, is_best in train_while_improving(
+        for batch, info, is_best in train_while_improving(
             pipeline,
             self.optimizer,
             isolated(batches, self.stream_start),
@@ -159,6 +161,9 @@ class TrainingRun:
             annotating_components=self.T["annotating_components"],
             before_update=pipeline.before_update,
         ):
+            self.examples_seen += len(batch)
+            if self.corpus_size:
+                info["epochs"] = max(info["epoch"], self.examples_seen / self.corpus_size)
             yield info, is_best
 
     def _read_corpus(self, nlp: Language) -> Iterator[Example]:
@@ -186,7 +191,6 @@ class TrainingRun:
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
             info["output_path"] = str(self.output / DIR_MODEL_LAST)
-            info["corpus_size"] = self.corpus_size
         log_step(info if is_best is not None else None)
         # Last, so that all that belongs to a step is there if its checkpoint is.
         every = self.checkpoint_every

@@ -137,6 +137,11 @@ def test_losses_are_those_of_one_update() -> None:
     assert [y for _, y in losses.series["run"]] == [2.0, 2.0, 2.0]
 
 
+def test_epochs_that_were_logged_are_taken_as_they_are(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "a.jsonl", entry(0, epochs=0.1), entry(40, epochs=3.5))
+    assert read_run(path).epochs == [0.1, 3.5]
+
+
 def test_steps_are_the_axis_if_they_are_asked_for_or_all_that_is_known() -> None:
     asked, _ = training_curves([run()], by="step")
     assert [x for x, _ in asked.series["run"]] == [10, 20, 30]

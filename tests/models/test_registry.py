@@ -17,6 +17,9 @@ REGISTRIES = {
     "spacy_readers": registry.readers,
     "spacy_factories": registry._entry_point_factories,
     "spacy_cli": registry.cli,
+    "spacy_misc": registry.misc,
+    "spacy_batchers": registry.batchers,
+    "spacy_loggers": registry.loggers,
     "thinc_optimizers": registry.optimizers,
     "thinc_schedules": registry.schedules,
 }

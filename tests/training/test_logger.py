@@ -61,6 +61,7 @@ def test_an_evaluation_is_a_line(nlp: Language, tmp_path: Path) -> None:
     assert entry == {
         "step": 0,
         "epoch": 0,
+        "epochs": None,
         "words": 0,
         "seconds": 2,
         "losses": {"psa_tagger": 1.5},

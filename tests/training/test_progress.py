@@ -67,17 +67,17 @@ def test_nothing_is_drawn_without_a_scope() -> None:
     stream = Terminal()
     progress = Progress(None, stream, max_steps=20, max_epochs=0)
     go(progress, 5)
-    progress.evaluated(info(4, 0), 2.0)
+    progress.evaluated(info(4, 0))
     progress.close()
     assert stream.getvalue() == ""
 
 
-def test_the_size_of_the_corpus_tells_where_the_epochs_end() -> None:
+def test_the_share_of_an_epoch_tells_where_the_epochs_end() -> None:
     stream = Terminal()
     progress = Progress("run", stream, max_steps=0, max_epochs=3)
     go(progress, 1)
     assert "/" not in draw(progress, stream).split("[")[0]
-    progress.evaluated(info(0, 0, corpus_size=40), 10.0)
+    progress.evaluated(info(0, 0, epochs=0.25))
     assert "1/12" in draw(progress, stream)
     progress.close()
 
@@ -87,7 +87,7 @@ def test_evaluations_tell_where_the_epochs_end() -> None:
     progress = Progress("run", stream, max_steps=0, max_epochs=3)
     go(progress, 9)
     for step in (0, 4, 8):
-        progress.evaluated(info(step, step // 4), 10.0)
+        progress.evaluated(info(step, step // 4))
     assert "9/12" in draw(progress, stream)
     progress.close()
 
@@ -95,7 +95,7 @@ def test_evaluations_tell_where_the_epochs_end() -> None:
 def test_the_smaller_limit_counts() -> None:
     stream = Terminal()
     progress = Progress("run", stream, max_steps=7, max_epochs=3)
-    progress.evaluated(info(0, 0, corpus_size=40), 10.0)
+    progress.evaluated(info(0, 0, epochs=0.25))
     assert "0/7" in draw(progress, stream)
     progress.close()
 
@@ -104,7 +104,7 @@ def test_the_bar_of_an_epoch_begins_anew() -> None:
     stream = Terminal()
     progress = Progress("epoch", stream, max_steps=0, max_epochs=3)
     go(progress, 1)
-    progress.evaluated(info(0, 0, corpus_size=40), 10.0)
+    progress.evaluated(info(0, 0, epochs=0.25))
     assert "epoch 1" in draw(progress, stream)
     assert "1/4" in draw(progress, stream)
     go(progress, 5)
