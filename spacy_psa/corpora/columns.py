@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .lines import read_lines
+from .lines import read_blocks
 from .problems import Problems
 
 MAX_SENTENCE_TOKENS = 2_000_000
 # What str.split takes for white space in ASCII, and bytes.split does not.
-_NO_WHITE_SPACE = re.compile(r"[\x1c-\x1f]")
+_SEPARATORS = re.compile(r"[\x1c-\x1f]")
 
 
 class Row(NamedTuple):
@@ -64,8 +64,7 @@ def read_columns(
     names = ", ".join(columns) if columns is not None else "columns"
     sentence: list[Row] = []
     found_any = False
-    for number, line in read_lines(path):
-        parts = _split(line)
+    for number, line, parts in _split_lines(path):
         if not parts or (comment and line.startswith(comment)):
             if not parts and sentence:
                 yield sentence
@@ -123,11 +122,17 @@ def split_documents(
                 starts_document = False
 
 
+def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """The number of each line, the line, and its columns, parted by ASCII white space alone."""
+    for first, lines in read_blocks(path):
+        has_separators = _SEPARATORS.search("\n".join(lines)) is not None
+        for number, line in enumerate(lines, start=first):
+            # str.split is the fastest, but would split words at these and at no-break spaces.
+            is_plain = line.isascii() and not has_separators
+            yield number, line, line.split() if is_plain else _split(line)
+
+
 def _split(line: str) -> list[str]:
-    """The columns of a line, parted by ASCII white space alone."""
-    if line.isascii() and not _NO_WHITE_SPACE.search(line):
-        return line.split()
-    # bytes.split knows no other white space, where str.split would split words as well.
     return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 

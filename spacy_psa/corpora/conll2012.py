@@ -111,11 +111,12 @@ def _read_sentence(
     problems: Problems,
 ) -> Sentence:
     width = max(len(rows[0].columns), _N_FIXED)
-    for row in rows:
-        if len(row.columns) != width:
-            expected = f"{width}, as in the first line of the sentence"
-            raise ValueError(_columns_error(path, row, expected))
-    columns = list(zip(*[row.columns for row in rows], strict=True))
+    cells = [row.columns for row in rows]
+    if set(map(len, cells)) != {width}:
+        wrong = next(row for row in rows if len(row.columns) != width)
+        expected = f"{width}, as in the first line of the sentence"
+        raise ValueError(_columns_error(path, wrong, expected))
+    columns = list(zip(*cells, strict=True))
     words = list(columns[_WORD])
     if PLACEHOLDER in words:
         line = rows[words.index(PLACEHOLDER)].line

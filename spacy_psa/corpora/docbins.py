@@ -100,9 +100,9 @@ class _TokenTable:
         self, words: Sequence[str], attributes: dict[int, list[int]], spaces: list[bool] | None
     ) -> None:
         """Add the tokens of a Doc."""
-        values = {
-            ORTH: [self.words[word] for word in words],
-            NORM: [self.norms[word] for word in words],
+        values: dict[int, Iterable[int]] = {
+            ORTH: map(self.words.__getitem__, words),
+            NORM: map(self.norms.__getitem__, words),
             **attributes,
         }
         zeros = bytes(8 * len(words))
@@ -138,25 +138,19 @@ class _SpanPacker:
     def __call__(
         self, groups: Iterable[Group], words: Sequence[str], spaces: Sequence[bool] | None
     ) -> bytes:
-        starts, ends = _characters(words, spaces)
+        starts = [0, *accumulate(map(len, words))]
+        # The white space before each word.
+        blanks = range(len(words)) if spaces is None else [0, *accumulate(spaces)]
         packed: dict[bytes, list[str]] = {}
         for key, spans, attrs in groups:
             structs = [
-                _SPAN.pack(0, 0, self.encoder.string(label), i, j, starts[i], ends[j - 1])
+                _SPAN.pack(
+                    *(0, 0, self.encoder.string(label), i, j),
+                    *(starts[i] + blanks[i], starts[j] + blanks[j - 1]),
+                )
                 for i, j, label in spans
             ]
             group = self.pack({"name": key, "attrs": attrs, "spans": structs})
             packed.setdefault(group, []).append(key)
         # spaCy packs an empty list where there are no groups.
         return self.pack(packed or [])
-
-
-def _characters(words: Sequence[str], spaces: Sequence[bool] | None) -> tuple[list[int], list[int]]:
-    """Where words begin and end in the text."""
-    starts, ends = [], []
-    at = 0
-    for word, space in zip(words, spaces or [True] * len(words), strict=True):
-        starts.append(at)
-        ends.append(at + len(word))
-        at += len(word) + space
-    return starts, ends

@@ -47,10 +47,21 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     RAISES (ValueError): If there is no such file, or if it is not text, not UTF-8 or damaged, or
         has a line of more than a mebibyte.
     """
-    number = 0
+    for number, lines in read_blocks(path):
+        yield from enumerate(lines, start=number)
+
+
+def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Stream the lines as `read_lines` does, several at a time.
+
+    path (Path): The file.
+    YIELDS (Tuple[int, List[str]]): The number of the first line, and the lines.
+    RAISES (ValueError): As `read_lines`, after all lines before that are well formed.
+    """
+    number = 1
     with open_binary(path) as file_:
         for block in _blocks(file_, path):
-            if number == 0:
+            if number == 1:
                 block = block.removeprefix(_BOM)
             # Checked and decoded at once, which takes a fraction of the time that single lines do.
             try:
@@ -59,12 +70,12 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             except UnicodeDecodeError:
                 well_formed = False
             if well_formed:
-                yield from enumerate(lines, start=number + 1)
+                yield number, lines
                 number += len(lines)
             else:
                 for line in block.split(b"\n"):
+                    yield number, [_decoded(line, number, path)]
                     number += 1
-                    yield number, _decoded(line, number, path)
 
 
 def _blocks(file_: IO[bytes], path: Path) -> Iterator[bytes]:
