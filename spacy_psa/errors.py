@@ -42,8 +42,9 @@ class Errors(metaclass=_Coded):
         "each token of each span, one span after the other, with a column for each label."
     )
     P016 = (
-        "The spans do not fit the chains: {problem}. A span is a pair (start, stop) of places among "
-        "the tokens of all chains, 0 <= start <= stop, and ends in the chain that it starts in."
+        "The spans do not fit the chains: {problem}. A span is a pair (start, stop) of places "
+        "among the tokens of all chains, 0 <= start <= stop, and ends in the chain that it starts "
+        "in."
     )
     P017 = (
         "The costs do not fit: {problem}. Expected finite costs (L, L), one for each right label "
@@ -430,35 +431,35 @@ class Errors(metaclass=_Coded):
         "low and a high end for each point."
     )
     P282 = (
-        "The optimizer has updated a parameter '{name}' that is in no model of the pipeline's trained "
-        "components, so that training cannot be resumed exactly. Use `python -m spacy train` for this "
-        "pipeline."
+        "The optimizer has updated a parameter '{name}' that is in no model of the pipeline's "
+        "trained components, so that training cannot be resumed exactly. Use `python -m spacy "
+        "train` for this pipeline."
     )
     P283 = (
-        "{path} has an unfinished run, which has come to step {step}. Add --resume to go on with it, "
-        "choose another --output, or delete {checkpoint} to begin anew."
+        "{path} has an unfinished run, which has come to step {step}. Add --resume to go on with "
+        "it, choose another --output, or delete {checkpoint} to begin anew."
     )
     P284 = (
-        "The config differs from that of the run in {path}: {name} is {found}, but was {expected}. A "
-        "run can only be resumed as it began: set it back, or choose another --output."
+        "The config differs from that of the run in {path}: {name} is {found}, but was {expected}. "
+        "A run can only be resumed as it began: set it back, or choose another --output."
     )
     P285 = (
-        "The checkpoint in {path} is damaged or was written by another version ({problem}). Restore "
-        "it from a copy, or delete the folder to begin the run anew."
+        "The checkpoint in {path} is damaged or was written by another version ({problem}). "
+        "Restore it from a copy, or delete the folder to begin the run anew."
     )
     P286 = (
-        "The training corpus is not the one that the run in {path} began with: {n_found} words in the "
-        "first {n_steps} steps, not {n_expected}. Restore the corpus, or choose another --output to "
-        "begin a new run."
+        "The training corpus is not the one that the run in {path} began with: {n_found} words in "
+        "the first {n_steps} steps, not {n_expected}. Restore the corpus, or choose another "
+        "--output to begin a new run."
     )
     P287 = (
-        "The checkpoint has the weights of another pipeline: {problem}. Check that the training corpus "
-        "and the files of [initialize] are those with which the run began."
+        "The checkpoint has the weights of another pipeline: {problem}. Check that the training "
+        "corpus and the files of [initialize] are those with which the run began."
     )
     P288 = "A checkpoint cannot be written every {n} steps. Set --checkpoint-every to 1 or more."
     P289 = (
-        "The layer '{name}' holds a network of another library ({kind}), whose state cannot be saved "
-        "in a checkpoint. Use `python -m spacy train` for this pipeline."
+        "The layer '{name}' holds a network of another library ({kind}), whose state cannot be "
+        "saved in a checkpoint. Use `python -m spacy train` for this pipeline."
     )
     P290 = "There is no progress bar '{name}'. Choose one of: {options}, or null for none."
     P291 = (
@@ -466,8 +467,8 @@ class Errors(metaclass=_Coded):
         "[training.logger] to another file, or delete this one."
     )
     P292 = (
-        "There is no training log at {path}. Give an output folder with train.jsonl, which the logger "
-        "spacy_psa.JsonlLogger.v1 writes, or a file with what `spacy train` printed."
+        "There is no training log at {path}. Give an output folder with train.jsonl, which the "
+        "logger spacy_psa.JsonlLogger.v1 writes, or a file with what `spacy train` printed."
     )
     P293 = "{path} has no evaluation in it: neither lines of JSON, nor the table of `spacy train`."
     P294 = "Curves cannot be drawn by '{name}'. Choose 'epoch' or 'step'."

@@ -24,7 +24,7 @@ ALLOWED = {
     "inference": set(),
     "annotation": {"inference"},
     "models": {"layers", "inference"},
-    "training": set(),
+    "training": {"annotation"},
     "corpora": {"annotation"},
     "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training"},
     "evaluation": {"annotation", "pipeline", "analysis"},

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..corpora.frames import PREDICATE_LABEL, get_frames
-from ..corpora.sentence import Frame
 from ..errors import Warnings, warn
 from ..inference import Constraints
+from .propositions import PREDICATE_LABEL, Frame, get_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
 from .spans import _same_tokens

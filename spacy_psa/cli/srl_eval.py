@@ -13,8 +13,9 @@ from ._util import atomic_path, psa_cli, read_docs, user_errors
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from ..corpora.sentence import Frame, Sentence
-    from ..evaluation.srl_eval import SRLResult
+    from ..annotation.propositions import Frame
+    from ..corpora.sentence import Sentence
+    from ..pipeline.role_scores import SRLResult
 
 
 class Labeled(NamedTuple):
@@ -87,7 +88,7 @@ def score_paths(gold_path: Path, predicted_path: Path, *, given: bool = False) -
     RETURNS (SRLResult): The scores.
     RAISES (ValueError): If the sentences are not the same, or something is not annotated.
     """
-    from ..evaluation.srl_eval import SRLResult
+    from ..pipeline.role_scores import SRLResult
 
     gold = list(_read(gold_path))
     is_pipeline = (predicted_path / "config.cfg").is_file()
@@ -145,7 +146,7 @@ def _read_sentences(path: Path) -> "Iterator[Sentence]":
 
 
 def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
-    from ..corpora.frames import has_frames
+    from ..annotation.propositions import has_frames
     from ..corpora.from_docs import make_sentences
 
     for index, doc in enumerate(docs, 1):
@@ -160,9 +161,9 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
     import spacy
     from tqdm import tqdm
 
+    from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
     from ..corpora.frame_corpus import give_predicates
-    from ..corpora.frames import get_frames, set_frames
     from ..pipeline.predicates import create_given_predicates
     from ..pipeline.srl import PSASemanticRoles
 

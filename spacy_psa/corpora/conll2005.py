@@ -14,12 +14,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
 from .columns import Row, read_columns
 from .problems import Problems, check_overlaps
-from .sentence import Frame, Sentence
+from .sentence import Sentence
 
 LAYERS = ("words", "props")
 NO_TARGET = "-"

@@ -11,12 +11,13 @@ Coreference in OntoNotes', and the page of the task on its data.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..annotation.propositions import Frame
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
 from .columns import Row, read_columns
 from .escapes import unescape_ontonotes
 from .problems import Problems, check_overlaps
-from .sentence import Frame, Sentence
+from .sentence import Sentence
 
 COLUMNS = (
     "document", "part", "token", "word", "POS", "parse", "lemma", "frameset", "word sense",

@@ -87,8 +87,8 @@ class _TokenTable:
     def __init__(self, attrs: Iterable[int]) -> None:
         self.vocab = Vocab()
         plain = Encoder.of_vocab(self.vocab)
-        self.words = _Memo(lambda word: self.vocab[word].orth)
-        self.norms = _Memo(lambda word: self.vocab[word].norm)
+        self.norms: dict[str, int] = {}
+        self.words = _Memo(self._add_word)
         self.labels = _Memo(plain.string)
         self.features = _Memo(plain.features)
         self.encoder = Encoder(self.labels.__getitem__, self.features.__getitem__)
@@ -96,12 +96,17 @@ class _TokenTable:
         self.spaces = bytearray()
         self.lengths: list[int] = []
 
+    def _add_word(self, word: str) -> int:
+        lexeme = self.vocab[word]
+        self.norms[word] = lexeme.norm
+        return lexeme.orth
+
     def add(
         self, words: Sequence[str], attributes: dict[int, list[int]], spaces: list[bool] | None
     ) -> None:
         """Add the tokens of a Doc."""
         values: dict[int, Iterable[int]] = {
-            ORTH: map(self.words.__getitem__, words),
+            ORTH: [*map(self.words.__getitem__, words)],
             NORM: map(self.norms.__getitem__, words),
             **attributes,
         }

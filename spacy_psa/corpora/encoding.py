@@ -8,9 +8,9 @@ from spacy.attrs import ENT_IOB, ENT_TYPE, LEMMA, MORPH, POS, SENT_START, TAG
 from spacy.parts_of_speech import IDS as UPOS_IDS
 from spacy.vocab import Vocab
 
+from ..annotation.propositions import Frame, frame_groups
 from ..annotation.schemes import Span
-from .frames import frame_groups
-from .sentence import Frame, Sentence
+from .sentence import Sentence
 
 SPEAKERS_KEY = "speakers"
 DOCUMENT_KEY = "document"

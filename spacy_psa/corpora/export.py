@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..annotation.propositions import Frame
 from ..annotation.schemes import Span, get_scheme
 from ..errors import Errors
 from .brackets import verb_of, write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
-from .sentence import Frame, Sentence
+from .sentence import Sentence
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
 # What parts columns, or lines, and so cannot stand within one.

@@ -9,9 +9,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
+from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames, has_frames, set_frames
 from .docbins import fast_msgpack
-from .frames import PREDICATE_LABEL, get_frames, has_frames, set_frames
-from .sentence import Frame
 
 # Examples read at a time
 CHUNK = 1000

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from spacy.tokens import Doc
 from spacy.tokens import Span as SpacySpan
 
+from ..annotation.propositions import Frame, get_frames, has_frames
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .docs import CHUNKS_KEY
 from .encoding import DOCUMENT_KEY, SPEAKERS_KEY
-from .frames import get_frames, has_frames
-from .sentence import Frame, Sentence
+from .sentence import Sentence
 
 
 def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iterator[Sentence]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..annotation.propositions import Frame
 from .columns import read_columns
 from .conll2005 import _read_frames
 from .problems import Problems
-from .sentence import Frame
 
 
 def read_props(

@@ -3,26 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
 
 LAYERS = ("tags", "pos", "morphs", "lemmas", "chunks", "ents", "frames", "speakers")
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A predicate with its arguments, as the corpus has them: nothing is dropped or joined.
-
-    predicate (int): The index of the predicate's (first) token in the sentence.
-    lemma (Optional[str]): Its lemma, None if the corpus does not give it.
-    sense (Optional[str]): Its sense, such as "01", None if the corpus does not give it.
-    arguments (List[Span]): Start, end and label of each argument, in order, with the labels of the
-        corpus, "V", "C-A1" and "R-A0" among them.
-    """
-
-    predicate: int
-    lemma: str | None
-    sense: str | None
-    arguments: list[Span]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from .sentence import Sentence
 _TOKEN_LAYERS = ("tags", "pos", "morphs")
 _SPAN_LAYERS = ("chunks", "ents")
 _TABLE_LABELS = 12
+_N_WAITING = 1000
 _TABLE_WIDTH = 60
 
 
@@ -43,16 +44,28 @@ class CorpusStats:
         sentences (Iterable[Sentence]): The sentences.
         YIELDS (Sentence): The same sentences.
         """
-        for sentence in sentences:
-            self.documents += sentence.starts_document
-            self.sentences += 1
-            self.tokens += len(sentence.words)
-            self.longest_sentence = max(self.longest_sentence, len(sentence.words))
-            self.lemmas += sum(map(bool, sentence.lemmas or ()))
-            self.predicates += len(sentence.frames or ())
-            for layer, labels in _labels(sentence):
-                self.labels.setdefault(layer, Counter()).update(labels)
-            yield sentence
+        # Counting many at once is much faster.
+        waiting: dict[str, list[str]] = {}
+        try:
+            for sentence in sentences:
+                self.documents += sentence.starts_document
+                self.sentences += 1
+                self.tokens += len(sentence.words)
+                self.longest_sentence = max(self.longest_sentence, len(sentence.words))
+                self.lemmas += sum(map(bool, sentence.lemmas or ()))
+                self.predicates += len(sentence.frames or ())
+                for layer, labels in _labels(sentence):
+                    waiting.setdefault(layer, []).extend(labels)
+                if self.sentences % _N_WAITING == 0:
+                    self._count_labels(waiting)
+                yield sentence
+        finally:
+            self._count_labels(waiting)
+
+    def _count_labels(self, waiting: dict[str, list[str]]) -> None:
+        for layer, labels in waiting.items():
+            self.labels.setdefault(layer, Counter()).update(labels)
+            labels.clear()
 
     def __add__(self, other: "CorpusStats") -> "CorpusStats":
         """The counts of two corpora together."""
@@ -113,12 +126,12 @@ class CorpusStats:
         }
 
 
-def _labels(sentence: Sentence) -> Iterator[tuple[str, list[str]]]:
+def _labels(sentence: Sentence) -> Iterator[tuple[str, Iterable[str]]]:
     """The labels of each layer that is annotated."""
     for layer in _TOKEN_LAYERS:
         values = getattr(sentence, layer)
         if values is not None:
-            yield layer, [value for value in values if value]
+            yield layer, filter(None, values)
     for layer in _SPAN_LAYERS:
         spans = getattr(sentence, layer)
         if spans is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .srl_eval import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
+from ..pipeline.role_scores import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
 
 _RULE = "-" * 60
 MAX_ROLES = 10

@@ -9,8 +9,13 @@ from itertools import groupby
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from wasabi import table
 
-from ..corpora.frames import FRAMES_KEY, PREDICATE_LABEL, join_continuations, set_frames
-from ..corpora.sentence import Frame
+from ..annotation.propositions import (
+    FRAMES_KEY,
+    PREDICATE_LABEL,
+    Frame,
+    join_continuations,
+    set_frames,
+)
 
 REFERENCE = "R-"
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc, Token
 
-from ..corpora.frames import PREDICATE_LABEL, get_frames, set_frames
-from ..corpora.sentence import Frame
+from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames, set_frames
 from ..errors import Errors
 
 PREDICATES_KEY = "predicates"

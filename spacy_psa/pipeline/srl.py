@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from ..annotation.frames import read_roles
-from ..corpora.sentence import Frame
+from ..annotation.propositions import Frame
 from ..errors import Errors
 from ..models.srl import Proposition, propositions
 from ..models.types import RoleLabeler

@@ -13,8 +13,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer, set_dropout_rate
 
 from ..annotation.frames import gold_frames, gold_tags, role_tags
-from ..corpora.frames import PREDICATE_LABEL, get_frames
-from ..corpora.sentence import Frame
+from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames
 from ..errors import Errors
 from ..inference import UNKNOWN, LinearChain, Potentials
 from ..inference.smoothing import smoothed_log_prob

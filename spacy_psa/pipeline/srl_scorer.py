@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpora.frames import get_frames, has_frames
-from ..corpora.sentence import Frame
-from ..evaluation.srl_eval import SRLResult
+from ..annotation.propositions import Frame, get_frames, has_frames
+from .role_scores import SRLResult
 
 
 def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:

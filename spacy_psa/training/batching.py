@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpora.frames import get_frames
+from ..annotation.propositions import get_frames
 from ..errors import Errors
 
 Batcher = Callable[[Iterable[Example]], Iterable[list[Example]]]

@@ -4,9 +4,10 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
+from spacy_psa.annotation.propositions import Frame
 from spacy_psa.cli.export import export
 from spacy_psa.corpora.docs import make_docs
-from spacy_psa.corpora.sentence import Frame, Sentence
+from spacy_psa.corpora.sentence import Sentence
 
 SENTENCES = [
     Sentence(

@@ -7,10 +7,11 @@ from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.vocab import Vocab
 from srsly.msgpack import msgpack_decoders, msgpack_encoders
 
+from spacy_psa.annotation.propositions import Frame
 from spacy_psa.corpora.docbins import fast_msgpack, make_doc_bin
 from spacy_psa.corpora.docs import group_sentences, make_docs
 from spacy_psa.corpora.formats import get_format
-from spacy_psa.corpora.sentence import Frame, Sentence
+from spacy_psa.corpora.sentence import Sentence
 
 from .shared import shared_corpus
 

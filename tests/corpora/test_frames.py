@@ -2,8 +2,13 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_psa.corpora.frames import clear_frames, get_frames, has_frames, set_frames
-from spacy_psa.corpora.sentence import Frame
+from spacy_psa.annotation.propositions import (
+    Frame,
+    clear_frames,
+    get_frames,
+    has_frames,
+    set_frames,
+)
 
 WORDS = ["He", "said", "that", "she", ",", "the", "doctor", ",", "left"]
 FRAMES = [

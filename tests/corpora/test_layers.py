@@ -4,9 +4,9 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_psa.annotation.propositions import Frame, get_frames, has_frames
 from spacy_psa.corpora.docs import make_doc, make_docs
-from spacy_psa.corpora.frames import get_frames, has_frames
-from spacy_psa.corpora.sentence import LAYERS, Frame, Sentence
+from spacy_psa.corpora.sentence import LAYERS, Sentence
 
 FULL = Sentence(
     words=["I", "am", "here", "."],

@@ -1,4 +1,5 @@
-from spacy_psa.corpora.sentence import Frame, Sentence
+from spacy_psa.annotation.propositions import Frame
+from spacy_psa.corpora.sentence import Sentence
 from spacy_psa.corpora.stats import CorpusStats
 
 FULL = Sentence(

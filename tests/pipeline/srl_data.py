@@ -11,8 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_psa.corpora.frames import set_frames
-from spacy_psa.corpora.sentence import Frame
+from spacy_psa.annotation.propositions import Frame, set_frames
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
 

@@ -14,8 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frames import gold_frames, gold_tags, read_roles
-from spacy_psa.corpora.frames import get_frames, has_frames, set_frames
-from spacy_psa.corpora.sentence import Frame
+from spacy_psa.annotation.propositions import Frame, get_frames, has_frames, set_frames
 from spacy_psa.pipeline.frames import format_frames
 from spacy_psa.pipeline.predicates import Predicate, set_predicates
 from spacy_psa.training.optimizers import create_adadelta

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from spacy.util import registry
 
 from spacy_psa.annotation.frames import read_roles, role_tags
+from spacy_psa.annotation.propositions import Frame
 from spacy_psa.annotation.schemes import SCHEMES
-from spacy_psa.corpora.sentence import Frame
 from spacy_psa.inference import Potentials
 from spacy_psa.pipeline.decoding import create_greedy_decoding, create_viterbi_decoding
 from spacy_psa.pipeline.frames import FramePrediction

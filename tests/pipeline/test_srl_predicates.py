@@ -8,9 +8,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
+from spacy_psa.annotation.propositions import Frame, get_frames
 from spacy_psa.corpora.frame_corpus import create_frame_corpus
-from spacy_psa.corpora.frames import get_frames
-from spacy_psa.corpora.sentence import Frame
 from spacy_psa.pipeline.predicates import (
     Predicate,
     create_given_predicates,

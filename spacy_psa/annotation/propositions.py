@@ -1,16 +1,33 @@
 """Predicates and their arguments on a Doc, in span groups that spaCy stores."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ..annotation.schemes import Span as LabeledSpan
-from .sentence import Frame
+from .schemes import Span as LabeledSpan
 
 FRAMES_KEY = "frames"
 PREDICATE_LABEL = "V"
 CONTINUATION = "C-"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A predicate with its arguments, as the corpus has them: nothing is dropped or joined.
+
+    predicate (int): The index of the predicate's (first) token in the sentence.
+    lemma (Optional[str]): Its lemma, None if the corpus does not give it.
+    sense (Optional[str]): Its sense, such as "01", None if the corpus does not give it.
+    arguments (List[Span]): Start, end and label of each argument, in order, with the labels of the
+        corpus, "V", "C-A1" and "R-A0" among them.
+    """
+
+    predicate: int
+    lemma: str | None
+    sense: str | None
+    arguments: list[LabeledSpan]
 
 
 def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:

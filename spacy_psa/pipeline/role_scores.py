@@ -22,9 +22,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..annotation.propositions import Frame, join_continuations
 from ..annotation.schemes import Span
-from ..corpora.frames import join_continuations
-from ..corpora.sentence import Frame
 from ..errors import Errors
 
 EXCLUDED = frozenset(("V",))
