@@ -24,6 +24,7 @@ class LabelSequencePipe(TrainablePipe):
     """
 
     cfg: dict[str, Any]
+    _tags: tuple[tuple[str, ...], list[str]] = ((), [])
 
     @abstractmethod
     def tags_of(self, labels: Sequence[str]) -> list[str]:
@@ -46,7 +47,10 @@ class LabelSequencePipe(TrainablePipe):
     @property
     def tags(self) -> list[str]:
         """RETURNS (List[str]): The model's outputs."""
-        return self.tags_of(self.labels)
+        labels = self.labels
+        if self._tags[0] != labels:
+            self._tags = (labels, self.tags_of(labels))
+        return self._tags[1]
 
     def add_label(self, label: str) -> int:
         """Add a label, before the model is initialized.
@@ -102,7 +106,12 @@ class LabelSequencePipe(TrainablePipe):
         load_or_restore(self, super().from_disk, self._check_loaded, path, exclude, source=path)
         return self
 
-    def _check_loaded(self) -> None:
+    def _check_loaded(self, before: dict[str, Any]) -> None:
+        """Check that what was loaded fits together.
+
+        before (Dict[str, Any]): What `cfg` was.
+        RAISES (ValueError): If it does not.
+        """
         if self.labels and self.model.has_dim("nO") and len(self.tags) != self.model.get_dim("nO"):
             raise ValueError(
                 Errors.P309.format(
@@ -134,7 +143,7 @@ def loss_and_gradient(
 def load_or_restore(
     pipe: TrainablePipe,
     load: Callable[..., Any],
-    check: Callable[[], None],
+    check: Callable[[dict[str, Any]], None],
     data: Any,
     exclude: Iterable[str],
     source: Any,
@@ -143,7 +152,8 @@ def load_or_restore(
 
     pipe (TrainablePipe): The component.
     load (Callable): Its `from_bytes` or `from_disk`.
-    check (Callable[[], None]): Raises if what was loaded does not fit together.
+    check (Callable[[Dict[str, Any]], None]): Raises if what was loaded does not fit together, or
+        not with what `cfg` was.
     data (Any): What to load.
     exclude (Iterable[str]): What not to load.
     source (Any): Where the data is from, for messages.
@@ -151,18 +161,22 @@ def load_or_restore(
     """
     # A model that has no weights yet costs next to nothing to keep.
     before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
-    dims = [
-        (node, {d: node.maybe_get_dim(d) for d in node.dim_names}) for node in pipe.model.walk()
+    nodes = [
+        (node, {d: node.maybe_get_dim(d) for d in node.dim_names}, dict(node.attrs))
+        for node in pipe.model.walk()
     ]
     try:
         load(data, exclude=exclude)
-        check()
+        check(before)
     except Exception as error:
         pipe.cfg = before
         pipe.model.from_bytes(weights)
-        for node, sizes in dims:
+        for node, sizes, attrs in nodes:
             for name, size in sizes.items():
                 node.set_dim(name, size, force=True)
+            # Damaged names may have come in as new ones
+            node.attrs.clear()
+            node.attrs.update(attrs)
         known = isinstance(error, ValueError | OSError)
         problem = error if known else Errors.P202.format(problem=repr(error))
         raise ValueError(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
@@ -27,7 +24,7 @@ from ..inference.divergence import kl_divergence
 from ..inference.smoothing import smoothed_log_prob
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
-from ..training.clipping import clip_global_norm
+from .common import LabelSequencePipe, loss_and_gradient
 from .scorer import tagger_score
 
 logger = logging.getLogger("spacy")
@@ -158,7 +155,7 @@ def make_psa_tagger(
     )
 
 
-class PSATagger(TrainablePipe):
+class PSATagger(LabelSequencePipe):
     """Label sequences with a neural encoder and exact inference.
 
     Any model from docs to `Potentials` will do; the default is the position-aware self-attention
@@ -213,8 +210,8 @@ class PSATagger(TrainablePipe):
         # Not in `cfg`: what is best here says nothing about where the component is loaded
         self.inference_backend = inference_backend
         self._rehearsal_model: SequenceLabeler | None = None
-        self._tags: list[str] = []
         self._constraints: Constraints | None = None
+        self._constrained_tags: list[str] = []
         self.cfg: dict[str, Any] = {
             "labels": [],
             "target": target,
@@ -225,49 +222,22 @@ class PSATagger(TrainablePipe):
             "max_grad_norm": max_grad_norm,
         }
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): The labels: parts of speech, types of entities or spans."""
-        return tuple(self.cfg["labels"])
+    def tags_of(self, labels: Sequence[str]) -> list[str]:
+        """List the model's outputs: for spans, several tags a label.
 
-    @property
-    def label_data(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): What `initialize(labels=...)` accepts."""
-        return self.labels
-
-    @property
-    def tags(self) -> list[str]:
-        """RETURNS (List[str]): The model's outputs: for spans, several tags a label."""
-        if not self._tags and self.cfg["labels"]:
-            self._tags = self.target.tags(self.labels)
-            self._constraints = self.target.constraints(self._tags)
-        return self._tags
+        labels (Sequence[str]): The labels.
+        RETURNS (List[str]): The tags.
+        """
+        return self.target.tags(labels)
 
     @property
     def constraints(self) -> Constraints | None:
         """RETURNS (Optional[Constraints]): Which tags may follow which, or None for any."""
-        return self._constraints if self.tags else None
-
-    def add_label(self, label: str) -> int:
-        """Add a label, before the model is initialized.
-
-        label (str): The label.
-        RETURNS (int): 0 if it is there already, otherwise 1.
-        RAISES (ValueError): If it is no string, or the model has no room for it.
-        """
-        if not isinstance(label, str):
-            raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
-        if label in self.cfg["labels"]:
-            return 0
-        tags = self.target.tags([*self.labels, label])
-        if self.model.has_dim("nO") and len(tags) > self.model.get_dim("nO"):
-            raise ValueError(
-                Errors.P304.format(name=self.name, label=label, n_tags=self.model.get_dim("nO"))
-            )
-        self.cfg["labels"].append(label)
-        self.vocab.strings.add(label)
-        self._tags = []
-        return 1
+        tags = self.tags
+        if self._constrained_tags is not tags:
+            self._constraints = self.target.constraints(tags) if tags else None
+            self._constrained_tags = tags
+        return self._constraints
 
     def initialize(
         self,
@@ -397,16 +367,6 @@ class PSATagger(TrainablePipe):
         losses[self.name] += loss
         return losses
 
-    def finish_update(self, sgd: Optimizer) -> None:
-        """Clip the gradients and update the parameters.
-
-        sgd (Optimizer): The optimizer.
-        """
-        max_norm = self.cfg["max_grad_norm"]
-        if max_norm is not None:
-            clip_global_norm(self.model, max_norm)
-        super().finish_update(sgd)
-
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
@@ -434,7 +394,7 @@ class PSATagger(TrainablePipe):
             chain = LinearChain(leaf, constraints=constraints, backend=self.inference_backend)
             return -smoothed_log_prob(chain, labels, self.cfg["label_smoothing"]).mean()
 
-        loss, gradient = _gradient(negative_log_likelihood, potentials)
+        loss, gradient = loss_and_gradient(negative_log_likelihood, potentials)
         if not np.isfinite(loss):
             text = next(eg.reference.text for eg in examples)
             raise ValueError(Errors.P307.format(name=self.name, loss=loss, text=text[:60]))
@@ -468,7 +428,7 @@ class PSATagger(TrainablePipe):
         backend = self.inference_backend
         teacher = LinearChain(self._rehearsal_model.predict(docs), backend=backend)
         potentials, backprop = self.model.begin_update(docs)
-        loss, d_potentials = _gradient(
+        loss, d_potentials = loss_and_gradient(
             lambda leaf: kl_divergence(teacher, LinearChain(leaf, backend=backend)), potentials
         )
         backprop(d_potentials)
@@ -477,53 +437,7 @@ class PSATagger(TrainablePipe):
         losses[self.name] += loss
         return losses
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> PSATagger:
-        """Load the component from bytes.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        exclude (Iterable[str]): What not to load.
-        RETURNS (PSATagger): The component.
-        RAISES (ValueError): If the data is damaged or of another configuration.
-        """
-        return self._load(super().from_bytes, bytes_data, exclude, "bytes")
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> PSATagger:
-        """Load the component from a directory.
-
-        path (Union[str, Path]): The directory.
-        exclude (Iterable[str]): What not to load.
-        RETURNS (PSATagger): The component.
-        RAISES (ValueError): If the data is damaged or of another configuration.
-        """
-        return self._load(super().from_disk, path, exclude, path)
-
-    def _load(
-        self, load: Callable[..., Any], data: Any, exclude: Iterable[str], source: Any
-    ) -> PSATagger:
-        # A model that has no weights yet costs next to nothing to keep.
-        before, weights = deepcopy(self.cfg), self.model.to_bytes()
-        dims = [
-            (node, {d: node.maybe_get_dim(d) for d in node.dim_names}) for node in self.model.walk()
-        ]
-        try:
-            load(data, exclude=exclude)
-            self._check_loaded(before)
-        except Exception as error:
-            self.cfg = before
-            self._tags = []
-            self.model.from_bytes(weights)
-            for node, sizes in dims:
-                for name, size in sizes.items():
-                    node.set_dim(name, size, force=True)
-            known = isinstance(error, ValueError | OSError)
-            problem = error if known else Errors.P202.format(problem=repr(error))
-            raise ValueError(
-                Errors.P311.format(name=self.name, path=source, problem=problem)
-            ) from error
-        return self
-
     def _check_loaded(self, before: dict[str, Any]) -> None:
-        self._tags = []
         configured, found = (
             make_target(cfg["target"], spans_key=cfg["spans_key"]) for cfg in (before, self.cfg)
         )
@@ -535,29 +449,9 @@ class PSATagger(TrainablePipe):
                     found=list(found.score_weights),
                 )
             )
-        if self.labels and self.model.has_dim("nO") and len(self.tags) != self.model.get_dim("nO"):
-            raise ValueError(
-                Errors.P309.format(
-                    name=self.name, n_tags=len(self.tags), nO=self.model.get_dim("nO")
-                )
-            )
+        super()._check_loaded(before)
 
 
 def _boundaries(doc: Doc) -> NDArray[np.int64]:
     """Where the sequences of a document begin."""
     return np.cumsum([0, *sentence_lengths(doc)])
-
-
-def _gradient(
-    function: Callable[[Potentials], torch.Tensor], potentials: Potentials
-) -> tuple[float, Potentials]:
-    """Evaluate a function of potentials, and its gradient."""
-    leaf = potentials.detach().requires_grad_()
-    loss = function(leaf)
-    tensors = leaf.tensors()
-    gradients = torch.autograd.grad(loss, list(tensors.values()), allow_unused=True)
-    zeros = {
-        name: torch.zeros_like(tensor) if gradient is None else gradient
-        for (name, tensor), gradient in zip(tensors.items(), gradients, strict=True)
-    }
-    return float(loss.detach()), Potentials(lengths=leaf.lengths, **zeros)

@@ -1,3 +1,5 @@
+import pytest
+
 from spacy_psa.annotation.propositions import Frame
 from spacy_psa.corpora.sentence import Sentence
 from spacy_psa.corpora.stats import CorpusStats
@@ -18,6 +20,24 @@ def count(*sentences):
     stats = CorpusStats()
     assert list(stats.count(sentences)) == list(sentences)
     return stats
+
+
+def test_labels_are_counted_however_many_sentences_there_are(monkeypatch):
+    expected = count(*[FULL, BARE] * 5).to_dict()
+    monkeypatch.setattr("spacy_psa.corpora.stats._N_WAITING", 3)
+    assert count(*[FULL, BARE] * 5).to_dict() == expected
+    assert expected["labels"]["tags"] == {"PRP": 5, "RB": 5}
+
+
+def test_what_was_passed_is_counted_where_reading_ends_early():
+    def sentences():
+        yield FULL
+        raise ValueError("broken")
+
+    stats = CorpusStats()
+    with pytest.raises(ValueError, match="broken"):
+        list(stats.count(sentences()))
+    assert stats.labels["tags"] == {"PRP": 1, "RB": 1}
 
 
 def test_everything_is_counted():
