@@ -11,7 +11,7 @@ relative to BiLSTM-CRF, as the ratio of medians. Times are those of the processo
 
 import argparse
 import json
-import os
+import re
 import shutil
 import statistics
 import time
@@ -33,6 +33,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 BASELINE = "bilstm-crf"
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
 TRAINED, TAGGED = 320, 640  # sentences
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 BATCH = {"training": 10, "tagging": 256}
 
 
@@ -198,7 +199,9 @@ def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
     log = run.parent / f"{run.name}.log"
     if log.is_file():
         lines = log.read_text(encoding="utf8").splitlines()
-        text = "\n".join(line for line in lines if os.sep + "tmp" + os.sep not in line)
+        # Without colours, and without where the run was kept
+        lines = [COLOUR.sub("", line) for line in lines if str(run.parent) not in line]
+        text = "\n".join(lines)
         (target / "train.log").write_text(text + "\n", encoding="utf8")
     text = json.dumps(result, indent=2) + "\n"
     (target / "scores.json").write_text(text, encoding="utf8")
@@ -211,7 +214,7 @@ def to_markdown(results: dict[str, Any]) -> str:
     RETURNS (str): Markdown.
     """
     machine = results["machine"]
-    lines = ["# Every system on every task", "", f"Written by `python -m {__spec__.name}`.", ""]
+    lines = ["# Every system on every task", "", "Written by `python -m benchmarks.systems`.", ""]
     lines += [
         "Speed is relative to BiLSTM-CRF in the same run (more is faster), on "
         f"{machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "
