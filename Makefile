@@ -17,7 +17,7 @@ demo: $(READY)
 # Tests run side by side, so each has one thread.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -200,7 +200,8 @@ def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
     if log.is_file():
         lines = log.read_text(encoding="utf8").splitlines()
         # Without colours, and without where the run was kept
-        lines = [COLOUR.sub("", line) for line in lines if str(run.parent) not in line]
+        places = {str(run.parent), str(run.resolve().parent)}
+        lines = [COLOUR.sub("", ln) for ln in lines if not any(place in ln for place in places)]
         text = "\n".join(lines)
         (target / "train.log").write_text(text + "\n", encoding="utf8")
     text = json.dumps(result, indent=2) + "\n"
