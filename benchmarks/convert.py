@@ -18,7 +18,6 @@ import gzip
 import io
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -30,7 +29,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import spacy
 from spacy.cli.convert import convert as spacy_convert
 from spacy.vocab import Vocab
 
@@ -40,6 +38,8 @@ from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.export import WRITERS
 from spacy_psa.corpora.readers import get_format
 from spacy_psa.corpora.targets import TARGETS
+
+from .machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -269,22 +269,6 @@ def _time(function: Callable[[], Any]) -> float:
         start = time.process_time()
         function()
         return time.process_time() - start
-
-
-def describe_machine() -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): Processor, system and versions."""
-    models = [platform.processor() or platform.machine()]
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        lines = cpuinfo.read_text(encoding="utf8").splitlines()
-        models += [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "processor": models[-1],
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "spacy": spacy.__version__,
-    }
 
 
 def to_markdown(results: dict[str, Any]) -> str:

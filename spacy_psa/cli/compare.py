@@ -12,8 +12,8 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._predictions import System, choose_layers, load_system, read_data
-from ._util import atomic_path, psa_cli, user_errors
-from .evaluate import check_outputs, use_gpu
+from ._util import psa_cli, user_errors
+from .evaluate import check_outputs, save_output, use_gpu
 
 if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
@@ -111,9 +111,7 @@ def compare_cli(
             print_comparison(comparison)
         title = f"{first} and {second} on {data}"
         for path in outputs or []:
-            with atomic_path(path) as temporary:
-                temporary.write_text(WRITERS[path.suffix](comparisons, title), encoding="utf8")
-            msg.good(f"Saved the comparison to {path}")
+            save_output(path, WRITERS[path.suffix](comparisons, title), "comparison")
 
 
 def compare_files(

@@ -96,9 +96,7 @@ def evaluate_cli(
             print_report(report)
         title = f"Evaluation of {model} on {join_names(data)}"
         for path in outputs or []:
-            with atomic_path(path) as temporary:
-                temporary.write_text(WRITERS[path.suffix](reports, title), encoding="utf8")
-            msg.good(f"Saved the evaluation to {path}")
+            save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
 
 
 def evaluate_files(
@@ -230,6 +228,18 @@ def check_outputs(
     for path in paths:
         if path.suffix not in options or path.is_dir():
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
+
+
+def save_output(path: Path, text: str, what: str) -> None:
+    """Write an output, whole or not at all, and say so.
+
+    path (Path): The file.
+    text (str): Its text.
+    what (str): What it is.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf8")
+    msg.good(f"Saved the {what} to {path}")
 
 
 def print_report(report: Report) -> None:

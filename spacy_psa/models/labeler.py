@@ -113,10 +113,24 @@ def forward(
 def _network_forward(
     model: Model, inputs: tuple[Floats2d, Any], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
-    shim: NetworkShim = model.shims[0]
     flat, layout = inputs
+    return run_network(model.shims[0], flat, (layout,), is_train)
+
+
+def run_network(
+    shim: NetworkShim, flat: Floats2d, others: tuple[Any, ...], is_train: bool
+) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
+    """Run a network from vectors to potentials.
+
+    shim (NetworkShim): The network.
+    flat (Floats2d): The vectors of all tokens, its first argument.
+    others (Tuple[Any, ...]): Its other arguments, which get no gradient.
+    is_train (bool): Whether a gradient is wanted.
+    RETURNS (Tuple[Potentials, Callable]): The potentials, and a function from their gradient to
+        that of the vectors.
+    """
     x = xp2torch(flat, requires_grad=is_train, device=get_torch_default_device())
-    arguments = ArgsKwargs(args=(x, layout), kwargs={})
+    arguments = ArgsKwargs(args=(x, *others), kwargs={})
     if not is_train:
         return shim.predict(arguments), lambda d_potentials: flat
     potentials, backward = shim.begin_update(arguments)

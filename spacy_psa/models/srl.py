@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import ArgsKwargs, Model
-from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from thinc.api import Model
+from thinc.util import get_torch_default_device
 from torch import nn
 
 from ..errors import Errors
@@ -19,8 +19,7 @@ from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import make_layout
 from ..layers.predicate import PredicateMask, RoleLabelerNetwork
-from .concat import output_width
-from .labeler import sentence_lengths
+from .labeler import init, run_network, sentence_lengths
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
 
@@ -100,22 +99,6 @@ def _make_network(
     return RoleLabelerNetwork(mask, labeler)
 
 
-def init(model: RoleLabeler, X: list[Doc] | None = None, Y: Any = None) -> RoleLabeler:
-    """Initialize the model; `nO` must be known.
-
-    X (Optional[List[Doc]]): A few documents, from which the width of the tok2vec is found out.
-    """
-    tok2vec: Tok2Vec = model.layers[0]
-    network = model.get_ref("network")
-    tok2vec.initialize(X=X)
-    width = output_width(tok2vec, X)
-    n_labels = model.get_dim("nO")
-    network.set_dim("nI", width, force=True)
-    network.set_dim("nO", n_labels, force=True)
-    network.shims[0].build(input_width=width, n_labels=n_labels)
-    return model
-
-
 def forward(
     model: RoleLabeler, inputs: tuple[list[Doc], list[list[int]]], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
@@ -148,23 +131,10 @@ def forward(
 def _network_forward(
     model: Model, inputs: tuple[Any, ...], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Any]]:
-    shim: NetworkShim = model.shims[0]
     flat, tokens, is_predicate, layout = inputs
     device = get_torch_default_device()
-    x = xp2torch(flat, requires_grad=is_train, device=device)
     index = (torch.from_numpy(tokens).to(device), torch.from_numpy(is_predicate).to(device))
-    arguments = ArgsKwargs(args=(x, *index, layout), kwargs={})
-    if not is_train:
-        return shim.predict(arguments), lambda d_potentials: flat
-    potentials, backward = shim.begin_update(arguments)
-
-    def backprop(d_potentials: Potentials) -> Any:
-        gradients = d_potentials.tensors()
-        outputs = potentials.tensors()
-        backward([outputs[name] for name in gradients], list(gradients.values()))
-        return torch2xp(x.grad)
-
-    return potentials, backprop
+    return run_network(model.shims[0], flat, (*index, layout), is_train)
 
 
 class _Positions(NamedTuple):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from spacy.pipeline import TrainablePipe
+from spacy.training import Example
 from thinc.api import Optimizer
 
 from ..errors import Errors
@@ -71,6 +73,18 @@ class LabelSequencePipe(TrainablePipe):
         self.cfg["labels"].append(label)
         self.vocab.strings.add(label)
         return 1
+
+    def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
+        """Initialize the model for the labels that there are.
+
+        get_examples (Callable[[], Iterable[Example]]): Returns the training data: all of it, since
+            word embeddings take their words from it.
+        """
+        for node in self.model.walk():
+            if "observe" in node.attrs:
+                node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
+        self.model.set_dim("nO", len(self.tags))
+        self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Clip the gradients and update the parameters.

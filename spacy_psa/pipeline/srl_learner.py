@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 
 import numpy as np
 import torch
@@ -59,11 +58,7 @@ class RoleLearner(LabelSequencePipe):
             labels = sorted(found)
         for label in labels:
             self.add_label(label)
-        for node in self.model.walk():
-            if "observe" in node.attrs:
-                node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
-        self.model.set_dim("nO", len(self.tags))
-        self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+        self.initialize_model(get_examples)
 
     def update(
         self,

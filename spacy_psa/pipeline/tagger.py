@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -268,11 +267,7 @@ class PSATagger(LabelSequencePipe):
         if not self.labels:
             key = f", key '{self.cfg['spans_key']}'" if self.cfg["target"] == "spans" else ""
             raise ValueError(Errors.P305.format(name=self.name, target=self.cfg["target"], key=key))
-        for node in self.model.walk():
-            if "observe" in node.attrs:
-                node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
-        self.model.set_dim("nO", len(self.tags))
-        self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+        self.initialize_model(get_examples)
         if nlp is not None:
             self._add_score_weights(nlp)
 
