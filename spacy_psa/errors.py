@@ -533,6 +533,10 @@ class Errors(metaclass=_Coded):
         "{n_docs} documents, but {n_predictions} predictions for '{name}'. Give set_annotations "
         "what predict returned for the same documents."
     )
+    P314 = (
+        "The saved '{name}' is damaged: its SHA-256 checksum is {found}… and not {expected}…. Copy "
+        "it again from where it was intact, or train it anew."
+    )
     P313 = "A label must be a string, but this one is of type {type}: {label!r}."
 
     # Semantic roles (P320-P349)
@@ -596,6 +600,145 @@ class Errors(metaclass=_Coded):
         "them together with 'python -m spacy psa srl-ensemble'."
     )
     P334 = "An ensemble has two models or more, but {n} were given."
+
+    # Probabilities and rules (P340-P379)
+    P340 = (
+        "A rule for the document '{text}' is about the label '{label}', which the component has "
+        "not. It has: {options}. Leave the rule out, or train the component with that label."
+    )
+    P341 = (
+        "A rule for the document '{text}' is about the tokens {start} to {end}, but it has {n}. "
+        "Let rules have 0 <= start < end <= {n}."
+    )
+    P343 = (
+        "The component '{name}' has a threshold for the label '{label}', which it has not. "
+        "Choose from: {options}."
+    )
+    P344 = (
+        "There is nothing to fit a temperature to: of {n} label sequences, {unknown} have no known "
+        "label, and {impossible} are impossible under the constraints. Give data with annotation "
+        "that the tag scheme and the rules allow."
+    )
+    P345 = (
+        "The confidences of predictions cannot be used: {problem}. Expected numbers from 0 to 1 "
+        "(P,), and booleans (P,) that say which of the predictions are right."
+    )
+    P346 = (
+        "The pipeline '{path}' has no psa_tagger{named}; its components are: {found}. "
+        "Give another pipeline, or the name of a psa_tagger in it with --component."
+    )
+    P347 = (
+        "The pipeline '{path}' has several components psa_tagger: {found}. Choose one with "
+        "--component."
+    )
+    P348 = (
+        "None of the {n} documents in {path} is annotated with {layer}, which the component "
+        "'{name}' predicts. Choose other data, or another --component. Keys in doc.spans: {keys}."
+    )
+    P349 = (
+        "The calibrated pipeline cannot be written to '{path}': {problem}. Choose a folder for "
+        "--output that is empty or not there yet, or leave it out to calibrate in place."
+    )
+    P350 = (
+        "The component '{name}' labels tokens (target '{target}'), not spans, so that it has no "
+        "probabilities of spans. Ask 'marginals' for those of labels."
+    )
+    P351 = (
+        "A span ({start}, {end}, '{label}') was asked for in the document '{text}', which has {n} "
+        "tokens. Give 0 <= start < end <= {n}, and one of the component's labels: {options}."
+    )
+    P352 = (
+        "{path}, line {line}: {problem}. Give one JSON object a line, with the text under the key "
+        '"text", or a .txt file with one text a line.'
+    )
+    P353 = "There is no text with a word in it in {path}. Check the file: one text a line."
+    P354 = (
+        "Cannot tell how to read '{path}'. Give a file whose name ends in {endings}, or - for "
+        "standard input, one text a line."
+    )
+    P355 = "There is no format '{name}'. Choose --format from: {options}."
+    P360 = (
+        "The function that gives rules gave {found} for the document '{text}'. It has to give a "
+        "list of spacy_psa.annotation.rules.Rule, which is empty if there are none."
+    )
+    P361 = (
+        "A rule for the document '{text}' has the score {score}. A score is a number from -{most} "
+        "to {most}, or inf to require the label, or -inf to forbid it."
+    )
+    P362 = (
+        "Rules leave no label for the token '{token}' ({i}) of the document '{text}': {rules}. "
+        "Give them finite scores, or leave some of them out. If they come from overlapping spans, "
+        "let a span_ruler have a 'spans_filter'."
+    )
+    P363 = (
+        "A rule requires the span '{span}' ({label}, tokens {start} to {end}) in the document "
+        "'{text}', but a sentence ends inside of it. Spans lie within sentences: correct the "
+        "sentence boundaries, or leave the rule out."
+    )
+    P364 = (
+        "'spacy_psa.SpanRules.v1' reads doc.spans['{key}'], which the document '{text}' does not "
+        "have. Put a component that writes it, such as a span_ruler, before this one in the "
+        "pipeline, or choose another 'spans_key'."
+    )
+    P367 = (
+        "The component '{name}' has both 'label_smoothing' ({smoothing}) and 'set_separator' "
+        "('{separator}'). A set of labels says already that none of them is certain. Set one of "
+        "the two to 0.0 or null."
+    )
+    P368 = (
+        "Labels cannot be told from the separator '{separator}' of a set. Let 'set_separator' be "
+        "one or more characters that are no letters, digits or whitespace, e.g. '|'."
+    )
+    P369 = (
+        "The target '{target}' cannot have sets of labels, since spaCy takes only single ones "
+        "there. Set 'set_separator' to null, or choose one of the targets: {options}."
+    )
+    P370 = (
+        "The label '{label}' in the document beginning '{text}' is no set of labels separated by "
+        "'{separator}': {problem}. Correct the annotation, or choose another 'set_separator'."
+    )
+    P371 = (
+        "The component '{name}' cannot learn the label '{label}': since 'set_separator' is "
+        "'{separator}', it means one of {parts}. Give these labels, or choose another separator."
+    )
+    P372 = (
+        "The component '{name}' has a weight for the label '{label}' in 'label_weights', but no "
+        "such label. Choose from: {options}."
+    )
+    P376 = (
+        "A temperature cannot be fitted to {unit}: the component '{name}' finds none in the data. "
+        "Fit it to sequences, or give data in which it finds some."
+    )
+
+    # Looking inside (P380-P389)
+    P380 = "The text has no tokens: there is nothing to look at. Give a text with a word in it."
+    P381 = (
+        "'{path}' has no component '{name}' of ours to look into. Choose --component from: {found}."
+    )
+    P382 = (
+        "The model of '{name}' has no network of ours, whose layers could be looked into. Choose a "
+        "component whose model is 'spacy_psa.SequenceLabeler.v1' or 'spacy_psa.RoleLabeler.v1'."
+    )
+    P383 = (
+        "The component '{name}' has found no predicates in the text, and labels nothing without "
+        "them. Give another text, or set its 'predicates' to what finds them, e.g. "
+        "spacy_psa.VerbPredicates.v1."
+    )
+    P384 = (
+        "The decoder {decoder} of '{name}' does not tell the vectors of its labels. Give it a "
+        "method label_vectors(), which returns a tensor (labels, width)."
+    )
+    P385 = (
+        "'{first}' and '{other}' have {n} labels in common, and a map needs {needed} or more. Give "
+        "pipelines that were trained on the same labels, or choose --component."
+    )
+    P386 = (
+        "t-SNE needs scikit-learn, which is not installed. Install it (pip install "
+        "'spacy-psa[plots]'), or use --method pca."
+    )
+    P387 = "There is no {what} '{name}' for label maps. Choose one of: {options}."
+    P388 = "Maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
+    P389 = "Give one pipeline or more, and then the .svg or .html file to write."
 
 
 class Warnings(metaclass=_Coded):

@@ -10,8 +10,8 @@ import pytest
 from spacy.language import Language
 from thinc.api import Config
 
+from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
 from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
-from spacy_psa.pipeline.tagger import DEFAULT_PSA_MODEL
 
 from .documentation import ROOT
 

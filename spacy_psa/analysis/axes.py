@@ -150,19 +150,20 @@ def legend(names: Sequence[str], keys: Sequence[str]) -> tuple[list[str], int]:
     return parts, y + LEGEND_LINE - HEIGHT
 
 
-def image(parts: Sequence[str], height: int, title: str) -> str:
+def image(parts: Sequence[str], height: int, title: str, *, width: int = WIDTH) -> str:
     """Put elements into an image.
 
     parts (Sequence[str]): SVG elements.
     height (int): The height of the image.
     title (str): What it shows, for those who cannot see it.
+    width (int): The width of the image.
     RETURNS (str): The SVG image, which has no references to anything outside it.
     """
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">'
     )
-    background = f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>'
+    background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
     return "\n".join([head, f"<title>{escape(title)}</title>", background, *parts, "</svg>"]) + "\n"
 
 

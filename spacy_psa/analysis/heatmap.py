@@ -30,6 +30,7 @@ def heat_map(
     *,
     texts: Sequence[Sequence[str]] | None = None,
     value_range: tuple[float, float] | None = None,
+    largest_cell: float = LARGEST_CELL,
 ) -> str:
     """Draw a matrix. Each cell tells its value when the mouse is over it.
 
@@ -45,6 +46,7 @@ def heat_map(
         and to tell beside the names. By default the numbers.
     value_range (Optional[Tuple[float, float]]): The numbers of the lightest and of the darkest
         colour; by default the smallest and the largest one.
+    largest_cell (float): How wide and high a cell may be, in pixels.
     RETURNS (str): An SVG image, which has no references to anything outside it.
     RAISES (ValueError): If there is no number to draw.
     """
@@ -54,7 +56,7 @@ def heat_map(
     low, high = value_range or (min(known), max(known))
     longest = max(len(shorten(name)) for name in (*row_names, *column_names))
     left = 36 + longest * axes.CHARACTER
-    cell = min(LARGEST_CELL, (WIDTH - RIGHT - left) / len(column_names))
+    cell = min(largest_cell, (WIDTH - RIGHT - left) / len(column_names))
     cell = max(SMALLEST_CELL, cell)
     bottom = TOP + cell * len(row_names)
     parts = [axes.text(WIDTH / 2, 22, title, "middle", 'font-weight="bold" font-size="14"')]
@@ -78,7 +80,8 @@ def heat_map(
     parts.append(axes.text(16, middle, y_label, "middle", turned))
     parts += _key(left, floor + 14 + GAP, low, high, legend)
     height = math.ceil(floor + 14 + GAP + BAR_HEIGHT + 36)
-    return axes.image(parts, height, title or legend)
+    width = max(WIDTH, math.ceil(left + cell * len(column_names) + RIGHT))
+    return axes.image(parts, height, title or legend, width=width)
 
 
 def shorten(name: str) -> str:

@@ -82,7 +82,7 @@ def line_plot(
     for (name, points), style in zip(lines.items(), styles, strict=True):
         parts += _band(points, limits.get(name, []), style, x, y)
         parts += _curve(name, points, style, x, y)
-    return _with_legend(parts, list(lines), [_line_key(style) for style in styles], title)
+    return _with_legend(parts, list(lines), [line_key(style) for style in styles], title)
 
 
 def bar_plot(
@@ -131,7 +131,7 @@ def bar_plot(
             if category in (intervals or {}).get(name, {}):
                 low, high = intervals[name][category]
                 parts.append(_whisker(left + width / 2, y(low), y(high)))
-    return _with_legend(parts, list(series), [_bar_key(style) for style in styles], title)
+    return _with_legend(parts, list(series), [bar_key(style) for style in styles], title)
 
 
 def stack(images: Sequence[str]) -> str:
@@ -140,13 +140,14 @@ def stack(images: Sequence[str]) -> str:
     images (Sequence[str]): SVG images that functions of this module have drawn.
     RETURNS (str): One SVG image.
     """
+    widths = [int(re.search(r' width="(\d+)"', image)[1]) for image in images]
     heights = [int(re.search(r' height="(\d+)"', image)[1]) for image in images]
     parts, y = [], 0
     for image, height in zip(images, heights, strict=True):
         parts.append(image.replace("<svg ", f'<svg y="{y}" ', 1).strip())
         y += height
     titles = [html.unescape(re.search("<title>(.*?)</title>", image)[1]) for image in images]
-    return axes.image(parts, y, "; ".join(titles))
+    return axes.image(parts, y, "; ".join(titles), width=max(widths))
 
 
 def _with_legend(parts: list[str], names: list[str], keys: list[str], title: str) -> str:
@@ -213,7 +214,12 @@ def _category_names(categories: Sequence[str], space: float, ground: float) -> l
     return drawn
 
 
-def _line_key(style: Style) -> str:
+def line_key(style: Style) -> str:
+    """A line's key in a legend.
+
+    style (Style): How the line is drawn.
+    RETURNS (str): SVG, 24 wide and 12 high.
+    """
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
     return (
         f'<path d="M0 6H24" stroke="{style.colour}" stroke-width="2"{dash}/>'
@@ -221,5 +227,10 @@ def _line_key(style: Style) -> str:
     )
 
 
-def _bar_key(style: Style) -> str:
+def bar_key(style: Style) -> str:
+    """A bar's key in a legend.
+
+    style (Style): How the bar is drawn.
+    RETURNS (str): SVG, 24 wide and 12 high.
+    """
     return f'<rect x="8" width="12" height="12" fill="{style.colour}"/>'

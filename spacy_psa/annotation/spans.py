@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from spacy.attrs import ENT_IOB, ORTH
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
 from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -14,8 +16,11 @@ from spacy.util import filter_spans
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
-from .base import Target
-from .schemes import SCHEMES, transition_mask
+from .base import Target, add_bias
+from .label_sets import resolved_labels
+from .rules import FORBIDDEN, Rule
+from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
+from .schemes import Span as Place
 
 SCHEME = SCHEMES["BIOES"]
 # spaCy calls the scheme BILUO: last instead of end, unit instead of single.
@@ -28,6 +33,8 @@ class SpanTarget(Target):
     spans_key (str): The key of the spans in `doc.spans`, if they are there.
     """
 
+    has_spans = True
+
     def __init__(self, spans_key: str) -> None:
         self.spans_key = spans_key
 
@@ -37,9 +44,89 @@ class SpanTarget(Target):
     def constraints(self, tags: Sequence[str]) -> Constraints:
         return Constraints(*transition_mask(SCHEME, tags))
 
-    def spans(self, doc: Doc, tags: Sequence[str]) -> list[Span]:
+    def label_of(self, tag: str) -> str:
+        return split_tag(tag)[1] or OUTSIDE
+
+    def spans_of(self, tags: Sequence[str]) -> list[Place]:
+        return SCHEME.decode(tags)
+
+    def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
+        spans, taken = self._taken(doc)
+        if not taken:
+            return None
+        # Spans that our tags cannot express leave no room for others, either
+        tags = [OUTSIDE if i in taken else None for i in range(len(doc))]
+        starts = set(boundaries)
+        for span in filter_spans(spans):
+            if starts.isdisjoint(range(span.start + 1, span.end)):
+                places = [(0, len(span), span.label_)]
+                tags[span.start : span.end] = SCHEME.encode(places, len(span))
+        return tags
+
+    def tags_like(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
+        # Nor do spans of labels that are not ours
+        return super().tags_like(tag, ids, doc) or [ids[OUTSIDE]]
+
+    @abstractmethod
+    def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
+        """Find what is annotated already.
+
+        doc (Doc): The document.
+        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and tokens that may be in none.
+        """
+
+    def is_of_span(self, rule: Rule) -> bool:
+        # To forbid one span, and none that has more or fewer tokens, is beyond BIOES tags
+        return rule.whole and rule.label != OUTSIDE and rule.score != FORBIDDEN
+
+    def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
+        rows = bias[rule.start : rule.end]
+        if self.is_of_span(rule):
+            length = len(rows)
+            tags = SCHEME.encode([(0, length, rule.label)], length)
+            for row, tag in zip(rows, tags, strict=True):
+                add_bias(row, [ids[tag]], rule.score / length)
+        else:
+            own = [i for tag, i in ids.items() if self.label_of(tag) == rule.label]
+            add_bias(rows, own, rule.score)
+
+    def resolve(self, example: Example) -> Example:
+        doc = example.reference
+        spans = self.existing(doc)[0]
+        parts = [self.parts(span.label_, doc) for span in spans]
+        if all(len(labels) == 1 for labels in parts):
+            return example
+        labels = resolved_labels(example, spans, parts, self.existing(example.predicted)[0])
+        copy = doc.copy()
+        places = zip(spans, labels, strict=True)
+        self.relabel(copy, [Span(copy, span.start, span.end, label) for span, label in places])
+        return Example(example.predicted, copy, alignment=example.alignment)
+
+    @abstractmethod
+    def relabel(self, doc: Doc, spans: Sequence[Span]) -> None:
+        """Replace the spans of a document by spans of the same tokens.
+
+        doc (Doc): The document.
+        spans (Sequence[Span]): The spans.
+        """
+
+    def spans(self, doc: Doc, tags: Sequence[str | None]) -> list[Span]:
         """Turn tags into spans of a document."""
-        return [Span(doc, start, end, label) for start, end, label in SCHEME.decode(tags)]
+        places = SCHEME.decode([tag or OUTSIDE for tag in tags])
+        return [Span(doc, start, end, label) for start, end, label in places]
+
+    def new_spans(self, doc: Doc, tags: Sequence[str | None]) -> list[Span]:
+        """Turn tags into spans of a document, without those that overlap with what is there."""
+        _, taken = self._taken(doc)
+        spans = self.spans(doc, tags)
+        return [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
+
+    def _taken(self, doc: Doc) -> tuple[list[Span], set[int]]:
+        """The spans that a document has already, and the tokens that no other span may have."""
+        spans, outside = self.existing(doc)
+        spans = [span for span in spans if len(span)]
+        taken = set(outside).union(*(range(span.start, span.end) for span in spans))
+        return spans, taken
 
 
 class EntsTarget(SpanTarget):
@@ -53,7 +140,7 @@ class EntsTarget(SpanTarget):
         return {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
 
     def labels_of(self, doc: Doc) -> Iterable[str]:
-        return (ent.label_ for ent in doc.ents)
+        return (part for ent in doc.ents for part in self.parts(ent.label_, doc))
 
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
         read = _read_ents if _same_tokens(example) else _align_ents
@@ -61,16 +148,23 @@ class EntsTarget(SpanTarget):
         _drop_crossing(tags, boundaries, example.predicted)
         return tags
 
-    def annotate(self, doc: Doc, tags: Sequence[str], *, overwrite: bool) -> None:
-        spans = self.spans(doc, tags)
-        if doc.ents and not overwrite:
-            taken = {token.i for ent in doc.ents for token in ent}
-            spans = [span for span in spans if not taken.intersection(range(span.start, span.end))]
-            spans = [*doc.ents, *spans]
-        doc.set_ents(spans)
+    def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
+        # Tokens outside of entities are no annotation: whoever sets one entity sets them all.
+        # Blocked ones are.
+        return list(doc.ents), _blocked_tokens(doc)
+
+    def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
+        if overwrite:
+            doc.set_ents(self.spans(doc, tags))
+            return
+        blocked = [doc[i : i + 1] for i in _blocked_tokens(doc)]
+        doc.set_ents([*doc.ents, *self.new_spans(doc, tags)], blocked=blocked)
 
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
-        return get_ner_prf(examples, **cfg)
+        return get_ner_prf(self.resolved(examples), **cfg)
+
+    def relabel(self, doc: Doc, spans: Sequence[Span]) -> None:
+        doc.set_ents(list(spans), default="unmodified")
 
 
 class SpansTarget(SpanTarget):
@@ -80,12 +174,17 @@ class SpansTarget(SpanTarget):
     assigns = "doc.spans"
 
     @property
+    def layer(self) -> str:
+        return f"{self.name}/{self.spans_key}"
+
+    @property
     def score_weights(self) -> dict[str, float]:
         prefix = f"spans_{self.spans_key}"
         return {f"{prefix}_f": 1.0, f"{prefix}_p": 0.0, f"{prefix}_r": 0.0}
 
     def labels_of(self, doc: Doc) -> Iterable[str]:
-        return (span.label_ for span in doc.spans.get(self.spans_key, ()))
+        spans = doc.spans.get(self.spans_key, ())
+        return (part for span in spans for part in self.parts(span.label_, doc))
 
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
         doc = example.predicted
@@ -105,14 +204,29 @@ class SpansTarget(SpanTarget):
         _drop_crossing(tags, boundaries, doc)
         return tags
 
-    def annotate(self, doc: Doc, tags: Sequence[str], *, overwrite: bool) -> None:
-        spans = self.spans(doc, tags)
-        existing = doc.spans.get(self.spans_key)
-        if existing and not overwrite:
-            taken = {i for span in existing for i in range(span.start, span.end)}
-            spans = [span for span in spans if not taken.intersection(range(span.start, span.end))]
+    def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
+        return list(doc.spans.get(self.spans_key, ())), ()
+
+    def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
+        key = self.spans_key
+        existing = doc.spans.get(key)
+        if overwrite or not existing:
+            doc.spans[key] = SpanGroup(doc, name=key, spans=self.spans(doc, tags))
+            return
+        spans = self.new_spans(doc, tags)
+        if spans:
+            # Scores are those of the spans one by one, which are others now
+            attrs = {name: value for name, value in existing.attrs.items() if name != "scores"}
             spans = sorted([*existing, *spans])
-        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
+            doc.spans[key] = SpanGroup(doc, name=key, attrs=attrs, spans=spans)
+
+    def attach_scores(self, doc: Doc, scores: Mapping[Place, float]) -> None:
+        group = doc.spans[self.spans_key]
+        # What was there already is certain
+        group.attrs["scores"] = np.array(
+            [scores.get((span.start, span.end, span.label_), 1.0) for span in group],
+            dtype=np.float32,
+        )
 
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
         key, prefix = self.spans_key, "spans_"
@@ -120,7 +234,16 @@ class SpansTarget(SpanTarget):
         cfg.setdefault("allow_overlap", True)
         cfg.setdefault("getter", lambda doc, attr: doc.spans.get(attr[len(prefix) :], []))
         cfg.setdefault("has_annotation", lambda doc: key in doc.spans)
-        return Scorer.score_spans(examples, **cfg)
+        return Scorer.score_spans(self.resolved(examples), **cfg)
+
+    def relabel(self, doc: Doc, spans: Sequence[Span]) -> None:
+        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
+
+
+def _blocked_tokens(doc: Doc) -> NDArray[np.int64]:
+    """Tokens that `Doc.set_ents` has blocked: they begin an entity without a label."""
+    iob, types = doc.to_array([ENT_IOB, ENT_TYPE]).T
+    return np.flatnonzero((iob == 3) & (types == 0))
 
 
 def _same_tokens(example: Example) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import Errors
 from .base import Target
+from .label_sets import LabelSets
 from .spans import EntsTarget, SpansTarget
 from .tokens import MorphTarget, PosTarget, TagTarget
 
@@ -12,14 +13,22 @@ TARGETS: dict[str, type[Target]] = {
 }
 
 
-def make_target(name: str, *, spans_key: str) -> Target:
+def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:
     """Make a target.
 
     name (str): Its name: one of `TARGETS`.
     spans_key (str): The key in `doc.spans`, for the target "spans".
+    set_separator (Optional[str]): What stands between the labels of a set, as in "NN|JJ"; None if
+        there are no sets.
     RETURNS (Target): The target.
-    RAISES (ValueError): If there is no target of that name.
+    RAISES (ValueError): If there is no target of that name, or it cannot have sets.
     """
     if name not in TARGETS:
         raise ValueError(Errors.P303.format(name=name, options=", ".join(TARGETS)))
-    return TARGETS[name](spans_key)
+    target = TARGETS[name](spans_key)
+    if set_separator is not None:
+        if not target.has_sets:
+            options = ", ".join(other.name for other in TARGETS.values() if other.has_sets)
+            raise ValueError(Errors.P369.format(target=name, options=options))
+        target.sets = LabelSets(set_separator)
+    return target

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.morphology import Morphology
 from spacy.parts_of_speech import IDS as POS_IDS
 from spacy.scorer import Scorer
@@ -12,7 +14,9 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from ..errors import Errors
-from .base import Target
+from .base import Target, add_bias
+from .rules import Rule
+from .schemes import Span
 
 
 class TokenTarget(Target):
@@ -35,7 +39,7 @@ class TokenTarget(Target):
         for token in doc:
             label = self.read(token)
             if label:
-                yield label
+                yield from self.parts(label, doc)
 
     def tags(self, labels: Sequence[str]) -> list[str]:
         return list(labels)
@@ -44,9 +48,23 @@ class TokenTarget(Target):
         # None where tokens do not align, "" where annotation is missing: unknown, both.
         return [tag or None for tag in example.get_aligned(self.field, as_string=True)]
 
-    def annotate(self, doc: Doc, tags: Sequence[str], *, overwrite: bool) -> None:
+    def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
+        if not doc.to_array(self.field).any():
+            return None
+        return [self.read(token) or None for token in doc]
+
+    def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
+        add_bias(bias[rule.start : rule.end], [ids[rule.label]], rule.score)
+
+    def label_of(self, tag: str) -> str:
+        return tag
+
+    def spans_of(self, tags: Sequence[str]) -> list[Span]:
+        return []
+
+    def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
         for token, tag in zip(doc, tags, strict=True):
-            if overwrite or not self.read(token):
+            if tag is not None and (overwrite or not self.read(token)):
                 self.write(token, tag)
 
     def read(self, token: Token) -> str:
@@ -58,7 +76,19 @@ class TokenTarget(Target):
         setattr(token, f"{self.name}_", value)
 
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
-        return Scorer.score_token_attr(examples, self.name, **cfg)
+        return Scorer.score_token_attr(self.resolved(examples), self.name, **cfg)
+
+    def resolve(self, example: Example) -> Example:
+        reference = example.reference
+        parts = [self.parts(self.read(token), reference) for token in reference]
+        if all(len(labels) == 1 for labels in parts):
+            return example
+        reference = reference.copy()
+        for token in example.predicted:
+            aligned = example.alignment.x2y[token.i]
+            if len(aligned) == 1 and self.read(token) in parts[aligned[0]]:
+                self.write(reference[int(aligned[0])], self.read(token))
+        return Example(example.predicted, reference, alignment=example.alignment)
 
 
 class TagTarget(TokenTarget):
@@ -72,6 +102,7 @@ class TagTarget(TokenTarget):
 class PosTarget(TokenTarget):
     """Universal parts of speech: `token.pos_`."""
 
+    has_sets = False
     name = "pos"
     field = "POS"
     assigns = "token.pos"
@@ -90,6 +121,7 @@ class PosTarget(TokenTarget):
 class MorphTarget(TokenTarget):
     """Morphological features: `token.morph`. The label `_` is 'annotated as having none'."""
 
+    has_sets = False
     name = "morph"
     field = "MORPH"
     assigns = "token.morph"

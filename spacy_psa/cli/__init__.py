@@ -3,6 +3,9 @@
 from spacy.cli._util import app
 
 from ._util import psa_cli
+from .annotate import annotate_cli
+from .attend import attend_cli
+from .calibrate import calibrate_cli
 from .check import check_cli, require_cli
 from .compare import compare_cli
 from .conlleval import conlleval_cli
@@ -13,6 +16,8 @@ from .evaluate import evaluate_cli
 from .export import export_cli
 from .fetch import fetch_cli
 from .init_config import init_config_cli
+from .labels import labels_cli
+from .lattice import lattice_cli
 from .scores import scores_cli
 from .split import split_cli
 from .srl_ensemble import srl_ensemble_cli
@@ -25,6 +30,9 @@ from .vectors import vectors_cli
 app.add_typer(psa_cli)
 
 __all__ = [
+    "annotate_cli",
+    "attend_cli",
+    "calibrate_cli",
     "check_cli",
     "compare_cli",
     "conlleval_cli",
@@ -35,6 +43,8 @@ __all__ = [
     "export_cli",
     "fetch_cli",
     "init_config_cli",
+    "labels_cli",
+    "lattice_cli",
     "psa_cli",
     "require_cli",
     "scores_cli",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from ._util import read_docs
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+    from spacy.vocab import Vocab
 
     from ..evaluation.layers import Layer
 
@@ -40,7 +41,6 @@ class System:
         RETURNS (List[Doc]): Documents with predictions.
         RAISES (ValueError): If the file has predictions for other documents.
         """
-        from spacy.tokens import Doc
         from tqdm import tqdm
 
         from ..evaluation.sentences import check_same_words
@@ -48,15 +48,7 @@ class System:
         if self.nlp is None:
             check_same_words(gold, self.docs, gold_name, self.name)
             return self.docs
-        # New Docs of words alone, so that no gold annotation can leak into the predictions.
-        blank = (
-            Doc(
-                self.nlp.vocab,
-                words=[token.text for token in doc],
-                spaces=[bool(token.whitespace_) for token in doc],
-            )
-            for doc in gold
-        )
+        blank = words_alone(gold, self.nlp.vocab)
         progress = tqdm(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
         return list(self.nlp.pipe(progress))
 
@@ -124,16 +116,31 @@ def choose_layers(
     return {name: system.layers[name] for name in dict.fromkeys(chosen)}
 
 
-def read_data(paths: Sequence[Path]) -> list[Doc]:
+def words_alone(docs: Iterable[Doc], vocab: Vocab) -> Iterator[Doc]:
+    """Make documents of words alone, so that no gold annotation can leak into predictions.
+
+    docs (Iterable[Doc]): The documents.
+    vocab (Vocab): The vocabulary of those that are made.
+    YIELDS (Doc): A new document of the same words.
+    """
+    from spacy.tokens import Doc
+
+    for doc in docs:
+        words = [token.text for token in doc]
+        yield Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+
+
+def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:
     """Read the documents of files and folders.
 
     paths (Sequence[Path]): The .spacy files, or folders with some.
+    vocab (Optional[Vocab]): The vocabulary; by default, one of their own.
     RETURNS (List[Doc]): Their documents, in order.
     RAISES (ValueError): If there is no such file, or it is not a DocBin.
     """
     from spacy.vocab import Vocab
 
-    vocab = Vocab()
+    vocab = Vocab() if vocab is None else vocab
     return [doc for path in paths for file in _files(path) for doc in read_docs(file, vocab)]
 
 

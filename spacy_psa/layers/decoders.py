@@ -29,6 +29,13 @@ class SoftmaxDecoder(nn.Module):
         """
         return self.emission(x)
 
+    def label_vectors(self) -> Tensor:
+        """What a label is to the network: the weights of its emissions.
+
+        RETURNS (Tensor): Shape: (n_labels, width).
+        """
+        return self.emission.weight
+
     def transition_scores(self) -> dict[str, Tensor]:
         """The potentials that do not depend on the tokens, by the names of `Potentials`.
 

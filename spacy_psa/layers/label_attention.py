@@ -182,6 +182,10 @@ class LabelAttentionDecoder(nn.Module):
         keys = self.key(self.labels.weight) / self.scale
         return nn.functional.linear(self.query(x), keys)
 
+    def label_vectors(self) -> Tensor:
+        """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""
+        return self.labels.weight
+
     def transition_scores(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): Nothing: labels are independent of each other."""
         return {}

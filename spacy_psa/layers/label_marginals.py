@@ -107,6 +107,10 @@ class LabelCRFDecoder(nn.Module):
         """
         return self.labels(x)
 
+    def label_vectors(self) -> Tensor:
+        """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""
+        return self.labels.weight
+
     def transition_scores(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start`
         and `end` (L,).

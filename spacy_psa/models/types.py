@@ -32,8 +32,9 @@ at initialization or when a model is loaded."""
 DecoderBuilder = Callable[[nn.Module, int], nn.Module]
 """(encoder, number of labels) → decoder, which maps (batch_size, n, encoder's width) and a
 `SequenceMask` to emissions (batch_size, n, labels), or to a dict of these and other scores of
-tokens by the names of `Potentials`, and has `transition_scores()`. It is given the encoder, so that
-the two can share parameters, e.g. the embeddings of the labels."""
+tokens by the names of `Potentials`, and has `transition_scores()`; and `label_vectors()`, (labels,
+width), if its labels are to be drawn. It is given the encoder, so that the two can share
+parameters, e.g. the embeddings of the labels."""
 
 PartBuilder = Callable[[int], nn.Module]
 """(width) → a part inside an encoder, such as a positional bias or a gate."""

@@ -17,6 +17,7 @@ from thinc.api import Optimizer
 from ..errors import Errors
 from ..inference import Potentials
 from ..training.clipping import clip_global_norm
+from .checksums import add_checksum, check_bytes, check_folder, write_checksum
 
 
 class LabelSequencePipe(TrainablePipe):
@@ -96,6 +97,24 @@ class LabelSequencePipe(TrainablePipe):
             clip_global_norm(self.model, max_norm)
         super().finish_update(sgd)
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component to bytes.
+
+        exclude (Iterable[str]): What to leave out.
+        RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
+        """
+        return add_checksum(super().to_bytes(exclude=exclude))
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the component to a directory.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What to leave out.
+        """
+        super().to_disk(path, exclude=exclude)
+        if "model" not in exclude:
+            write_checksum(Path(path))
+
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
         """Load the component from bytes.
 
@@ -104,9 +123,13 @@ class LabelSequencePipe(TrainablePipe):
         RETURNS (LabelSequencePipe): The component.
         RAISES (ValueError): If the data is damaged or of another configuration.
         """
-        load_or_restore(
-            self, super().from_bytes, self._check_loaded, bytes_data, exclude, source="bytes"
-        )
+
+        def load(data: bytes, *, exclude: Iterable[str]) -> None:
+            if "model" not in exclude:
+                check_bytes(data)
+            super(LabelSequencePipe, self).from_bytes(data, exclude=exclude)
+
+        load_or_restore(self, load, self._check_loaded, bytes_data, exclude, source="bytes")
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
@@ -117,7 +140,13 @@ class LabelSequencePipe(TrainablePipe):
         RETURNS (LabelSequencePipe): The component.
         RAISES (ValueError): If the data is damaged or of another configuration.
         """
-        load_or_restore(self, super().from_disk, self._check_loaded, path, exclude, source=path)
+
+        def load(path: str | Path, *, exclude: Iterable[str]) -> None:
+            if "model" not in exclude:
+                check_folder(Path(path))
+            super(LabelSequencePipe, self).from_disk(path, exclude=exclude)
+
+        load_or_restore(self, load, self._check_loaded, path, exclude, source=path)
         return self
 
     def _check_loaded(self, before: dict[str, Any]) -> None:

@@ -142,9 +142,9 @@ def test_spans_never_overlap_whatever_the_weights(target: str, decoder: str) -> 
     predictions = tagger.predict(docs)
     tagger.set_annotations(docs, predictions)
     assert sum(len(spans_of(doc, target)) for doc in docs) > 10
-    for doc, ids in zip(docs, predictions, strict=True):
+    for doc, prediction in zip(docs, predictions, strict=True):
         spans = spans_of(doc, target)
-        tags = [tagger.tags[i] for i in ids]
+        tags = [tagger.tags[i] for i in prediction.ids]
         # Nothing was repaired: writing the spans as tags gives what was predicted.
         assert tagger.target.gold_tags(Example(Doc(doc.vocab, [t.text for t in doc]), doc), ()) == (
             tags

@@ -80,7 +80,7 @@ def test_docs_of_one_token(target: str) -> None:
     nlp = trained_nlp(target)
     docs = make_docs(nlp, [["Ann"], ["."], ["zzz"]])
     found = tagger_of(nlp).predict(docs)
-    assert [len(ids) for ids in found] == [1, 1, 1]
+    assert [len(prediction.ids) for prediction in found] == [1, 1, 1]
     assert all(torch.isfinite(e).all() for e in emissions(nlp, docs))
 
 
@@ -94,9 +94,9 @@ def test_learns_from_docs_of_one_token() -> None:
 def test_a_doc_of_5000_tokens(target: str) -> None:
     nlp = trained_nlp(target)
     doc = random_doc(nlp, 5000)
-    ids = tagger_of(nlp).predict([doc])[0]
-    tagger_of(nlp).set_annotations([doc], [ids])
-    assert ids.shape == (5000,)
+    prediction = tagger_of(nlp).predict([doc])[0]
+    tagger_of(nlp).set_annotations([doc], [prediction])
+    assert prediction.ids.shape == (5000,)
     assert any(layer for layer in annotation(doc))
 
 
@@ -200,7 +200,7 @@ def test_windows_label_a_long_doc_as_a_whole() -> None:
     doc = random_doc(nlp, 90)
     potentials = tagger_of(nlp).model.predict([doc])
     assert potentials.lengths == (90,)
-    assert tagger_of(nlp).predict([doc])[0].shape == (90,)
+    assert tagger_of(nlp).predict([doc])[0].ids.shape == (90,)
 
 
 def test_windows_do_not_matter_to_docs_that_fit() -> None:

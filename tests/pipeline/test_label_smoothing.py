@@ -116,7 +116,7 @@ def test_predictions_are_constrained_all_the_same() -> None:
     assert tagger.constraints is not None
     for _ in range(3):
         nlp.update(examples, sgd=make_adam())
-    for ids in tagger.predict([eg.predicted for eg in examples]):
-        tags = [tagger.tags[i][0] for i in ids]
+    for prediction in tagger.predict([eg.predicted for eg in examples]):
+        tags = [tagger.tags[i][0] for i in prediction.ids]
         for before, after in zip(["O", *tags], [*tags, "O"], strict=True):
             assert (before in "BI") == (after in "IE")

@@ -1,0 +1,166 @@
+"""Calibration on real corpora: how far probabilities can be trusted, before and after.
+
+    python -m benchmarks.calibration RUNS --data chunk=corpus/conll2000 --data wnut=corpus/wnut17
+
+RUNS holds trained pipelines <system>-<task>/model-best. The temperature is fitted to dev.spacy of
+the task's folder; all that is reported is about test.spacy, which the fit has not seen. Pipelines
+are not modified.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import spacy
+from thinc.api import Config
+
+from spacy_psa.analysis.plots import stack
+from spacy_psa.cli._predictions import read_data
+from spacy_psa.cli.calibrate import predict
+from spacy_psa.evaluation.calibration import (
+    brier_score,
+    expected_calibration_error,
+    precision_recall_by_threshold,
+    reliability,
+)
+from spacy_psa.evaluation.reliability_plots import reliability_diagram, threshold_plot
+from spacy_psa.pipeline.calibration import confidences
+from spacy_psa.pipeline.calibration_fit import SEQUENCES, fit
+
+from .machine import describe_machine
+from .systems import RESULTS
+
+NAME = "calibration"
+COMPONENT = "psa_tagger"
+THRESHOLDS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+FINE = [i / 20 for i in range(20)] + [0.99]
+
+
+def main() -> None:
+    """Measure, and write `benchmarks/results/calibration.json`, `calibration.md` and pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", type=Path, help="folder of trained pipelines")
+    parser.add_argument("--data", action="append", required=True, metavar="TASK=FOLDER")
+    parser.add_argument("--system", default="bilstm-crf", help="the system of the pipelines")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
+    arguments = parser.parse_args()
+    folder = arguments.output / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {"machine": describe_machine(), "system": arguments.system}
+    results["data"] = {}
+    for task, _, data in (item.partition("=") for item in arguments.data):
+        run = arguments.runs / f"{arguments.system}-{task}" / "model-best"
+        found, picture = measure(run, Path(data))
+        results["data"][Path(data).name] = found
+        (folder / f"{Path(data).name}.svg").write_text(picture, encoding="utf8")
+    text = json.dumps(results, indent=2) + "\n"
+    (arguments.output / f"{NAME}.json").write_text(text, encoding="utf8")
+    markdown = to_markdown(results)
+    (arguments.output / f"{NAME}.md").write_text(markdown, encoding="utf8")
+    print(markdown)
+
+
+def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
+    """Fit the temperature of a pipeline, and see what it changes on other data.
+
+    model (Path): The folder of the pipeline, whose component finds spans.
+    data (Path): The folder with dev.spacy and test.spacy.
+    RETURNS (Tuple[Dict[str, Any], str]): The figures, and an SVG picture.
+    """
+    nlp = spacy.load(model)
+    component = nlp.get_pipe(COMPONENT)
+    dev, test = (
+        predict(nlp, COMPONENT, read_data([data / f"{part}.spacy"], nlp.vocab))
+        for part in ("dev", "test")
+    )
+    fits = {unit: fit(component, dev, unit=unit) for unit in (SEQUENCES, "spans")}
+    sides = {"before": confidences(component, test, component.cfg["temperature"])}
+    for unit, fitted in fits.items():
+        sides[f"fitted to {unit}"] = confidences(component, test, fitted.temperature)
+    found: dict[str, Any] = {
+        "epochs": Config().from_disk(model / "config.cfg")["training"]["max_epochs"],
+        "temperatures": [1.0, *(round(fitted.temperature, 4) for fitted in fits.values())],
+        "sides": list(sides),
+    }
+    for unit in ("tokens", "spans"):
+        pairs = [(side[unit].confidence, side[unit].correct) for side in sides.values()]
+        found[unit] = {
+            "right": round(100 * float(pairs[0][1].mean()), 2),
+            "confidence": [round(100 * float(confidence.mean()), 2) for confidence, _ in pairs],
+            "ECE": [round(100 * expected_calibration_error(*pair), 2) for pair in pairs],
+            "Brier": [round(brier_score(*pair), 4) for pair in pairs],
+        }
+    spans = sides["fitted to spans"]["spans"]
+    curve = precision_recall_by_threshold(
+        spans.confidence, spans.correct, spans.n_gold, thresholds=THRESHOLDS
+    )
+    found["thresholds"] = [
+        [round(float(value), 4) for value in row]
+        for row in zip(curve.thresholds, curve.precision, curve.recall, curve.f1, strict=True)
+    ]
+    fine = precision_recall_by_threshold(
+        spans.confidence, spans.correct, spans.n_gold, thresholds=FINE
+    )
+    diagrams = {
+        name: reliability(side["spans"].confidence, side["spans"].correct)
+        for name, side in sides.items()
+    }
+    title = f"{data.name}, test"
+    picture = stack(
+        [
+            reliability_diagram(diagrams, "spans", title),
+            threshold_plot(fine, "spans", f"{title}: spans that are at least so probable"),
+        ]
+    )
+    return found, picture
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """The results as a page.
+
+    results (Dict[str, Any]): What was measured.
+    RETURNS (str): Markdown.
+    """
+    lines = [
+        "# Calibration",
+        "",
+        f"Written by `python -m benchmarks.calibration`; system {results['system']}. The "
+        "temperature is fitted to the development set; all else is about the test set. "
+        "Confidences and ECE (10 bins) in percent.",
+    ]
+    for data, found in results["data"].items():
+        columns = [
+            f"{side} (T = {temperature:.2f})"
+            for side, temperature in zip(found["sides"], found["temperatures"], strict=True)
+        ]
+        lines += [
+            "",
+            f"## {data}",
+            "",
+            f"{found['epochs']} epochs of training ([picture]({NAME}/{data}.svg)).",
+            "",
+            f"| test set | {' | '.join(columns)} |",
+            "| --- |" + " ---: |" * len(columns),
+        ]
+        for unit in ("tokens", "spans"):
+            r = found[unit]
+            lines.append(f"| {unit}: right | {' | '.join([format(r['right'], '.2f')] * 3)} |")
+            for name, digits in (("confidence", ".2f"), ("ECE", ".2f"), ("Brier", ".4f")):
+                cells = " | ".join(format(value, digits) for value in r[name])
+                lines.append(f"| {unit}: {name} | {cells} |")
+        lines += [
+            "",
+            "Spans that are at least so probable, by the last of these:",
+            "",
+            "| threshold | precision | recall | F1 |",
+            "| ---: | ---: | ---: | ---: |",
+        ]
+        for threshold, *scores in found["thresholds"]:
+            cells = " | ".join(f"{100 * score:.2f}" for score in scores)
+            lines.append(f"| {threshold:.2f} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

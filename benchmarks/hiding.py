@@ -1,0 +1,217 @@
+"""Data of which annotators have left out a part, made from data that is complete.
+
+What is hidden or kept is always a *unit*: a whole span, or a token outside of spans. A span of
+which one token is hidden would tell its label and one of its ends, which no annotator does.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+Unit = tuple[int, int]
+"""First token, and the token after the last one."""
+Hidden = list[set[int]]
+"""The hidden tokens of each document."""
+
+SHARE = 0.5  # of the tokens
+STRETCH = 12.0  # tokens, half a sentence of CoNLL-2000
+ALL, HALF = "all", "half"
+
+
+def plain_docs(docs: Iterable[Doc], target: str, spans_key: str, vocab: Vocab) -> list[Doc]:
+    """Copy documents with just the annotation that is to be learnt.
+
+    docs (Iterable[Doc]): The documents. Each is a sentence.
+    target (str): "tag", "ents" or "spans". Groups of spans become entities: of a group, spaCy
+        cannot say that some tokens are not annotated.
+    spans_key (str): The key of the spans.
+    vocab (Vocab): The vocabulary of the copies.
+    RETURNS (List[Doc]): Documents with tags or with entities.
+    """
+    copies = []
+    for doc in docs:
+        words = [token.text for token in doc]
+        copy = Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+        if target == "tag":
+            for token, source in zip(copy, doc, strict=True):
+                token.tag_ = source.tag_
+        else:
+            spans = doc.ents if target == "ents" else doc.spans[spans_key]
+            copy.set_ents([Span(copy, span.start, span.end, span.label_) for span in spans])
+        copies.append(copy)
+    return copies
+
+
+def units(doc: Doc) -> list[Unit]:
+    """Divide a document into what is hidden or kept as a whole.
+
+    doc (Doc): The document, from `plain_docs`.
+    RETURNS (List[Tuple[int, int]]): The units, in their order: entities, and tokens outside.
+    """
+    spans = {ent.start: ent.end for ent in doc.ents}
+    found, start = [], 0
+    while start < len(doc):
+        end = spans.get(start, start + 1)
+        found.append((start, end))
+        start = end
+    return found
+
+
+def hide_tokens(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
+    """Hide units at random, each with the same probability, until half of the tokens are hidden.
+
+    Hardly any sentence stays complete, and those that do are very short.
+
+    parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    rng (Random): The source of randomness.
+    RETURNS (List[Set[int]]): The hidden tokens.
+    """
+    groups = [[(i, unit)] for i, of_doc in enumerate(parts) for unit in of_doc]
+    return _hide_in_order(groups, len(parts), rng)
+
+
+def hide_sentences(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
+    """Hide whole sentences at random, until half of the tokens are hidden.
+
+    What is left is what one gets for the same amount of annotation in complete sentences.
+
+    parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    rng (Random): The source of randomness.
+    RETURNS (List[Set[int]]): The hidden tokens.
+    """
+    groups = [[(i, unit) for unit in of_doc] for i, of_doc in enumerate(parts)]
+    return _hide_in_order(groups, len(parts), rng)
+
+
+def hide_stretches(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
+    """Hide stretches of running text, as of annotators who stop and go on elsewhere.
+
+    Hidden and annotated stretches alternate, across the ends of sentences. Their lengths have a
+    geometric distribution of the same mean, `STRETCH` tokens, so that half of the tokens are hidden
+    on average. Many sentences are half annotated, and some are complete or hidden as a whole.
+
+    parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    rng (Random): The source of randomness.
+    RETURNS (List[Set[int]]): The hidden tokens.
+    """
+    hidden: Hidden = [set() for _ in parts]
+    hides = rng.random() < SHARE
+    for tokens, of_doc in zip(hidden, parts, strict=True):
+        for start, end in of_doc:
+            if hides:
+                tokens.update(range(start, end))
+            # A stretch may end after each token, but never within a unit
+            if rng.random() >= (1 - 1 / STRETCH) ** (end - start):
+                hides = not hides
+    return hidden
+
+
+def _hide_in_order(groups: list[list[tuple[int, Unit]]], n_docs: int, rng: random.Random) -> Hidden:
+    """Hide groups of units, each with its document, in random order until enough is hidden."""
+    left = SHARE * sum(end - start for group in groups for _, (start, end) in group)
+    hidden: Hidden = [set() for _ in range(n_docs)]
+    rng.shuffle(groups)
+    for group in groups:
+        if left <= 0:
+            break
+        for i, (start, end) in group:
+            hidden[i].update(range(start, end))
+            left -= end - start
+    return hidden
+
+
+HIDING: dict[str, Callable[[Sequence[Sequence[Unit]], random.Random], Hidden]] = {
+    "tokens": hide_tokens,
+    "stretches": hide_stretches,
+    "sentences": hide_sentences,
+}
+
+
+def as_unknown(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
+    """Leave hidden tokens without annotation.
+
+    docs (Sequence[Doc]): The documents.
+    hidden (List[Set[int]]): Their hidden tokens.
+    RETURNS (List[Doc]): Copies.
+    """
+    copies = []
+    for doc, tokens in zip(docs, hidden, strict=True):
+        copy = doc.copy()
+        for i in tokens:
+            copy[i].tag_ = ""
+        if doc.has_annotation("ENT_IOB"):
+            kept = [Span(copy, *place) for place in _kept(doc, tokens)]
+            copy.set_ents(kept, missing=[copy[i : i + 1] for i in sorted(tokens)])
+        copies.append(copy)
+    return copies
+
+
+def as_outside(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
+    """Take hidden tokens to be in no span, as one does who forgets that something is hidden.
+
+    docs (Sequence[Doc]): The documents, with entities.
+    hidden (List[Set[int]]): Their hidden tokens.
+    RETURNS (List[Doc]): Copies.
+    """
+    copies = []
+    for doc, tokens in zip(docs, hidden, strict=True):
+        copy = doc.copy()
+        copy.set_ents([Span(copy, *place) for place in _kept(doc, tokens)])
+        copies.append(copy)
+    return copies
+
+
+def only_complete(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
+    """Drop documents that have hidden tokens.
+
+    docs (Sequence[Doc]): The documents.
+    hidden (List[Set[int]]): Their hidden tokens.
+    RETURNS (List[Doc]): Those that are left.
+    """
+    return [doc for doc, tokens in zip(docs, hidden, strict=True) if not tokens]
+
+
+def count_annotated(docs: Iterable[Doc]) -> int:
+    """Count the tokens that are annotated.
+
+    docs (Iterable[Doc]): The documents.
+    RETURNS (int): The number of tokens that have a tag, or are known to be in an entity or not.
+    """
+    return sum(bool(token.tag) or token.ent_iob != 0 for doc in docs for token in doc)
+
+
+# By the name of a run's second half: what is done, and how it is described
+TREATMENTS = {
+    "unknown": (as_unknown, "hidden tokens may have any label"),
+    "complete": (only_complete, "only complete sentences"),
+    "outside": (as_outside, "hidden tokens taken to be outside"),
+}
+
+
+def make_runs(
+    docs: Sequence[Doc], target: str, designs: Sequence[str], seed: int
+) -> dict[str, Sequence[Doc]]:
+    """Make the training data of each run.
+
+    docs (Sequence[Doc]): The complete data.
+    target (str): "tag" or "ents".
+    designs (Sequence[str]): What is hidden: keys of `HIDING`.
+    seed (int): Says what is hidden.
+    RETURNS (Dict[str, Sequence[Doc]]): By the name of the run.
+    """
+    parts = [units(doc) for doc in docs]
+    whole = HIDING["sentences"](parts, random.Random(seed))
+    runs: dict[str, Sequence[Doc]] = {ALL: docs, HALF: only_complete(docs, whole)}
+    for design in designs:
+        hidden = HIDING[design](parts, random.Random(seed))
+        for name, (treat, _) in TREATMENTS.items():
+            if name != "outside" or target == "ents":
+                runs[f"{design}-{name}"] = treat(docs, hidden)
+    return runs
+
+
+def _kept(doc: Doc, hidden: set[int]) -> list[tuple[int, int, str]]:
+    ents = (ent for ent in doc.ents if ent.start not in hidden)
+    return [(ent.start, ent.end, ent.label_) for ent in ents]

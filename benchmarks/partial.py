@@ -1,0 +1,333 @@
+"""What it costs to have half of the annotation: learnt from as it is, or made complete by force.
+
+    python -m benchmarks.partial --train corpus/conll2000/train.spacy \
+        --dev corpus/conll2000/dev.spacy --test corpus/conll2000/test.spacy \
+        --config configs/bilstm-crf-chunk.cfg --vectors vectors/en
+
+Half of the tokens of the training data are hidden: in the design `tokens` each span and each token
+outside of spans with the same probability, in the design `stretches` stretches of running text, as
+of annotators who stop and go on elsewhere. The first is what 'half of the tokens' means if nothing
+else is said, but leaves hardly a complete sentence; the second leaves one in ten, so that there is
+something to train on without the others. Then pipelines are trained
+
+- on all of the annotation, and on half of it in complete sentences, for comparison,
+- on what is left of each design: hidden tokens may have any label,
+- on the sentences of each design that are complete,
+- on each design with hidden tokens taken to be outside of spans.
+
+All are trained with the same config and seed, for the same number of updates, however few the
+sentences are; the best model on the development set counts, which is complete. `doc.spans` cannot
+say that a token is not annotated. So for that target spans are learnt as entities, in all runs; the
+tags of the model are the same.
+
+What has been trained in the folder of runs with the same settings is not trained again.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.cli.conlleval import score_docbins
+
+from . import hiding
+from .hiding import ALL, HALF
+from .machine import describe_machine
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+DESIGNS = ("tokens", "stretches")
+PATHS = ("train", "dev", "test")
+
+
+def main() -> None:
+    """Train what is not trained, and write `partial.json`, `partial.md` and `partial.svg`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for part in PATHS:
+        parser.add_argument(f"--{part}", type=Path, required=True, metavar="FILE.spacy")
+    parser.add_argument("--config", type=Path, required=True, help="config to train with")
+    parser.add_argument("--vectors", type=str, help="pretrained vectors, as for spacy train")
+    parser.add_argument("--hide", nargs="+", choices=DESIGNS, default=list(DESIGNS))
+    parser.add_argument("--only", nargs="+", metavar="RUN", help="names of runs; default: all")
+    parser.add_argument("--epochs", type=int, default=8, help="epochs of the complete data")
+    parser.add_argument("--seed", type=int, default=0, help="for what is hidden, and for training")
+    parser.add_argument("--runs", type=Path, default=ROOT / "training" / "partial")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
+    arguments = parser.parse_args()
+    config = Config().from_disk(arguments.config, interpolate=False)
+    target, spans_key = find_target(config)
+    data = {part: read(getattr(arguments, part), target, spans_key) for part in PATHS}
+    target = "tag" if target == "tag" else "ents"
+    made = hiding.make_runs(data["train"], target, arguments.hide, arguments.seed)
+    unknown = sorted(set(arguments.only or ()) - made.keys())
+    if unknown:
+        raise SystemExit(f"There is no run {', '.join(unknown)}. Runs: {', '.join(made)}.")
+    n_updates = updates_per_epoch(config, len(data["train"]))
+    settings = {
+        "config": arguments.config.name,
+        "vectors": arguments.vectors and Path(arguments.vectors).name,
+        "target": target,
+        "data": arguments.train.parent.name,
+        "epochs": arguments.epochs,
+        "updates": n_updates * arguments.epochs,
+        "seed": arguments.seed,
+    }
+    folder = arguments.runs
+    files = {part: write(folder / f"{part}.spacy", data[part]) for part in ("dev", "test")}
+    results: dict[str, Any] = {"machine": describe_machine(), **settings, "runs": {}}
+    for name, docs in made.items():
+        if arguments.only and name not in arguments.only:
+            continue
+        files["train"] = write(folder / name / "train.spacy", docs)
+        adapted = adapt(
+            config,
+            files,
+            vectors=arguments.vectors,
+            seed=arguments.seed,
+            epochs=arguments.epochs,
+            updates=n_updates,
+        )
+        scores = train(folder / name, adapted, files, target, settings)
+        results["runs"][name] = {
+            "sentences": len(docs),
+            "tokens": sum(map(len, docs)),
+            "annotated": hiding.count_annotated(docs),
+            **scores,
+        }
+        save(results, arguments.output)
+    print((arguments.output / "partial.md").read_text(encoding="utf8"))
+
+
+def find_target(config: Config) -> tuple[str, str]:
+    """Find what is learnt with a config.
+
+    config (Config): The config.
+    RETURNS (Tuple[str, str]): The target of its `psa_tagger`, and its key in `doc.spans`.
+    """
+    component = _component(config)
+    target = component.get("target", "tag")
+    if target not in ("tag", "ents", "spans"):
+        raise SystemExit(f"The target is '{target}'. Choose a config for tag, ents or spans.")
+    return target, component.get("spans_key", "sc")
+
+
+def read(path: Path, target: str, spans_key: str) -> list[Doc]:
+    """Read documents with just the annotation to be learnt, see `plain_docs`."""
+    vocab = Vocab()
+    docs = list(DocBin().from_disk(path).get_docs(vocab))
+    if target == "spans" and not all(spans_key in doc.spans for doc in docs):
+        raise SystemExit(f"{path} has documents without doc.spans['{spans_key}'].")
+    docs = hiding.plain_docs(docs, target, spans_key, vocab)
+    if hiding.count_annotated(docs) < sum(map(len, docs)):
+        raise SystemExit(f"{path} has tokens without annotation: it has to be complete.")
+    return docs
+
+
+def write(path: Path, docs: Sequence[Doc]) -> Path:
+    """Write documents. RETURNS (Path): Where they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=docs).to_disk(path)
+    return path
+
+
+def updates_per_epoch(config: Config, n_docs: int) -> int:
+    """How often a model is updated in an epoch of the complete data."""
+    batcher = config["training"]["batcher"]
+    if batcher["@batchers"] != "spacy.batch_by_sequence.v1":
+        raise SystemExit("Choose a config with batches of sentences: spacy.batch_by_sequence.v1.")
+    return math.ceil(n_docs / batcher["size"])
+
+
+def adapt(
+    config: Config,
+    files: dict[str, Path],
+    *,
+    vectors: str | None,
+    seed: int,
+    epochs: int,
+    updates: int,
+) -> Config:
+    """Fit a config to a run.
+
+    config (Config): The config.
+    files (Dict[str, Path]): Where the training and the development data are.
+    vectors (Optional[str]): The pretrained vectors.
+    seed (int): The seed.
+    epochs (int): How many epochs to train for.
+    updates (int): How many updates an epoch of the complete data has. It is these that count, so
+        that less data is gone through more often.
+    RETURNS (Config): The config of the run.
+    """
+    config = config.copy()
+    component, training = _component(config), config["training"]
+    config["paths"].update(
+        train=str(files["train"].resolve()), dev=str(files["dev"].resolve()), vectors=vectors
+    )
+    config["system"]["seed"] = seed
+    training.update(max_epochs=0, max_steps=epochs * updates, eval_frequency=updates, patience=0)
+    rate = training["optimizer"].get("learn_rate")
+    if isinstance(rate, dict) and "steps_per_epoch" in rate:
+        rate["steps_per_epoch"] = updates
+    if component["target"] == "spans":
+        component["target"] = "ents"
+        training["score_weights"] = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
+    return config
+
+
+def train(
+    folder: Path, config: Config, files: dict[str, Path], target: str, settings: dict[str, Any]
+) -> dict[str, float]:
+    """Train and score a pipeline, unless that has been done.
+
+    folder (Path): The folder of the run.
+    config (Config): Its config.
+    files (Dict[str, Path]): Where the development and the test data are.
+    target (str): What to score.
+    settings (Dict[str, Any]): What the scores depend on besides the data.
+    RETURNS (Dict[str, float]): F1 by the rules of conlleval, in percent, on both; for tags that is
+        the accuracy.
+    """
+    done = folder / "scores.json"
+    if done.is_file():
+        before = json.loads(done.read_text(encoding="utf8"))
+        if before["settings"] == settings:
+            return before["scores"]
+    config.to_disk(folder / "config.cfg")
+    run_spacy_train(folder)
+    scores = {
+        part: round(
+            100 * score_docbins(files[part], folder / "model-best", target=target).chunks.f1, 2
+        )
+        for part in ("dev", "test")
+    }
+    text = json.dumps({"settings": settings, "scores": scores}, indent=2)
+    done.write_text(text + "\n", encoding="utf8")
+    return scores
+
+
+def run_spacy_train(folder: Path) -> None:
+    """Train in a process of its own.
+
+    folder (Path): Has `config.cfg`, and gets `model-best`, `model-last` and `train.log`.
+    """
+    command = [sys.executable, "-m", "spacy", "train", str(folder / "config.cfg")]
+    with (folder / "train.log").open("w", encoding="utf8") as log:
+        run = subprocess.run(
+            [*command, "--output", str(folder)], stdout=log, stderr=subprocess.STDOUT
+        )
+    if run.returncode:
+        raise SystemExit(f"The training failed, see {folder / 'train.log'}.")
+
+
+def save(results: dict[str, Any], output: Path) -> None:
+    """Write the results that there are so far.
+
+    results (Dict[str, Any]): The settings, and what was found by run.
+    output (Path): The folder.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=2) + "\n"
+    (output / "partial.json").write_text(text, encoding="utf8")
+    (output / "partial.md").write_text(to_markdown(results), encoding="utf8")
+    (output / "partial.svg").write_text(to_picture(results), encoding="utf8")
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """Lay out the results.
+
+    results (Dict[str, Any]): What `save` writes as JSON.
+    RETURNS (str): A table of the runs, and what they say.
+    """
+    runs, name = results["runs"], _score_name(results)
+    lines = [
+        "# Half of the annotation",
+        "",
+        f"Written by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}, "
+        f"{'vectors ' + results['vectors'] if results['vectors'] else 'no vectors'}, "
+        f"{results['updates']:,} updates ({results['epochs']} epochs of the complete data) in each "
+        f"run, seed {results['seed']}; {name} on the test set, of the best model on the "
+        "development set.",
+        "",
+        f"| run | sentences | tokens | annotated | dev {name} | test {name} | lost |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for run, r in runs.items():
+        lost = f"{_lost(runs, run):.2f}" if ALL in runs else ""
+        lines.append(
+            f"| {describe(run)} | {r['sentences']:,} | {r['tokens']:,} | {r['annotated']:,} | "
+            f"{r['dev']:.2f} | {r['test']:.2f} | {lost} |"
+        )
+    lines += ["", "![The test scores](partial.svg)"]
+    for design in DESIGNS:
+        pair = [f"{design}-unknown", f"{design}-complete"]
+        if ALL in runs and all(run in runs for run in pair):
+            unknown, complete = (_lost(runs, run) for run in pair)
+            share = f", {100 * unknown / complete:.0f}% of that" if complete > 0 else ""
+            lines += [
+                "",
+                f"With hidden {design}, dropping incomplete sentences loses {complete:.2f}, "
+                f"learning from them as they are {unknown:.2f}{share}.",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def to_picture(results: dict[str, Any]) -> str:
+    """Draw the test scores.
+
+    results (Dict[str, Any]): What `save` writes as JSON.
+    RETURNS (str): An SVG image: for each design a bar for each run, and for the two to compare.
+    """
+    runs = results["runs"]
+    designs = [d for d in DESIGNS if any(run.startswith(f"{d}-") for run in runs)]
+    series: dict[str, dict[str, float]] = {}
+    for run in (ALL, HALF):
+        if run in runs:
+            series[describe(run)] = dict.fromkeys(
+                [f"hidden {design}" for design in designs] or [results["data"]], runs[run]["test"]
+            )
+    for name, (_, description) in hiding.TREATMENTS.items():
+        bars = {
+            f"hidden {d}": runs[f"{d}-{name}"]["test"] for d in designs if f"{d}-{name}" in runs
+        }
+        if bars:
+            series[description] = bars
+    lowest = min(r["test"] for r in runs.values())
+    name = _score_name(results)
+    y_range = (10 * math.floor((lowest - 1) / 10), 100.0)
+    return bar_plot(series, "", f"test {name}", "Half of the annotation", y_range=y_range)
+
+
+def describe(run: str) -> str:
+    """RETURNS (str): What a run is, in words."""
+    if run in (ALL, HALF):
+        return {ALL: "nothing hidden", HALF: "half of it, in complete sentences"}[run]
+    design, _, name = run.partition("-")
+    return f"hidden {design}: {hiding.TREATMENTS[name][1]}"
+
+
+def _lost(runs: dict[str, Any], run: str) -> float:
+    return runs[ALL]["test"] - runs[run]["test"]
+
+
+def _score_name(results: dict[str, Any]) -> str:
+    return "accuracy" if results["target"] == "tag" else "F1"
+
+
+def _component(config: Config) -> dict[str, Any]:
+    found = [c for c in config["components"].values() if c.get("factory") == "psa_tagger"]
+    if len(found) != 1:
+        raise SystemExit("Choose a config with one component 'psa_tagger'.")
+    return found[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Semantic role labelers: accuracy by the CoNLL-2005 evaluator's rules, parameters, parsing speed.
+
+    python -m benchmarks.srl RUNS corpus/ewt-srl
+
+RUNS holds what `spacy train` wrote: a folder <system>-srl with a pipeline `model-best`, and beside
+it the log <system>-srl.log. The other folder has dev.spacy and test.spacy. The predicates are
+given. Speed is measured for all systems and ways of decoding in turn (A B C A B C …) on the same
+sentences: time of the processor from words and predicates to annotated Docs.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import spacy
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus
+from tqdm import tqdm
+
+from spacy_psa.annotation.propositions import get_frames
+from spacy_psa.cli.srl_eval import score_paths
+from spacy_psa.corpora.docbins import fast_msgpack
+from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl import PSASemanticRoles
+
+from .machine import describe_machine
+from .systems import RESULTS, count_parameters, find_runs, keep
+
+TASK = "srl"
+SENTENCES, BATCH = 640, 256
+SCORES = ("precision", "recall", "f1", "complete")
+DECODINGS = {"argmax": "Greedy", "Viterbi": "Viterbi", "constrained": "Constrained"}
+
+
+def main() -> None:
+    """Measure, and write `benchmarks/results/srl.json`, `srl.md` and a folder a run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", type=Path, help="folder of trained pipelines")
+    parser.add_argument("data", type=Path, help="folder of dev.spacy and test.spacy")
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions of each timing")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
+    arguments = parser.parse_args()
+    runs = find_runs(arguments.runs, TASK)
+    results = {
+        "machine": describe_machine(),
+        "repetitions": arguments.repeat,
+        "data": arguments.data.name,
+        "systems": measure(runs, arguments.data, arguments.repeat),
+    }
+    for system, run in runs.items():
+        keep(run, results["systems"][system], arguments.output / TASK)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=2) + "\n"
+    (arguments.output / f"{TASK}.json").write_text(text, encoding="utf8")
+    markdown = to_markdown(results)
+    (arguments.output / f"{TASK}.md").write_text(markdown, encoding="utf8")
+    print(markdown)
+
+
+def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
+    """Measure systems.
+
+    runs (Dict[str, Path]): The folder of each.
+    data (Path): The folder of the corpus.
+    repeat (int): How often each is timed.
+    RETURNS (Dict[str, Any]): By system: scores, parameters, speed.
+    """
+    pipelines = {system: spacy.load(run / "model-best") for system, run in runs.items()}
+    results: dict[str, Any] = {}
+    for system, nlp in tqdm(pipelines.items(), desc="accuracy"):
+        config = nlp.config["training"]
+        results[system] = {"epochs": config["max_epochs"], "parameters": count_parameters(nlp)}
+        for part in ("dev", "test"):
+            found = score_paths(data / f"{part}.spacy", runs[system] / "model-best", given=True)
+            scores = found.to_dict()
+            results[system][part] = {name: round(100 * scores[name], 2) for name in SCORES}
+    for (system, decoding), speed in time_parsing(pipelines, data / "test.spacy", repeat).items():
+        results[system].setdefault("speed", {})[decoding] = speed
+    return results
+
+
+def time_parsing(
+    pipelines: dict[str, Language], path: Path, repeat: int
+) -> dict[tuple[str, str], dict[str, int]]:
+    """How many tokens a second pipelines label.
+
+    pipelines (Dict[str, Language]): The pipelines.
+    path (Path): The corpus.
+    repeat (int): How often each is timed.
+    RETURNS (Dict[Tuple[str, str], Dict[str, int]]): For each system and way of decoding, tokens of
+        the text a second, and tokens labeled, which are those of a sentence for each predicate.
+    """
+    with fast_msgpack():
+        gold = [eg.reference for eg in Corpus(path)(spacy.blank("en"))][:SENTENCES]
+    predicates = [[frame.predicate for frame in get_frames(doc)] for doc in gold]
+    words = [[token.text for token in doc] for doc in gold]
+    n_tokens = sum(map(len, words))
+    n_labeled = sum(len(w) * len(p) for w, p in zip(words, predicates, strict=True))
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for turn in tqdm(range(repeat + 1), desc="speed"):
+        for system, nlp in pipelines.items():
+            for decoding, block in DECODINGS.items():
+                _component(nlp).decoding = make_decoding(block)
+                docs = [Doc(nlp.vocab, words=w) for w in words]
+                for doc, marked in zip(docs, predicates, strict=True):
+                    set_predicates(doc, marked)
+                start = time.process_time()
+                for _ in nlp.pipe(docs, batch_size=BATCH):
+                    pass
+                if turn:  # the first is for warming up
+                    taken = time.process_time() - start
+                    seconds.setdefault((system, decoding), []).append(taken)
+    return {
+        key: {
+            "tokens": round(n_tokens / statistics.median(taken)),
+            "labeled": round(n_labeled / statistics.median(taken)),
+        }
+        for key, taken in seconds.items()
+    }
+
+
+def make_decoding(block: str) -> Any:
+    """Make a way of decoding as a config does."""
+    config = {"decoding": {"@misc": f"spacy_psa.{block}Decoding.v1"}}
+    return spacy.registry.resolve(config)["decoding"]
+
+
+def _component(nlp: Language) -> PSASemanticRoles:
+    return next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles))
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """The results as a page.
+
+    results (Dict[str, Any]): What was measured.
+    RETURNS (str): Markdown.
+    """
+    machine = results["machine"]
+    lines = [
+        f"# Semantic roles: {results['data']}",
+        "",
+        "Written by `python -m benchmarks.srl`. Predicates are given; F1 and complete propositions "
+        "by the rules of the CoNLL-2005 evaluator.",
+        "",
+        "| system | epochs | parameters | dev F1 | test P | test R | test F1 | complete |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for system, r in results["systems"].items():
+        test = r["test"]
+        lines.append(
+            f"| [{system}]({TASK}/{system}-{TASK}) | {r['epochs']} | "
+            f"{r['parameters']['without words']:,} | {r['dev']['f1']:.2f} | "
+            f"{test['precision']:.2f} | {test['recall']:.2f} | {test['f1']:.2f} | "
+            f"{test['complete']:.2f} |"
+        )
+    lines += [
+        "",
+        f"Parsing speed on {machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "
+        f"{machine['torch']}, in batches of {BATCH} sentences; medians of "
+        f"{results['repetitions']} turns. Tokens a second: labeled ones, of which a sentence has "
+        "its length for each predicate, and in parentheses those of the text.",
+        "",
+        "| system | " + " | ".join(DECODINGS) + " |",
+        "| --- |" + " ---: |" * len(DECODINGS),
+    ]
+    for system, r in results["systems"].items():
+        cells = [f"{s['labeled']:,} ({s['tokens']:,})" for s in r["speed"].values()]
+        lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Look at what a component does with a text: attention, gates, biases, labels layer by layer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
+
+import numpy as np
+import torch
+from spacy.tokens import Doc
+
+from ..errors import Errors
+from ..inference import Constraints, LinearChain
+from ..models.labeler import sentence_lengths
+from ..models.srl import propositions
+from ..pipeline.common import LabelSequencePipe
+from ..pipeline.decoding import bio_constraints
+from ..pipeline.predicates import check_predicates
+from ..pipeline.srl import PSASemanticRoles
+from ..pipeline.tag_queries import TagQueries
+from .page import printable
+from .recording import Array, LayerView, Recording, labeler_networks, layer_views, recording
+
+N_TOKENS = 32
+START, END = "(start)", "(end)"
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """What a component makes of a document.
+
+    distribution (LinearChain): The distribution over the tags of each sequence.
+    tags (List[str]): The tag that is chosen for each token of each sequence.
+    constraints (Optional[Constraints]): Which tags may follow which, or None for any.
+    sequences (List[Tuple[str, int, int]]): What each sequence is, its first token and the one after
+        its last.
+    """
+
+    distribution: LinearChain
+    tags: list[str]
+    constraints: Constraints | None
+    sequences: list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one layer did to one sequence.
+
+    title (str): What kind of layer it is, and its number if there are several.
+    view (LayerView): What it showed.
+    tags (Optional[List[str]]): What its `labels` are; None if they are no tags of the component.
+    """
+
+    title: str
+    view: LayerView
+    tags: list[str] | None
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A sequence of tokens that is labeled as one, as much as is looked at.
+
+    title (str): What it is.
+    words (List[str]): Its tokens.
+    n_more (int): How many more tokens it has.
+    tags (List[str]): Their tags.
+    marginals (NDArray): The probability of each tag. Shape: (tokens, tags).
+    layers (List[Layer]): What layers did.
+    """
+
+    title: str
+    words: list[str]
+    n_more: int
+    tags: list[str]
+    marginals: Array
+    layers: list[Layer]
+
+
+@dataclass(frozen=True)
+class Insight:
+    """What went on in a component.
+
+    component (str): Its name.
+    text (str): The text.
+    n_tokens (int): How many tokens the text has.
+    n_shown (int): How many of them are looked at.
+    tags (List[str]): What the component tells apart.
+    passages (List[Passage]): What it did to each sequence.
+    transitions (Dict[str, NDArray]): For each network that has some, the scores of each tag (a
+        column) after each other (a row); the last row is the start, the last column the end; NaN
+        for what is impossible. Scores that depend on tokens are means over the text.
+    """
+
+    component: str
+    text: str
+    n_tokens: int
+    n_shown: int
+    tags: list[str]
+    passages: list[Passage]
+    transitions: dict[str, Array]
+
+
+def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) -> Insight:
+    """Let a component label a document, and see what its layers do. The document stays as it is.
+
+    pipe (LabelSequencePipe): The component.
+    doc (Doc): The document, as the components before it leave it.
+    n_tokens (int): How many of its first tokens to look at.
+    RETURNS (Insight): What went on.
+    RAISES (ValueError): If there is nothing to see.
+    """
+    if not len(doc):
+        raise ValueError(Errors.P380)
+    networks = labeler_networks(pipe.model)
+    if not networks:
+        raise ValueError(Errors.P382.format(name=pipe.name))
+    with recording(networks) as runs:
+        labeled = label(pipe, doc)
+    titles = [_titles(run) for run in runs]
+    if len(runs) > 1:
+        titles = [
+            {name: f"model {i}: {title}" for name, title in names.items()}
+            for i, names in enumerate(titles, 1)
+        ]
+    marginals = labeled.distribution.marginals.double().cpu().numpy()
+    passages, first = [], 0
+    for chain, (title, start, end) in enumerate(labeled.sequences):
+        n = min(end, n_tokens) - start
+        if n > 0:
+            layers = [
+                Layer(names[view.layer], view, _tags_of(run, view, pipe.tags))
+                for run, names in zip(runs, titles, strict=True)
+                for view in layer_views(run, chain, n)
+            ]
+            shown = slice(first, first + n)
+            words = [printable(token.text) for token in doc[start : start + n]]
+            more, own = end - start - n, labeled.tags[shown]
+            passages.append(Passage(title, words, more, own, marginals[shown], layers))
+        first += end - start
+    transitions = {
+        f"model {i}" if len(runs) > 1 else "": scores
+        for i, run in enumerate(runs, 1)
+        if (scores := _transitions(run, labeled.constraints)) is not None
+    }
+    return Insight(
+        component=pipe.name,
+        text=printable(doc.text),
+        n_tokens=len(doc),
+        n_shown=min(len(doc), n_tokens),
+        tags=list(pipe.tags),
+        passages=passages,
+        transitions=transitions,
+    )
+
+
+@singledispatch
+def label(pipe: LabelSequencePipe, doc: Doc) -> Labeled:
+    """Let a component label a document. Another kind of component registers here how.
+
+    pipe (LabelSequencePipe): The component.
+    doc (Doc): The document.
+    RETURNS (Labeled): What it makes of it.
+    RAISES (ValueError): If nobody knows how, or nothing is labeled.
+    """
+    raise ValueError(Errors.P382.format(name=pipe.name))
+
+
+@label.register
+def _label_tokens(pipe: TagQueries, doc: Doc) -> Labeled:
+    distribution = pipe.distribution([doc])
+    tags = [pipe.tags[i] for i in distribution.argmax.tolist()]
+    ends = np.cumsum([0, *sentence_lengths(doc)]).tolist()
+    places = list(pairwise(ends))
+    titles = [f"Sentence {i}" if len(places) > 1 else "" for i in range(1, len(ends))]
+    sequences = [(title, *place) for title, place in zip(titles, places, strict=True)]
+    return Labeled(distribution, tags, pipe.constraints, sequences)
+
+
+@label.register
+def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
+    predicates = sorted(pipe.predicates(doc), key=lambda predicate: predicate.token)
+    check_predicates(doc, predicates)
+    if not predicates:
+        raise ValueError(Errors.P383.format(name=pipe.name))
+    tokens = [predicate.token for predicate in predicates]
+    potentials = pipe.model.predict(([doc], [tokens])).detach()
+    constraints = bio_constraints(tuple(pipe.tags))
+    distribution = LinearChain(potentials, constraints=constraints)
+    tags = [pipe.tags[i] for i in pipe.decoding.best(potentials, pipe.tags).tolist()]
+    sequences = [
+        (f"Predicate {printable(doc[place.predicate].text)}", place.start, place.end)
+        for place in propositions(doc, tokens)
+    ]
+    return Labeled(distribution, tags, constraints, sequences)
+
+
+def _titles(run: Recording) -> dict[str, str]:
+    """Names of layers that people can read, by their names in the network."""
+    names = list(dict.fromkeys(found.layer for part in run.parts[:1] for found in part))
+    kinds = [_words(type(run.network.get_submodule(name)).__name__) for name in names]
+    count, seen = Counter(kinds), Counter[str]()
+    titles = {}
+    for name, kind in zip(names, kinds, strict=True):
+        seen[kind] += 1
+        titles[name] = f"{kind} {seen[kind]}" if count[kind] > 1 else kind
+    return titles
+
+
+def _words(name: str) -> str:
+    """From the name of a class to words: MultiHeadSelfAttention, multi head self attention."""
+    return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", name)).lower()
+
+
+def _tags_of(run: Recording, view: LayerView, tags: Sequence[str]) -> list[str] | None:
+    """A layer's labels are those of the task if their embeddings are those of the decoder."""
+    own = getattr(run.network.get_submodule(view.layer), "labels", None)
+    same = own is not None and own is getattr(run.network.decoder, "labels", None)
+    return list(tags) if same else None
+
+
+def _transitions(run: Recording, constraints: Constraints | None) -> Array | None:
+    potentials = run.potentials
+    if potentials.transitions is None:
+        return None
+    n_labels = potentials.n_labels
+    scores = torch.full((n_labels + 1, n_labels + 1), torch.nan, dtype=torch.float64)
+    scores[:-1, :-1] = potentials.transitions
+    if potentials.pairwise is not None:
+        # Nothing precedes the first token of a sequence.
+        follows = torch.ones(potentials.n_tokens, dtype=torch.bool)
+        follows[np.cumsum([0, *potentials.lengths])[:-1]] = False
+        if follows.any():
+            scores[:-1, :-1] += potentials.pairwise[follows].mean(dim=0).cpu()
+    if potentials.start is not None and potentials.end is not None:
+        scores[-1, :-1], scores[:-1, -1] = potentials.start, potentials.end
+    if constraints is not None:
+        scores[:-1, :-1][~constraints.transitions.cpu()] = torch.nan
+        scores[-1, :-1][~constraints.start.cpu()] = torch.nan
+        scores[:-1, -1][~constraints.end.cpu()] = torch.nan
+    return scores.numpy()

@@ -1,0 +1,214 @@
+"""Where a model has its labels: their vectors in two dimensions, model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors
+from ..pipeline.common import LabelSequencePipe
+from .label_groups import in_order
+from .recording import labeler_networks
+
+Array = NDArray[np.float64]
+
+FEWEST = 3
+PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True)
+class LabelVectors:
+    """The labels of one model.
+
+    name (str): What the model is called.
+    labels (List[str]): The labels.
+    vectors (NDArray): Their vectors. Shape: (labels, width).
+    """
+
+    name: str
+    labels: list[str]
+    vectors: Array
+
+
+@dataclass(frozen=True)
+class LabelMap:
+    """The labels of one model on a plane.
+
+    name (str): What the model is called.
+    labels (List[str]): The labels.
+    points (NDArray): Their places. Shape: (labels, 2).
+    shown (Optional[float]): The share of the variance that is left, for a linear projection.
+    nearest (List[Tuple[str, float]]): For each label the most similar other one, and the cosine of
+        the angle between their vectors, before projection.
+    """
+
+    name: str
+    labels: list[str]
+    points: Array
+    shown: float | None
+    nearest: list[tuple[str, float]]
+
+
+def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
+    """Read the vectors of labels: their embeddings, or the weights of the output layer.
+
+    name (str): What to call the model.
+    pipe (LabelSequencePipe): The component.
+    RETURNS (List[LabelVectors]): Those of its network; of each network, for an ensemble.
+    RAISES (ValueError): If the model has no network of ours, or its decoder no such vectors.
+    """
+    networks = labeler_networks(pipe.model)
+    if not networks:
+        raise ValueError(Errors.P382.format(name=pipe.name))
+    found = []
+    for i, network in enumerate(networks, 1):
+        decoder = network.decoder
+        if not hasattr(decoder, "label_vectors"):
+            kind = type(decoder).__name__
+            raise ValueError(Errors.P384.format(decoder=kind, name=pipe.name))
+        vectors = decoder.label_vectors().detach().double().cpu().numpy()
+        title = f"{name}, model {i}" if len(networks) > 1 else name
+        found.append(LabelVectors(title, list(pipe.tags), vectors))
+    return found
+
+
+def map_labels(
+    models: Sequence[LabelVectors], *, method: str = "pca", align: str = "procrustes"
+) -> list[LabelMap]:
+    """Put the labels of models on maps that can be laid beside each other.
+
+    models (Sequence[LabelVectors]): The models; what they have in common is drawn.
+    method (str): How to project: "pca", or "tsne".
+    align (str): How maps are made alike. "procrustes": each is made by itself, scaled to a mean
+        square distance of 1 from its middle, and turned and mirrored to be as near to the first one
+        as possible (Schönemann 1966). "last": PCA of the last model projects all of them, so that
+        distances can be compared; for checkpoints of one training run.
+    RETURNS (List[LabelMap]): A map for each model, with the labels in the same order.
+    RAISES (ValueError): If the models have too few labels in common, or the method or alignment is
+        unknown, not installed, or not for these models.
+
+    Source: Cui and Zhang (2019), figure 4, which is by t-SNE.
+    """
+    for what, name, options in (("method", method, METHODS), ("alignment", align, ALIGNMENTS)):
+        if name not in options:
+            known = ", ".join(options)
+            raise ValueError(Errors.P387.format(what=what, name=name, options=known))
+    labels = _common_labels(models)
+    rows = [model.vectors[[model.labels.index(x) for x in labels]] for model in models]
+    projected = ALIGNMENTS[align](rows, method)
+    return [
+        LabelMap(model.name, labels, points, shown, _nearest(vectors, labels))
+        for model, vectors, (points, shown) in zip(models, rows, projected, strict=True)
+    ]
+
+
+def project_pca(vectors: Array) -> tuple[Array, float | None]:
+    """Project vectors on the plane in which they vary most.
+
+    vectors (NDArray): The vectors. Shape: (n, width).
+    RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and the share of the variance
+        that they keep. Axes point to where their largest value is positive.
+    """
+    centred = vectors - vectors.mean(axis=0)
+    return _on_plane(centred, _axes(centred))
+
+
+def project_tsne(vectors: Array) -> tuple[Array, float | None]:
+    """Project vectors by t-SNE (van der Maaten and Hinton 2008), always in the same way.
+
+    vectors (NDArray): The vectors. Shape: (n, width).
+    RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and None.
+    RAISES (ValueError): If scikit-learn is not installed.
+    """
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise ValueError(Errors.P386) from error
+    # Perplexity is about the number of neighbours, of which there have to be more.
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
+    projection = TSNE(n_components=2, perplexity=perplexity, init="pca", random_state=0)
+    return np.asarray(projection.fit_transform(vectors), dtype=np.float64), None
+
+
+def procrustes(points: Array, target: Array) -> Array:
+    """Turn and mirror points so that they come as near to others as possible.
+
+    points (NDArray): The points, with the mean 0. Shape: (n, 2).
+    target (NDArray): The others, in the same order. Shape: (n, 2).
+    RETURNS (NDArray): The points R x with the orthogonal R for which Σ‖R x_i − t_i‖² is smallest.
+
+    Source: Schönemann (1966), 'A generalized solution of the orthogonal Procrustes problem'.
+    """
+    left, _, right = np.linalg.svd(points.T @ target)
+    return points @ (left @ right)
+
+
+def _each_to_the_first(vectors: Sequence[Array], method: str) -> list[tuple[Array, float | None]]:
+    projected = [METHODS[method](rows) for rows in vectors]
+    maps = [_scaled(points) for points, _ in projected]
+    return [
+        (procrustes(points, maps[0]), shown)
+        for points, (_, shown) in zip(maps, projected, strict=True)
+    ]
+
+
+def _fitted_on_the_last(vectors: Sequence[Array], method: str) -> list[tuple[Array, float | None]]:
+    if METHODS[method] is not project_pca:
+        raise ValueError(Errors.P388.format(problem=f"'{method}' projects no other vectors"))
+    widths = sorted({rows.shape[1] for rows in vectors})
+    if len(widths) > 1:
+        problem = f"their vectors have different widths, {widths[0]} and {widths[-1]}"
+        raise ValueError(Errors.P388.format(problem=problem))
+    middle = vectors[-1].mean(axis=0)
+    directions = _axes(vectors[-1] - middle)
+    return [_on_plane(rows - middle, directions) for rows in vectors]
+
+
+def _axes(centred: Array) -> Array:
+    """The first two principal axes. Shape: (width, 2)."""
+    _, _, rows = np.linalg.svd(centred, full_matrices=False)
+    axes = np.zeros((centred.shape[1], 2))
+    axes[:, : min(2, len(rows))] = rows[:2].T
+    points = centred @ axes
+    largest = points[np.abs(points).argmax(axis=0), [0, 1]]
+    return axes * np.where(largest < 0.0, -1.0, 1.0)
+
+
+def _on_plane(centred: Array, axes: Array) -> tuple[Array, float | None]:
+    points = centred @ axes
+    spread = centred - centred.mean(axis=0)
+    total = float((spread**2).sum())
+    kept = float(((points - points.mean(axis=0)) ** 2).sum())
+    return points, kept / total if total else None
+
+
+def _scaled(points: Array) -> Array:
+    centred = points - points.mean(axis=0)
+    return centred / (np.sqrt((centred**2).sum(axis=1).mean()) or 1.0)
+
+
+def _common_labels(models: Sequence[LabelVectors]) -> list[str]:
+    first = models[0]
+    common = list(first.labels)
+    for other in models:
+        common = [label for label in common if label in set(other.labels)]
+        if len(common) < FEWEST:
+            problem = {"first": first.name, "other": other.name, "n": len(common)}
+            raise ValueError(Errors.P385.format(needed=FEWEST, **problem))
+    return [common[i] for i in in_order(common)]
+
+
+def _nearest(vectors: Array, labels: Sequence[str]) -> list[tuple[str, float]]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0.0, lengths, 1.0)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    return [(labels[int(row.argmax())], float(row.max())) for row in cosines]
+
+
+Projection = Callable[[Array], tuple[Array, float | None]]
+METHODS: dict[str, Projection] = {"pca": project_pca, "tsne": project_tsne}
+ALIGNMENTS = {"procrustes": _each_to_the_first, "last": _fitted_on_the_last}

@@ -1,0 +1,270 @@
+"""The lattice of a sentence as a picture: which label sequences a model weighs against each other.
+
+Each column is a token, each row a tag; a path from left to right is a sequence of tags. What is
+drawn are probabilities of the whole distribution: those of a tag at a token, and of one tag right
+after another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from . import axes
+from .axes import GREY, LIGHT
+from .heatmap import colour, shorten
+from .page import printable
+
+if TYPE_CHECKING:
+    from ..inference import LinearChain
+
+LEAST, TOLD, MOST_ROWS = 0.01, 0.05, 14
+ROW, NARROWEST, WIDEST, TOP, MARGIN = 46, 58, 124, 84, 22
+RADIUS, ROOMY, THICKEST, BOLD_CHARACTER = 18.0, 14.0, 9.0, 8.4
+EDGE, BEST = "#8a8a8a", "#000000"
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """What is drawn of a distribution.
+
+    words (List[str]): The tokens.
+    tags (List[str]): The tags that are drawn, in their order in the model.
+    marginals (NDArray): The probability of each of these tags at each token. Shape: (tokens, tags)
+    transitions (NDArray): The probability of each of these tags (last axis) right after another.
+        Zeros at the first token of a sentence. Shape: (tokens, tags, tags)
+    best (List[int]): The tag of each token in the best sequence, as an index into `tags`.
+    starts (List[int]): The first token of each sentence.
+    probability (float): That of the best sequence.
+    n_hidden (int): How many tags are not drawn, since they are improbable everywhere.
+    """
+
+    words: list[str]
+    tags: list[str]
+    marginals: Array
+    transitions: Array
+    best: list[int]
+    starts: list[int]
+    probability: float
+    n_hidden: int
+
+
+def make_lattice(
+    distribution: LinearChain,
+    words: Sequence[str],
+    tags: Sequence[str],
+    *,
+    least: float = LEAST,
+    most_rows: int = MOST_ROWS,
+) -> Lattice:
+    """Choose what is to be drawn: the tags of the best sequence, and others that are probable.
+
+    distribution (LinearChain): The distribution over the tags of all tokens.
+    words (Sequence[str]): The tokens, one at least.
+    tags (Sequence[str]): All tags.
+    least (float): How probable a tag has to be somewhere, if it is not in the best sequence.
+    most_rows (int): How many tags there may be at most, if those of the best sequence are no more.
+    RETURNS (Lattice): What is to be drawn.
+    """
+    marginals = distribution.marginals.double().cpu().numpy()
+    best = distribution.argmax.cpu().numpy()
+    peaks = marginals.max(axis=0)
+    # Those of the best sequence come before all others
+    peaks[np.unique(best)] = np.inf
+    ranked = [i for i in np.argsort(-peaks, kind="stable").tolist() if peaks[i] >= least]
+    rows = sorted(ranked[: max(most_rows, len(np.unique(best)))])
+    lengths = [length for length in distribution.potentials.lengths if length]
+    log_prob = distribution.log_prob(distribution.argmax).sum()
+    return Lattice(
+        words=list(words),
+        tags=[tags[i] for i in rows],
+        marginals=marginals[:, rows],
+        transitions=transition_marginals(distribution, rows),
+        best=[rows.index(i) for i in best.tolist()],
+        starts=np.cumsum([0, *lengths[:-1]]).tolist(),
+        probability=min(1.0, math.exp(float(log_prob))),
+        n_hidden=len(tags) - len(rows),
+    )
+
+
+def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Array:
+    """Find the probabilities of pairs of labels of neighbours, p(y_{t−1} = i, y_t = j).
+
+    They are those of stretches of two tokens. (They are the gradient of log Z with respect to
+    `pairwise` scores, too; but that takes a matrix of all labels for each token.)
+
+    distribution (LinearChain): The distribution.
+    labels (Sequence[int]): The R labels in question.
+    RETURNS (NDArray): Shape: (tokens, R, R); [t, i, j] is about label i at t − 1 and label j at t.
+        Zeros where nothing precedes a token in its chain.
+    """
+    lengths = distribution.potentials.lengths
+    n_labels, n_asked = distribution.potentials.n_labels, len(labels)
+    found = np.zeros((sum(lengths), n_asked, n_asked))
+    firsts = np.cumsum([0, *lengths])[:-1][np.asarray(lengths, dtype=np.int64) > 0]
+    inner = np.setdiff1d(np.arange(len(found)), firsts)
+    if not len(inner) or not n_asked:
+        return found
+    pairs = np.stack(np.meshgrid(labels, labels, indexing="ij"), axis=-1).reshape(-1)
+    own = torch.from_numpy(np.tile(pairs, len(inner)))
+    places = np.repeat(np.stack([inner - 1, inner + 1], axis=1), n_asked**2, axis=0)
+    answers = distribution.span_probs(places, torch.nn.functional.one_hot(own, n_labels).bool())
+    found[inner] = answers.double().cpu().numpy().reshape(len(inner), n_asked, n_asked)
+    return found
+
+
+def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> str:
+    """Draw a lattice. Each node and each edge tells its probability when the mouse is over it.
+
+    lattice (Lattice): What to draw.
+    title (str): What to write above.
+    least (float): How probable nodes and edges have to be, if the best path does not use them.
+    RETURNS (str): An SVG image, which has no references to anything outside it.
+    """
+    words = [shorten(printable(word)) for word in lattice.words]
+    names = [shorten(printable(tag)) for tag in lattice.tags]
+    left = MARGIN + axes.CHARACTER * max(map(len, names)) + RADIUS
+    widest = axes.CHARACTER * max(map(len, words)) + 10
+    column = min(WIDEST, max(NARROWEST, widest))
+    xs = [left + column * (t + 0.5) for t in range(len(words))]
+    ys = [TOP + ROW * (i + 0.5) for i in range(len(names))]
+    right, floor = left + column * len(words), TOP + ROW * len(names)
+    width = math.ceil(max(axes.WIDTH, right + MARGIN))
+    bold = 'font-weight="bold" font-size="14"'
+    heading = printable(title)
+    room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
+    heading = heading if len(heading) <= room else heading[: room - 1] + "…"
+    parts = [axes.text(width / 2, 22, heading, "middle", bold)] if title else []
+    parts.append(axes.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GREY}"'))
+    for name, y in zip(names, ys, strict=True):
+        parts.append(axes.line(left, y, right, y, LIGHT))
+        parts.append(axes.text(left - 8, y + 4, name, "end"))
+    for x, word in zip(xs, words, strict=True):
+        parts.append(axes.text(x, TOP - 12, word, "middle", 'font-weight="bold"'))
+    for start in lattice.starts[1:]:
+        x = left + column * start
+        dashes = f'stroke="{GREY}" stroke-dasharray="4 4"'
+        parts.append(f'<path d="M{x:.5g} {TOP - 26}V{floor}" {dashes}/>')
+    parts += _edges(lattice, xs, ys, least)
+    parts += _nodes(lattice, xs, ys, least)
+    drawn, height = _legend(left - RADIUS, floor + 26)
+    return axes.image(
+        [*parts, *drawn], math.ceil(height), heading if title else "lattice", width=width
+    )
+
+
+def _summary(lattice: Lattice) -> str:
+    best = f"probability of the best sequence: {_percent(lattice.probability)}"
+    if not lattice.n_hidden:
+        return best
+    noun = "tag" if lattice.n_hidden == 1 else "tags"
+    return f"{best}; {lattice.n_hidden} improbable {noun} not shown"
+
+
+def _edges(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: float) -> list[str]:
+    """Those of the best path come last, on top of the others."""
+    plain, best = [], []
+    for t in range(1, len(lattice.words)):
+        if t in lattice.starts:
+            continue
+        for i, j in np.ndindex(*lattice.transitions[t].shape):
+            p = float(lattice.transitions[t, i, j])
+            on_path = (i, j) == (lattice.best[t - 1], lattice.best[t])
+            if p < least and not on_path:
+                continue
+            hint = f"{lattice.tags[i]} \u2192 {lattice.tags[j]}: {_percent(p)}"
+            path = f"M{xs[t - 1]:.5g} {ys[i]:.5g}L{xs[t]:.5g} {ys[j]:.5g}"
+            stroke = f'stroke="{EDGE}" stroke-width="{_thickness(p):.3g}"'
+            plain.append(f'<path d="{path}" {stroke}>{_hint(hint)}</path>')
+            if on_path:
+                best.append(_best_line(path))
+    return [*plain, *best]
+
+
+def _nodes(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: float) -> list[str]:
+    drawn = []
+    for t, word in enumerate(lattice.words):
+        for i, tag in enumerate(lattice.tags):
+            p, on_path = float(lattice.marginals[t, i]), lattice.best[t] == i
+            if p < least and not on_path:
+                continue
+            hint = f"{printable(word)} \u2192 {tag}: {_percent(p)}"
+            drawn.append(_node(xs[t], ys[i], p, on_path, hint))
+            if on_path or p >= TOLD:
+                drawn.append(_number(xs[t], ys[i], p))
+    return drawn
+
+
+def _number(x: float, y: float, p: float) -> str:
+    """The probability of a node: in it if there is room, otherwise below."""
+    if _radius(p) >= ROOMY:
+        style = 'font-size="9" fill="#ffffff" pointer-events="none"'
+        return axes.text(x, y + 3, _percent(p), "middle", style)
+    # A white edge around the number, since edges of the lattice may cross it
+    halo = 'paint-order="stroke" stroke="#ffffff" stroke-width="3"'
+    return axes.text(x, y + _radius(p) + 10, _percent(p), "middle", f'font-size="9" {halo}')
+
+
+def _node(x: float, y: float, p: float, on_path: bool, hint: str = "") -> str:
+    ring = f'stroke="{BEST}" stroke-width="2.5"' if on_path else f'stroke="{GREY}"'
+    return (
+        f'<circle cx="{x:.5g}" cy="{y:.5g}" r="{_radius(p):.3g}" fill="{colour(p)}" {ring}>'
+        f"{_hint(hint)}</circle>"
+    )
+
+
+def _best_line(path: str) -> str:
+    return f'<path d="{path}" stroke="{BEST}" stroke-width="1.8" pointer-events="none"/>'
+
+
+def _legend(x: float, y: float) -> tuple[list[str], float]:
+    """What sizes and shades stand for. Returns the height of the image as well."""
+    shares = (0.1, 0.5, 1.0)
+    parts = [axes.text(x, y + 4, "probability of a tag:", "start")]
+    place = x + 150
+    for p in shares:
+        parts.append(_node(place, y, p, on_path=False))
+        parts.append(axes.text(place + 22, y + 4, _percent(p), "start"))
+        place += 84
+    y += 38
+    parts.append(axes.text(x, y + 4, "of one after another:", "start"))
+    place = x + 150
+    for p in shares:
+        path = f"M{place - 18:.5g} {y:.5g}H{place + 16:.5g}"
+        parts.append(f'<path d="{path}" stroke="{EDGE}" stroke-width="{_thickness(p):.3g}"/>')
+        parts.append(axes.text(place + 22, y + 4, _percent(p), "start"))
+        place += 84
+    y += 34
+    path = f"M{x + 132:.5g} {y:.5g}H{x + 166:.5g}"
+    parts += [axes.text(x, y + 4, "best sequence:", "start"), _best_line(path)]
+    parts.append(_node(x + 150, y, 0.2, on_path=True))
+    return parts, y + 24
+
+
+def _radius(p: float) -> float:
+    """The area is the probability; improbable nodes of the best path are still to be seen."""
+    return max(3.0, RADIUS * math.sqrt(max(p, 0.0)))
+
+
+def _thickness(p: float) -> float:
+    return max(0.6, THICKEST * p)
+
+
+def _percent(p: float) -> str:
+    """A probability that is not certain does not look as if it were."""
+    if p <= 0.0 or p >= 1.0:
+        return f"{100 * p:.0f}%"
+    shown = f"{100 * p:.1f}" if p < 0.0995 or p > 0.9895 else f"{100 * p:.0f}"
+    return {"0.0": "<0.1%", "100.0": ">99.9%"}.get(shown, f"{shown}%")
+
+
+def _hint(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""

@@ -1,0 +1,89 @@
+"""Labels that are known only as a set: with the separator "|", "NN|JJ" means one of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..errors import Errors
+
+
+class LabelSets:
+    """How sets of labels are written.
+
+    separator (str): What stands between the labels of a set.
+    RAISES (ValueError): If that cannot be told from labels.
+    """
+
+    def __init__(self, separator: str) -> None:
+        if not separator or any(c.isspace() or c.isalnum() for c in separator):
+            raise ValueError(Errors.P368.format(separator=separator))
+        self.separator = separator
+        self._parts: dict[str, tuple[str, ...]] = {}
+
+    def is_set(self, label: str) -> bool:
+        """Whether a label is written as a set.
+
+        label (str): The label.
+        RETURNS (bool): Whether the separator stands in it.
+        """
+        return self.separator in label
+
+    def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
+        """Read a label.
+
+        label (str): The label, as it is annotated.
+        doc (Doc): The document that has it, for messages.
+        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is no set.
+        RAISES (ValueError): If a part is empty, has whitespace around it, or stands there twice.
+        """
+        if label not in self._parts:
+            parts = tuple(label.split(self.separator))
+            problem = _problem(parts) if len(parts) > 1 else None
+            if problem is not None:
+                raise ValueError(
+                    Errors.P370.format(
+                        label=label, text=doc.text[:60], separator=self.separator, problem=problem
+                    )
+                )
+            self._parts[label] = parts
+        return self._parts[label]
+
+
+def resolved_labels(
+    example: Example,
+    spans: Sequence[Span],
+    parts: Sequence[tuple[str, ...]],
+    predicted: Iterable[Span],
+) -> list[str]:
+    """Choose those labels from sets that were predicted.
+
+    example (Example): The example.
+    spans (Sequence[Span]): Spans of its reference.
+    parts (Sequence[Tuple[str, ...]]): The labels in the set of each.
+    predicted (Iterable[Span]): Spans of its predicted document.
+    RETURNS (List[str]): A label for each span of the reference. One that was not found keeps its
+        set, and is scored as missed.
+    """
+    found = set()
+    for span in predicted:
+        aligned = example.alignment.x2y[span.start : span.end]
+        if len(aligned):
+            found.add((int(aligned[0]), int(aligned[-1]) + 1, span.label_))
+    return [
+        next((label for label in labels if (span.start, span.end, label) in found), span.label_)
+        for span, labels in zip(spans, parts, strict=True)
+    ]
+
+
+def _problem(parts: tuple[str, ...]) -> str | None:
+    if not all(parts):
+        return "a part of it is empty"
+    for part in parts:
+        if part != part.strip():
+            return f"there is whitespace around '{part.strip()}'"
+        if parts.count(part) > 1:
+            return f"'{part}' stands there twice"
+    return None

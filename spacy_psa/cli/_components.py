@@ -1,0 +1,34 @@
+"""Pipelines and the components in them, for the commands that look inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import Errors
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..pipeline.common import LabelSequencePipe
+
+
+def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
+    """Load a pipeline, and choose one of its components.
+
+    path (str): The folder or the name of the pipeline.
+    name (Optional[str]): The component's name. By default the last one of ours.
+    RETURNS (Tuple[Language, LabelSequencePipe]): The pipeline and the component.
+    RAISES (ValueError): If there is no such component.
+    RAISES (OSError): If there is no such pipeline.
+    """
+    import spacy
+
+    from ..pipeline.common import LabelSequencePipe
+
+    nlp = spacy.load(path)
+    ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)}
+    chosen = name or next(reversed(ours), None)
+    if chosen not in ours:
+        found = ", ".join(ours) or "none"
+        raise ValueError(Errors.P381.format(path=path, name=name or "", found=found))
+    return nlp, ours[chosen]

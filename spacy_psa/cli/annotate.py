@@ -1,0 +1,158 @@
+"""`spacy psa annotate`: texts with suggestions, for people who correct them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._tasks import FORMATS, ScoredSpan, Suggestion
+from ._util import atomic_path, psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..pipeline.tag_prediction import Labeling
+    from ..pipeline.tagger import PSATagger
+    from ._texts import Record
+
+
+@psa_cli.command("annotate")
+def annotate_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    texts: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXTS",
+            help="A .txt file with a text on each line, a .jsonl file (key 'text'), a .spacy file, "
+            "or - for standard input. The first two may be compressed (.gz)",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; by default standard output")
+    ] = None,
+    sort: Annotated[
+        bool,
+        typer.Option("--sort-by-uncertainty", "-s", help="The most uncertain texts come first"),
+    ] = False,
+    component: Annotated[
+        str | None, typer.Option("--component", "-c", help="The psa_tagger, if there are several")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", "-f", help=f"The annotation tool: {' or '.join(FORMATS)}")
+    ] = "prodigy",
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", help="How many texts to write", min=1)
+    ] = None,
+    nbest: Annotated[
+        int, typer.Option("--nbest", "-k", help="How many ways to label each text", min=1)
+    ] = 1,
+) -> None:
+    """
+    Label texts for an annotation tool: each with its best labels and their probabilities.
+
+    Uncertainty is the entropy of all ways to label a text, divided by its number of tokens. The
+    entropy alone grows with the length of a text, as does the work to annotate it: per token, it
+    says which texts teach most for that work.
+    """
+    from .calibrate import load_tagger
+
+    with user_errors():
+        if form not in FORMATS:
+            raise ValueError(Errors.P355.format(name=form, options=", ".join(FORMATS)))
+        nlp, name = load_tagger(model, component)
+        found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
+        content = FORMATS[form].dump(found, name)
+        if output is None:
+            typer.echo(content, nl=False)
+            return
+        with atomic_path(output) as temporary:
+            temporary.write_text(content, encoding="utf8")
+    n_spans = sum(len(suggestion.labelings[0][1]) for suggestion in found)
+    msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
+
+
+def annotate(
+    nlp: Language,
+    name: str,
+    texts: str,
+    *,
+    k: int = 1,
+    sort: bool = False,
+    limit: int | None = None,
+) -> list[Suggestion]:
+    """Find what a component makes of texts. All that is in the best labeling is suggested, be it
+    above the component's threshold or not.
+
+    nlp (Language): The pipeline.
+    name (str): The component, a `psa_tagger`. The components before it see the texts first.
+    texts (str): What to read, see `read_texts`.
+    k (int): How many ways to label each text.
+    sort (bool): Whether the most uncertain texts come first.
+    limit (Optional[int]): How many texts: the first ones, or the most uncertain ones.
+    RETURNS (List[Suggestion]): The texts with their labels.
+    RAISES (ValueError): If there is no text, or it cannot be read.
+    """
+    from spacy.util import minibatch
+    from tqdm import tqdm
+
+    from ._texts import read_texts
+
+    pairs = islice(read_texts(texts, nlp), None if sort else limit)
+    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
+    found: list[Suggestion] = []
+    with tqdm(desc=name, unit=" texts", disable=None, leave=False) as progress:
+        for batch in minibatch(nlp.pipe(pairs, as_tuples=True, disable=later), nlp.batch_size):
+            found += suggestions(nlp.get_pipe(name), batch, k)
+            progress.update(len(batch))
+    if sort:
+        found.sort(key=lambda suggestion: -suggestion.uncertainty)
+    return found[:limit]
+
+
+def suggestions(
+    tagger: PSATagger, pairs: Sequence[tuple[Doc, Record]], k: int
+) -> Iterator[Suggestion]:
+    """Find what a component makes of documents.
+
+    tagger (PSATagger): The component.
+    pairs (Sequence[Tuple[Doc, Record]]): The documents, of one token at least, and what came with
+        them.
+    k (int): How many ways to label each.
+    YIELDS (Suggestion): Each of them.
+    """
+    docs = [doc for doc, _ in pairs]
+    distribution = tagger.distribution(docs)
+    labelings = tagger.nbest(docs, k, distribution=distribution)
+    entropies = tagger.entropy(docs, distribution=distribution)
+    places = [[_places(tagger, labeling) for labeling in own] for own in labelings]
+    asked = [list(chain(*own)) for own in places]
+    if tagger.target.has_spans:
+        scores = tagger.span_probs(docs, asked, distribution=distribution)
+    else:
+        columns = {label: i for i, label in enumerate(tagger.marginal_labels)}
+        marginals = tagger.marginals(docs, distribution=distribution)
+        scores = [
+            [float(rows[i, columns[label]]) for i, _, label in found]
+            for rows, found in zip(marginals, asked, strict=True)
+        ]
+    for i, (doc, record) in enumerate(pairs):
+        remaining = iter(scores[i])
+        found = [
+            (labeling.probability, [ScoredSpan(*place, next(remaining)) for place in own])
+            for labeling, own in zip(labelings[i], places[i], strict=True)
+        ]
+        yield Suggestion(doc, record, found, entropies[i] / len(doc))
+
+
+def _places(tagger: PSATagger, labeling: Labeling) -> list[tuple[int, int, str]]:
+    """What is to be annotated: spans, or each token."""
+    if tagger.target.has_spans:
+        return labeling.spans
+    return [(i, i + 1, label) for i, label in enumerate(labeling.tags)]

@@ -1,0 +1,92 @@
+"""`spacy psa attend`: what a model looks at when it labels a text."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+SUFFIXES = (".html", ".svg")
+
+
+@psa_cli.command("attend")
+def attend_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to label")],
+    output_path: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The .html page or the .svg image to write; without an ending, a folder of images",
+        ),
+    ] = Path("attend.html"),
+    component: Annotated[
+        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+    ] = "",
+    tokens: Annotated[
+        int, typer.Option("--tokens", "-n", help="How many of the first tokens to draw", min=1)
+    ] = 32,
+) -> None:
+    """
+    Draw what goes on in a model: attention, gates, positional biases, labels layer by layer and
+    transitions.
+    """
+    with user_errors():
+        n_images = attend(model, text, output_path, component=component or None, n_tokens=tokens)
+    msg.good(f"Drew {n_images} images in {output_path}")
+
+
+def attend(
+    model: str,
+    text: str,
+    output_path: Path,
+    *,
+    component: str | None = None,
+    n_tokens: int = 32,
+) -> int:
+    """Draw what goes on in a model.
+
+    model (str): The folder or the name of a pipeline.
+    text (str): The text to label. The components before the one that is looked into see it first.
+    output_path (Path): The HTML page or the SVG image to write; a folder of SVG images if it is
+        one, or has no ending.
+    component (Optional[str]): The component's name. By default the last one of ours.
+    n_tokens (int): How many of the first tokens to draw.
+    RETURNS (int): How many images were drawn.
+    RAISES (ValueError): If there is nothing to draw, or the output has another ending.
+    """
+    from ..analysis.attention import look_inside
+    from ..analysis.attention_page import attention_images, attention_page
+    from ..analysis.page import printable
+    from ..analysis.plots import stack
+    from ._components import load_component
+
+    is_folder = output_path.is_dir() or not output_path.suffix
+    if not is_folder and output_path.suffix not in SUFFIXES:
+        options = ", ".join([*SUFFIXES, "none for a folder of images"])
+        raise ValueError(Errors.P265.format(path=output_path, options=options))
+    nlp, pipe = load_component(model, component)
+    # Bytes of the command line that are no text stand in it as half a character each.
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    later = nlp.pipe_names[nlp.pipe_names.index(pipe.name) :]
+    insight = look_inside(pipe, nlp(text, disable=later), n_tokens=n_tokens)
+    images = attention_images(insight)
+    if is_folder:
+        for name, image in images.items():
+            _write(output_path / f"{name}.svg", image)
+    elif output_path.suffix == ".svg":
+        _write(output_path, stack(list(images.values())))
+    else:
+        title = printable(f"Inside {insight.component} of {model}")
+        _write(output_path, attention_page(insight, title))
+    return len(images)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf8")

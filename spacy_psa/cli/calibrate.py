@@ -1,0 +1,350 @@
+"""`spacy psa calibrate`: fit the temperature of a trained component to held-out data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._predictions import join_names, read_data, words_alone
+from ._util import atomic_path, psa_cli, user_errors
+from .evaluate import check_outputs, save_output, use_gpu
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..pipeline.calibration import Confidences, HeldOut
+    from ..pipeline.calibration_fit import TemperatureFit
+    from ..pipeline.tagger import PSATagger
+
+# Steps for those who look, and one where most of the predictions are
+THRESHOLDS = [*(i / 20 for i in range(20)), 0.99]
+
+
+class Unit(str, Enum):
+    """What a temperature is fitted to."""
+
+    sequences = "sequences"
+    spans = "spans"
+    tokens = "tokens"
+
+
+@psa_cli.command("calibrate")
+def calibrate_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DEV...", help=".spacy files that were not trained on, or folders"),
+    ],
+    component: Annotated[
+        str | None,
+        typer.Option("--component", "-c", help="The psa_tagger, if there are several"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A folder to write to; by default, that of MODEL"),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", "-p", help="A .svg file for a reliability diagram")
+    ] = None,
+    unit: Annotated[
+        Unit,
+        typer.Option(
+            "--fit",
+            "-f",
+            help="What is to be calibrated: gold label sequences, or the spans or tokens predicted",
+        ),
+    ] = Unit.sequences,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    bins: Annotated[
+        int, typer.Option("--bins", help="Of the calibration error and the diagram", min=1)
+    ] = 10,
+) -> None:
+    """
+    Calibrate the probabilities of a psa_tagger: fit its temperature to held-out data.
+
+    The pipeline predicts from the words of DEV, without its annotation. What is printed says how
+    good the probabilities are before and after. The best labels stay the same, unless the
+    component has rules with finite scores: these then weigh more or less against the model's.
+    """
+    with user_errors():
+        check_outputs([] if plot is None else [plot], (".svg",))
+        use_gpu(gpu_id)
+        nlp, name = load_tagger(model, component)
+        check_folder(output, nlp.path)
+        gold = read_data(data, nlp.vocab)
+        found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
+        print_calibration(found, n_bins=bins)
+        if plot is not None:
+            save_output(plot, draw_calibration(found, n_bins=bins), "reliability diagram")
+        path = save_temperature(nlp, name, found.fit.temperature, output)
+        msg.good(f"Saved the temperature {found.fit.temperature:.4f} of '{name}' in {path}")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How good the probabilities of a component are, before and after.
+
+    component (str): Its name.
+    initial (float): Its temperature before.
+    fit (TemperatureFit): The temperature that was found.
+    n_new (int): Sentences that were left out because they have labels that the component has not.
+    before (Dict[str, Confidences]): How confident it was, and whether it was right: for "tokens"
+        and, if it finds spans, for "spans".
+    after (Dict[str, Confidences]): The same at the temperature found.
+    """
+
+    component: str
+    initial: float
+    fit: TemperatureFit
+    n_new: int
+    before: dict[str, Confidences]
+    after: dict[str, Confidences]
+
+    @property
+    def unit(self) -> str:
+        """RETURNS (str): What the component finds: "tokens" or "spans"."""
+        return list(self.after)[-1]
+
+
+def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
+    """Load a pipeline with a component to calibrate.
+
+    model (str): The folder or the name of the pipeline.
+    component (Optional[str]): The component; None for the only one there is.
+    RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
+    RAISES (ValueError): If there is no such component, or it is not clear which one.
+    """
+    import spacy
+
+    from ..pipeline.tagger import PSATagger
+
+    nlp = spacy.load(model)
+    taggers = [name for name, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+    if not taggers or component not in (None, *taggers):
+        named = f" '{component}'" if component else ""
+        found = ", ".join(nlp.pipe_names) or "none"
+        raise ValueError(Errors.P346.format(path=model, named=named, found=found))
+    if component is None and len(taggers) > 1:
+        raise ValueError(Errors.P347.format(path=model, found=", ".join(taggers)))
+    return nlp, component or taggers[0]
+
+
+def calibrate(
+    nlp: Language, name: str, gold: Sequence[Doc], source: str, *, unit: str = "sequences"
+) -> Calibration:
+    """Fit the temperature of a component. Neither the component nor the documents are modified.
+
+    nlp (Language): The pipeline.
+    name (str): The name of the component.
+    gold (Sequence[Doc]): Held-out documents with annotation. Only their words are used to predict.
+    source (str): Where they are from, for messages.
+    unit (str): What is to be calibrated: "sequences", "spans" or "tokens".
+    RETURNS (Calibration): The temperature, and what it changes.
+    RAISES (ValueError): If they do not have the annotation that the component predicts.
+    """
+    from tqdm import tqdm
+
+    from ..evaluation.layers import make_layer
+    from ..pipeline.calibration import confidences
+    from ..pipeline.calibration_fit import fit
+
+    component: PSATagger = nlp.get_pipe(name)
+    layer = make_layer(component.cfg["target"], component.cfg["spans_key"])
+    if not any(len(doc) and layer.is_annotated(doc) for doc in gold):
+        keys = ", ".join(sorted({key for doc in gold for key in doc.spans})) or "there are none"
+        raise ValueError(
+            Errors.P348.format(n=len(gold), path=source, layer=layer.name, name=name, keys=keys)
+        )
+    initial = component.cfg["temperature"]
+    batches = predict(nlp, name, gold)
+    with tqdm(desc="Fitting", unit=" steps", disable=None, leave=False) as progress:
+
+        def show(temperature: float, loss: float) -> None:
+            progress.set_postfix_str(f"T = {temperature:.4f}, loss = {loss:.4f}", refresh=False)
+            progress.update()
+
+        found = fit(component, batches, unit=unit, on_step=show)
+    before, after = (
+        confidences(component, tqdm(batches, title, disable=None, leave=False), temperature)
+        for title, temperature in (
+            ("Comparing before", initial),
+            ("Comparing after", found.temperature),
+        )
+    )
+    n_new = sum(batch.n_new for batch in batches)
+    return Calibration(name, initial, found, n_new, before, after)
+
+
+def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
+    """Run a component, and those before it, on the words of documents.
+
+    nlp (Language): The pipeline.
+    name (str): The name of the component.
+    gold (Sequence[Doc]): The documents with the gold standard.
+    RETURNS (List[HeldOut]): Scores and gold standard, in batches of `nlp.batch_size` documents.
+    """
+    from spacy.util import minibatch
+    from tqdm import tqdm
+
+    from ..pipeline.calibration import hold_out
+
+    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
+    docs = nlp.pipe(words_alone(gold, nlp.vocab), disable=later)
+    batches = []
+    with tqdm(desc="Predicting", total=len(gold), disable=None, leave=False) as progress:
+        for pairs in minibatch(zip(docs, gold, strict=True), nlp.batch_size):
+            batches.append(hold_out(nlp.get_pipe(name), *zip(*pairs, strict=True)))
+            progress.update(len(pairs))
+    return batches
+
+
+def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
+    """Print how good the probabilities are before and after.
+
+    found (Calibration): What was found.
+    n_bins (int): The bins of the calibration error.
+    """
+    from ..evaluation.calibration import brier_score, expected_calibration_error
+    from ..evaluation.tables import DASH, Table, percent
+
+    fit, worse = found.fit, False
+    rows = [
+        ["temperature", f"{found.initial:.4f}", f"{fit.temperature:.4f}"],
+        ["NLL per sentence (nats)", f"{fit.nll_before:.4f}", f"{fit.nll_after:.4f}"],
+    ]
+    for unit in found.after:
+        sides = [side[unit] for side in (found.before, found.after)]
+        args = [(side.confidence, side.correct) for side in sides]
+        some = all(len(side.correct) for side in sides)
+        errors = [expected_calibration_error(*pair, n_bins=n_bins) for pair in args]
+        worse |= unit == found.unit and errors[1] > errors[0]
+        briers = [f"{brier_score(*pair):.4f}" for pair in args]
+        means = [[percent(a.mean()) for a in column] for column in zip(*args, strict=True)]
+        confident, right = means if some else [[DASH, DASH]] * 2
+        rows += [
+            [f"{unit}: right (%)", *right],
+            [f"{unit}: mean confidence (%)", *confident],
+            [f"{unit}: ECE (%)", *map(percent, errors)],
+            [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
+        ]
+    msg.divider(f"Calibration of {found.component}")
+    print(Table("", ["", "before", "after"], rows).to_text())
+    print(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
+    if worse:
+        msg.warn(
+            f"The calibration error of {found.unit} grew. What is predicted and what is missed ask "
+            f"for other temperatures: --fit {found.unit} looks at what is predicted alone."
+        )
+    if fit.at_bound:
+        msg.warn(
+            f"The temperature {fit.temperature:g} is the end of the range: the best one may lie "
+            "beyond. The data may be too easy, too small, or part of the training data."
+        )
+
+
+def _left_out(found: Calibration) -> str:
+    reasons = {
+        "without annotation": found.fit.n_unknown - found.n_new,
+        "with labels that the component has not": found.n_new,
+        "whose annotation the tag scheme or rules do not allow": found.fit.n_impossible,
+    }
+    told = [f"{n} {reason}" for reason, n in reasons.items() if n]
+    return f"; left out: {', '.join(told)}" if told else ""
+
+
+def draw_calibration(found: Calibration, *, n_bins: int = 10) -> str:
+    """Draw a reliability diagram, and precision and recall by threshold.
+
+    found (Calibration): What was found.
+    n_bins (int): The bins of the diagram.
+    RETURNS (str): An SVG image of what the component finds: spans, or tokens with their labels.
+    RAISES (ValueError): If it finds nothing.
+    """
+    from ..analysis.plots import stack
+    from ..evaluation.calibration import precision_recall_by_threshold, reliability
+    from ..evaluation.reliability_plots import reliability_diagram, threshold_plot
+
+    diagrams = {}
+    for title, temperature, sides in (
+        ("before", found.initial, found.before),
+        ("after", found.fit.temperature, found.after),
+    ):
+        side = sides[found.unit]
+        bins = reliability(side.confidence, side.correct, n_bins=n_bins)
+        error = 100.0 * bins.expected_error
+        diagrams[f"{title}: T = {temperature:.3f}, ECE {error:.2f} %"] = bins
+    # Of the last one, which is the one after
+    curve = precision_recall_by_threshold(
+        side.confidence, side.correct, side.n_gold, thresholds=THRESHOLDS
+    )
+    name = f"{found.unit} of {found.component}"
+    return stack(
+        [
+            reliability_diagram(diagrams, found.unit, f"Reliability: {name}"),
+            threshold_plot(curve, found.unit, f"Scores by threshold after calibration: {name}"),
+        ]
+    )
+
+
+def check_folder(output: Path | None, source: Path) -> None:
+    """Check where a pipeline is to be written before the work begins.
+
+    output (Optional[Path]): The folder; None, or the same as `source`, to calibrate in place.
+    source (Path): The folder of the pipeline.
+    RAISES (ValueError): If something else is there, or it lies within the pipeline.
+    """
+    if output is None or output.resolve() == source.resolve():
+        return
+    problem = None
+    if source.resolve() in output.resolve().parents:
+        problem = "it lies within the pipeline"
+    elif output.is_dir() and any(output.iterdir()):
+        problem = "the folder is not empty"
+    elif output.exists() and not output.is_dir():
+        problem = "it is a file"
+    if problem is not None:
+        raise ValueError(Errors.P349.format(path=output, problem=problem))
+
+
+def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:
+    """Save the temperature of a component: whole, or not at all.
+
+    nlp (Language): The pipeline, loaded from disk.
+    name (str): The name of the component.
+    temperature (float): The temperature.
+    output (Optional[Path]): Where to write a copy of the pipeline; None to calibrate in place.
+    RETURNS (Path): The folder of the pipeline.
+    RAISES (ValueError): If the folder cannot be written to.
+    """
+    import srsly
+
+    source = nlp.path.resolve()
+    cfg = {**srsly.read_json(source / name / "cfg"), "temperature": temperature}
+    folder = source if output is None else output.resolve()
+    check_folder(folder, source)
+    if folder == source:
+        with atomic_path(source / name / "cfg") as temporary:
+            srsly.write_json(temporary, cfg)
+    else:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+        try:
+            # A copy of what is there: strings of held-out words are in the vocabulary by now
+            shutil.copytree(source, temporary)
+            srsly.write_json(temporary / name / "cfg", cfg)
+            if folder.is_dir():
+                folder.rmdir()
+            os.replace(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return folder

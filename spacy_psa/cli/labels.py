@@ -1,0 +1,92 @@
+"""`spacy psa labels`: a map of the labels as a model knows them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+SUFFIXES = (".svg", ".html")
+TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
+
+
+@psa_cli.command("labels")
+def labels_cli(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL... OUTPUT",
+            help="Pipeline names or folders, e.g. checkpoints; then the .svg or .html to write",
+        ),
+    ],
+    component: Annotated[
+        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+    ] = "",
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="How to project: pca or tsne")
+    ] = "pca",
+    align: Annotated[
+        str,
+        typer.Option(
+            "--align", "-a", help="procrustes, or last: in the plane of the last pipeline"
+        ),
+    ] = "procrustes",
+) -> None:
+    """
+    Draw a map of the labels in two dimensions, for one pipeline or several side by side.
+    """
+    with user_errors():
+        if len(paths) < 2:
+            raise ValueError(Errors.P389)
+        *models, output = paths
+        draw_labels(models, Path(output), component=component or None, method=method, align=align)
+    msg.good(f"Drew the labels of {len(models)} pipelines in {output}")
+
+
+def draw_labels(
+    models: Sequence[str],
+    output_path: Path,
+    *,
+    component: str | None = None,
+    method: str = "pca",
+    align: str = "procrustes",
+) -> None:
+    """Draw maps of labels.
+
+    models (Sequence[str]): The folders or the names of pipelines.
+    output_path (Path): The SVG or HTML file to write.
+    component (Optional[str]): The component's name. By default the last one of ours.
+    method (str): How to project: "pca" or "tsne".
+    align (str): How maps are made alike: "procrustes" or "last". See `map_labels`.
+    RAISES (ValueError): If something is missing or does not fit together.
+    """
+    from ..analysis.label_map import label_vectors, map_labels
+    from ..analysis.label_map_figure import draw_maps, map_page
+    from ..analysis.page import printable
+    from ._components import load_component
+
+    if output_path.suffix not in SUFFIXES or output_path.is_dir():
+        raise ValueError(Errors.P265.format(path=output_path, options=", ".join(SUFFIXES)))
+    vectors = []
+    for name, model in zip(_names(models), models, strict=True):
+        _, pipe = load_component(model, component)
+        vectors += label_vectors(printable(name), pipe)
+    maps = map_labels(vectors, method=method, align=align)
+    draw = {".svg": draw_maps, ".html": map_page}[output_path.suffix]
+    with atomic_path(output_path) as temporary:
+        temporary.write_text(draw(maps, TITLES[method]), encoding="utf8")
+
+
+def _names(models: Sequence[str]) -> list[str]:
+    """What to call pipelines: the last part of their paths that tells them apart."""
+    parts = [Path(model).parts for model in models]
+    for n in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(path[-n:]) for path in parts]
+        if max(Counter(names).values()) == 1:
+            return names
+    return list(models)

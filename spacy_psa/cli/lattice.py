@@ -1,0 +1,58 @@
+"""`spacy psa lattice`: a picture of the label sequences that a model weighs against each other."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path, psa_cli, user_errors
+
+
+@psa_cli.command("lattice")
+def lattice_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence")],
+    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg file to write")],
+    component: Annotated[
+        str | None, typer.Option("--component", "-c", help="The psa_tagger, if there are several")
+    ] = None,
+) -> None:
+    """
+    Draw the lattice of a sentence: its tokens, the tags that they may have, and how probable each
+    is, and each after another. The best path is highlighted.
+    """
+    with user_errors():
+        name = lattice(model, text, output_path, component=component)
+    msg.good(f"Drew the lattice of '{name}' in {output_path}")
+
+
+def lattice(model: str, text: str, output_path: Path, *, component: str | None = None) -> str:
+    """Draw the lattice of a sentence.
+
+    model (str): The folder or the name of a pipeline.
+    text (str): The sentence, or several. The components before the one in question see it first.
+    output_path (Path): The SVG file to write.
+    component (Optional[str]): The component; None for the only psa_tagger there is.
+    RETURNS (str): The component's name.
+    RAISES (ValueError): If there is no such component, the text has no tokens, or the output is not
+        an SVG file.
+    """
+    from ..analysis.lattice import draw_lattice, make_lattice
+    from .calibrate import load_tagger
+
+    if output_path.suffix != ".svg":
+        raise ValueError(Errors.P250.format(path=output_path))
+    nlp, name = load_tagger(model, component)
+    # Bytes of the command line that are no text stand in it as half a character each
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    doc = nlp(text, disable=nlp.pipe_names[nlp.pipe_names.index(name) :])
+    if not len(doc):
+        raise ValueError(Errors.P380)
+    tagger = nlp.get_pipe(name)
+    found = make_lattice(tagger.distribution([doc]), [token.text for token in doc], tagger.tags)
+    with atomic_path(output_path) as temporary:
+        temporary.write_text(draw_lattice(found, doc.text), encoding="utf8")
+    return name

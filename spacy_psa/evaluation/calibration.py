@@ -1,0 +1,175 @@
+"""Calibration: does what a model is sure of turn out to be right as often as it says?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import Errors
+
+N_BINS = 10
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How confident and how right predictions are, by confidence.
+
+    The interval from 0 to 1 is cut into bins of equal width. A bin holds its upper end, not its
+    lower one; the first one holds 0, too.
+
+    edges (NDArray): Where bins begin and end. *Shape:* (bins + 1,)
+    confidence (NDArray): The mean confidence in each bin, NaN where it is empty. *Shape:* (bins,)
+    accuracy (NDArray): The share that is right, NaN where the bin is empty. *Shape:* (bins,)
+    counts (NDArray): How many predictions there are. *Shape:* (bins,), int64.
+    """
+
+    edges: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @property
+    def expected_error(self) -> float:
+        """RETURNS (float): The expected calibration error, see `expected_calibration_error`."""
+        total = self.counts.sum()
+        if not total:
+            return float("nan")
+        some = self.counts > 0
+        gaps = np.abs(self.accuracy[some] - self.confidence[some])
+        return float(self.counts[some] @ gaps / total)
+
+
+@dataclass(frozen=True)
+class ThresholdCurve:
+    """What is gained and lost when predictions that are not confident enough are dropped.
+
+    thresholds (NDArray): Predictions of at least this confidence are kept. *Shape:* (T,)
+    kept (NDArray): How many these are. *Shape:* (T,), int64.
+    precision (NDArray): The share of them that is right, NaN where none is kept. *Shape:* (T,)
+    recall (NDArray): The share of the gold standard that they find, NaN if there is none.
+        *Shape:* (T,)
+    f1 (NDArray): The harmonic mean of precision and recall, 0 where nothing is right, NaN where
+        there is neither a prediction nor a gold standard. *Shape:* (T,)
+    """
+
+    thresholds: NDArray[np.float64]
+    kept: NDArray[np.int64]
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    f1: NDArray[np.float64]
+
+
+def reliability(confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_BINS) -> Reliability:
+    """Sort predictions into bins by their confidence, as in a reliability diagram.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
+    n_bins (int): How many bins.
+    RETURNS (Reliability): The bins.
+    RAISES (ValueError): If the arrays do not fit together, or there is no bin.
+
+    Source: Guo et al. (2017), "On calibration of modern neural networks", section 2.
+    """
+    confidences, correct = _checked(confidences, correct)
+    if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
+        raise ValueError(Errors.P014.format(name="n_bins", value=n_bins))
+    # Not multiples of 1 / n, of which 3 · 0.1 is greater than 0.3
+    edges = np.arange(n_bins + 1) / n_bins
+    bins = np.maximum(np.searchsorted(edges, confidences, side="left") - 1, 0)
+    counts = np.bincount(bins, minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        return Reliability(
+            edges,
+            np.bincount(bins, confidences, n_bins) / counts,
+            np.bincount(bins, correct, n_bins) / counts,
+            counts,
+        )
+
+
+def expected_calibration_error(
+    confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_BINS
+) -> float:
+    """The mean gap between confidence and accuracy over bins of equal width, each of which weighs
+    as much as it has predictions (Naeini et al. 2015; Guo et al. 2017, equation 3),
+
+        ECE = Σ_b |B_b| / P · |accuracy(B_b) − confidence(B_b)|
+
+    It depends on the number of bins: compare what was found with the same number of them.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
+    n_bins (int): How many bins.
+    RETURNS (float): The error, 0 to 1; NaN if there is no prediction.
+    RAISES (ValueError): If the arrays do not fit together, or there is no bin.
+    """
+    return reliability(confidences, correct, n_bins=n_bins).expected_error
+
+
+def brier_score(confidences: ArrayLike, correct: ArrayLike) -> float:
+    """The mean squared difference between confidence and outcome, 1 if right and 0 if wrong (Brier
+    1950, for one event). Other than the calibration error, it is best for confidences that tell
+    right from wrong, too.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
+    RETURNS (float): The score, 0 (best) to 1; NaN if there is no prediction.
+    RAISES (ValueError): If the arrays do not fit together.
+    """
+    confidences, correct = _checked(confidences, correct)
+    return float(np.square(confidences - correct).mean()) if len(correct) else float("nan")
+
+
+def precision_recall_by_threshold(
+    confidences: ArrayLike,
+    correct: ArrayLike,
+    n_gold: int,
+    *,
+    thresholds: Sequence[float] | NDArray[np.float64] | None = None,
+) -> ThresholdCurve:
+    """Find what scores would be if predictions of little confidence were dropped.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
+    n_gold (int): How many units the gold standard has.
+    thresholds (Optional[Sequence[float]]): The thresholds; by default 0, 0.01, …, 1.
+    RETURNS (ThresholdCurve): The scores for each threshold.
+    RAISES (ValueError): If the arrays do not fit together, or more is right than there is.
+    """
+    confidences, correct = _checked(confidences, correct)
+    if n_gold < correct.sum():
+        problem = f"{int(correct.sum())} of them are right, but the gold standard has {n_gold}"
+        raise ValueError(Errors.P345.format(problem=problem))
+    at = np.arange(101) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    order = np.argsort(confidences)
+    below = np.searchsorted(confidences[order], at, side="left")
+    # How many are right among those from each place on to the end
+    right = np.append(np.cumsum(correct[order][::-1])[::-1], 0)[below]
+    kept = len(confidences) - below
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return ThresholdCurve(
+            at, kept, right / kept, right / np.float64(n_gold), 2.0 * right / (kept + n_gold)
+        )
+
+
+def _checked(
+    confidences: ArrayLike, correct: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    confidences = np.asarray(confidences, dtype=np.float64)
+    correct = np.asarray(correct)
+    if not correct.size:
+        correct = correct.astype(bool)
+    problem = None
+    if confidences.ndim != 1 or confidences.shape != correct.shape:
+        problem = f"their shape is {confidences.shape}, that of what is right {correct.shape}"
+    elif correct.dtype != bool:
+        problem = f"whether they are right is {correct.dtype}, not booleans"
+    elif not ((confidences >= 0.0) & (confidences <= 1.0)).all():
+        wrong = confidences[~((confidences >= 0.0) & (confidences <= 1.0))][0]
+        problem = f"there is {wrong} among them"
+    if problem is not None:
+        raise ValueError(Errors.P345.format(problem=problem))
+    return confidences, correct

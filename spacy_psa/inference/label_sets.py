@@ -1,0 +1,92 @@
+"""Labels of which it is known only that they are in a set (Tsuboi et al. 2008)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from .constraints import Constraints
+from .linear_chain import LinearChain
+from .potentials import Potentials
+from .scores import UNKNOWN, log_ratio
+
+
+def log_prob_of_sets(
+    chain: LinearChain,
+    labels: Tensor,
+    sets: Mapping[int, Sequence[int]],
+    constraints: Constraints | None = None,
+) -> Tensor:
+    """The log of the total probability of all label sequences that agree with an annotation in
+    which some tokens have a set of labels. Differentiable.
+
+    With constraints, a sequence agrees only if, wherever two neighbouring tokens both have sets, it
+    takes a transition that they allow. So of the sets {B-A, B-B} and {E-A, E-B}, which stand for a
+    span of the label A or B, BIOES leaves B-A E-A and B-B E-B. All other transitions are as in
+    `chain`: what constrains the sets does not constrain labels that are known or unknown, nor the
+    distribution.
+
+    Nothing but the sum within the sets takes longer for it. There, the labels of sets count as
+    further labels, with the same scores, which only tokens with sets may have; so what the
+    constraints forbid can be forbidden among these alone, without scores for each token.
+
+    chain (LinearChain): The distribution.
+    labels (Tensor): *Shape:* (N,). The labels of tokens without sets; -1 where they are unknown.
+    sets (Mapping[int, Sequence[int]]): By token, the labels in its set.
+    constraints (Optional[Constraints]): Which labels may follow each other in neighbouring sets.
+        Not needed if `chain` is constrained by them.
+    RETURNS (Tensor): *Shape:* (C,). -inf, with the gradient zero, where no sequence is left.
+    RAISES (ValueError): If the labels do not fit the potentials.
+
+    Source: Tsuboi et al. (2008), 'Training Conditional Random Fields Using Incomplete Annotations',
+    for ambiguous annotation.
+    """
+    labels = chain._check_labels(labels)
+    n_labels = chain.potentials.n_labels
+    allowed = (labels == UNKNOWN).unsqueeze(1).repeat(1, n_labels)
+    allowed.scatter_(1, labels.clamp(min=0).unsqueeze(1), True)
+    tokens = sorted(sets)
+    of_sets = torch.zeros(len(tokens), n_labels, dtype=torch.bool)
+    for row, token in enumerate(tokens):
+        of_sets[row, list(sets[token])] = True
+    of_sets = of_sets.to(allowed.device)
+    allowed[tokens] = of_sets
+    if constraints is None or not any(token + 1 in sets for token in tokens):
+        return chain.log_prob_of(allowed)
+    copied = of_sets.any(dim=0).nonzero().squeeze(1)
+    copies = allowed.new_zeros(len(labels), len(copied))
+    copies[tokens] = of_sets[:, copied]
+    allowed[tokens] = False
+    doubled = _with_copies(chain.potentials, copied, constraints)
+    doubled = doubled.within(torch.cat([allowed, copies], dim=1))
+    # A softmax becomes a chain here
+    backend = (LinearChain(doubled) if chain.potentials.is_independent else chain)._backend
+    return log_ratio(backend.log_partition(doubled), chain.log_partition)
+
+
+def _with_copies(potentials: Potentials, copied: Tensor, constraints: Constraints) -> Potentials:
+    """Some labels a second time, with all their scores but those of the transitions among the
+    copies that the constraints forbid.
+    """
+    n_labels = potentials.n_labels
+    labels = torch.cat([torch.arange(n_labels, device=potentials.device), copied])
+    allowed = constraints.transitions.to(potentials.device)
+    forbidden = labels.new_zeros(len(labels), len(labels), dtype=torch.bool)
+    forbidden[n_labels:, n_labels:] = ~allowed[copied][:, copied]
+    transitions = potentials.transitions
+    if transitions is None:
+        transitions = potentials.emissions.new_zeros(n_labels, n_labels)
+    fields = {
+        name: getattr(potentials, name)[labels]
+        for name in ("start", "end")
+        if getattr(potentials, name) is not None
+    }
+    if potentials.pairwise is not None:
+        fields["pairwise"] = potentials.pairwise[:, labels][:, :, labels]
+    return replace(
+        potentials,
+        emissions=potentials.emissions[:, labels],
+        transitions=transitions[labels][:, labels].masked_fill(forbidden, -torch.inf),
+        **fields,
+    )

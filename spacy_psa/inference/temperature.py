@@ -1,0 +1,259 @@
+"""The temperature that makes probabilities as good as they can get: fitted to held-out data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import copysign, exp, log
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import Errors
+from .constraints import Constraints
+from .label_sets import log_prob_of_sets
+from .linear_chain import LinearChain
+from .potentials import Potentials
+from .scores import UNKNOWN, check_labels, sum_by_chain, working_dtype
+
+LOWEST, HIGHEST = 0.05, 20.0
+TOLERANCE = 1e-5  # of log T
+FIRST_STEP = 0.25  # of log T
+
+
+class LabeledBatch(NamedTuple):
+    """Chains with their gold labels.
+
+    potentials (Potentials): The scores, of the temperature 1.
+    labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
+    bias (Optional[Tensor]): *Shape:* (N, L). What is known besides the scores, and added to the
+        emissions whatever the temperature is. -inf forbids.
+    sets (Optional[Mapping[int, Sequence[int]]]): By token, the labels of which one is right. The
+        labels of these tokens are -1.
+    """
+
+    potentials: Potentials
+    labels: Tensor
+    bias: Tensor | None = None
+    sets: Mapping[int, Sequence[int]] | None = None
+
+    def at(self, temperature: float | Tensor) -> Potentials:
+        """The scores at a temperature.
+
+        temperature (Union[float, Tensor]): Positive.
+        RETURNS (Potentials): The scores. Differentiable.
+        RAISES (ValueError): If the temperature is not a positive number.
+        """
+        tempered = self.potentials.tempered(temperature)
+        if self.bias is None:
+            return tempered
+        return replace(tempered, emissions=tempered.emissions + self.bias.to(tempered.emissions))
+
+
+@dataclass(frozen=True)
+class TemperatureFit:
+    """A temperature that was fitted.
+
+    temperature (float): The temperature.
+    nll_before (float): The mean negative log-likelihood of a chain's gold labels before, in nats.
+    nll_after (float): The same at the temperature found. It is not greater, unless the initial
+        temperature lies outside of the interval.
+    n_chains (int): The chains that it was fitted to.
+    n_unknown (int): Chains that were left out because none of their labels is known.
+    n_impossible (int): Chains that were left out because their labels are impossible.
+    """
+
+    temperature: float
+    nll_before: float
+    nll_after: float
+    n_chains: int
+    n_unknown: int
+    n_impossible: int
+
+    @property
+    def at_bound(self) -> bool:
+        """RETURNS (bool): Whether the best temperature may lie outside of the interval."""
+        return self.temperature in (LOWEST, HIGHEST)
+
+
+class _Point(NamedTuple):
+    """Log-temperature, mean negative log-likelihood, and its derivative with respect to log T."""
+
+    log_t: float
+    nll: float
+    slope: float
+
+
+def fit_temperature(
+    batches: Iterable[LabeledBatch | tuple[Potentials, Tensor]],
+    *,
+    constraints: Constraints | None = None,
+    initial: float = 1.0,
+    on_step: Callable[[float, float], None] | None = None,
+) -> TemperatureFit:
+    """Find the temperature, from 0.05 to 20, at which gold labels are most probable.
+
+    If all labels are known, the negative log-likelihood is a convex function of 1/T, and has no
+    other minimum than the one that is found. If some are not, or only as sets, they are summed
+    over, and what is found is the minimum that lies downhill from the initial temperature. At a
+    minimum, the model expects of its label sequences the mean score that the gold ones have.
+
+    The search goes downhill in growing steps of log T until the derivative, which is exact, changes
+    its sign; then it closes in by the secant method, and by bisection where that is slow.
+
+    batches (Iterable[LabeledBatch]): Chains of held-out data with their gold labels; pairs of
+        potentials and labels will do. All have to fit into memory.
+    constraints (Optional[Constraints]): Label sequences to rule out. Chains whose gold labels are
+        impossible, by these or by -inf in the scores, are left out.
+    initial (float): The temperature in use so far.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried,
+        and the mean negative log-likelihood at it.
+    RETURNS (TemperatureFit): The temperature; 0.05 or 20 if the likelihood still rises there.
+    RAISES (ValueError): If there is no chain with known and possible labels, or the labels do not
+        fit the potentials, or the initial temperature is not positive.
+
+    Source: Guo et al. (2017), "On calibration of modern neural networks", section 4.2; there for
+        single labels.
+    """
+    if not 0.0 < initial < torch.inf:
+        raise ValueError(Errors.P019.format(temperature=initial))
+    likelihood = _Likelihood([_prepared(LabeledBatch(*batch)) for batch in batches], constraints)
+    before, tried = likelihood.mean(log(initial)), []
+
+    def evaluate(log_t: float) -> _Point:
+        point = before if log_t == before.log_t else likelihood.mean(log_t)
+        tried.append(point)
+        if on_step is not None:
+            on_step(exp(point.log_t), point.nll)
+        return point
+
+    low, high = _bracket(evaluate, min(max(before.log_t, log(LOWEST)), log(HIGHEST)))
+    _close_in(evaluate, low, high)
+    best = min(tried, key=lambda point: point.nll)
+    # exp(log(x)) need not be x
+    ends = {log(end): end for end in (LOWEST, HIGHEST)}
+    return TemperatureFit(
+        temperature=ends.get(best.log_t, exp(best.log_t)),
+        nll_before=before.nll,
+        nll_after=best.nll,
+        n_chains=likelihood.n_chains,
+        n_unknown=likelihood.n_unknown,
+        n_impossible=likelihood.n_impossible,
+    )
+
+
+def mean_nll(
+    batches: Iterable[LabeledBatch | tuple[Potentials, Tensor]],
+    temperature: float,
+    *,
+    constraints: Constraints | None = None,
+) -> float:
+    """The mean negative log-likelihood of chains' gold labels at a temperature, in nats.
+
+    batches (Iterable[LabeledBatch]): See `fit_temperature`.
+    temperature (float): The temperature.
+    constraints (Optional[Constraints]): Label sequences to rule out.
+    RETURNS (float): The mean over the chains that `fit_temperature` would be fitted to.
+    RAISES (ValueError): If there is none, or the temperature is not positive.
+    """
+    if not 0.0 < temperature < torch.inf:
+        raise ValueError(Errors.P019.format(temperature=temperature))
+    likelihood = _Likelihood([_prepared(LabeledBatch(*batch)) for batch in batches], constraints)
+    return likelihood.mean(log(temperature)).nll
+
+
+class _Likelihood:
+    """The mean negative log-likelihood of batches as a function of log T."""
+
+    def __init__(self, batches: Sequence[LabeledBatch], constraints: Constraints | None) -> None:
+        self._batches, self._constraints = batches, constraints
+        self._used: list[Tensor] = []
+        n_total = self.n_unknown = self.n_impossible = 0
+        for batch in batches:
+            known = batch.labels != UNKNOWN
+            known[list(batch.sets or ())] = True
+            known = sum_by_chain(known.double(), batch.potentials) > 0
+            # What is impossible does not depend on the temperature
+            possible = torch.isfinite(self._log_prob(batch, HIGHEST))
+            self._used.append(known & possible)
+            n_total += len(known)
+            self.n_unknown += int((~known).sum())
+            self.n_impossible += int((known & ~possible).sum())
+        self.n_chains = n_total - self.n_unknown - self.n_impossible
+        if not self.n_chains:
+            raise ValueError(
+                Errors.P344.format(n=n_total, unknown=self.n_unknown, impossible=self.n_impossible)
+            )
+
+    def mean(self, log_t: float) -> _Point:
+        """Evaluate the function and its derivative."""
+        nll = slope = 0.0
+        for batch, used in zip(self._batches, self._used, strict=True):
+            if not bool(used.any()):
+                continue
+            with torch.enable_grad():
+                emissions = batch.potentials.emissions
+                leaf = emissions.new_full((), log_t).requires_grad_()
+                total = -self._log_prob(batch, leaf.exp())[used].sum()
+                (gradient,) = torch.autograd.grad(total, leaf)
+            nll += float(total.detach())
+            slope += float(gradient)
+        return _Point(log_t, nll / self.n_chains, slope / self.n_chains)
+
+    def _log_prob(self, batch: LabeledBatch, temperature: float | Tensor) -> Tensor:
+        chain = LinearChain(batch.at(temperature), constraints=self._constraints)
+        if batch.sets:
+            return log_prob_of_sets(chain, batch.labels, batch.sets)
+        return chain.log_prob(batch.labels)
+
+
+def _prepared(batch: LabeledBatch) -> LabeledBatch:
+    """In the type of log-scores: rounding must not make the function rough. Labels are checked."""
+    potentials = batch.potentials.detach()
+    dtype = working_dtype(potentials)
+    tensors = {name: tensor.to(dtype) for name, tensor in potentials.tensors().items()}
+    labels = check_labels(potentials, batch.labels)
+    return batch._replace(potentials=replace(potentials, **tensors), labels=labels)
+
+
+def _bracket(evaluate: Callable[[float], _Point], log_t: float) -> tuple[_Point, _Point]:
+    """Go downhill until the derivative changes its sign.
+
+    RETURNS (Tuple[_Point, _Point]): The points before and after the minimum; twice the same one if
+        it is the minimum, within the interval.
+    """
+    point, step = evaluate(log_t), FIRST_STEP
+    while point.slope != 0.0:
+        aim = point.log_t - copysign(step, point.slope)
+        aim = min(max(aim, log(LOWEST)), log(HIGHEST))
+        if aim == point.log_t:
+            break
+        following = evaluate(aim)
+        if following.slope * point.slope <= 0.0:
+            low, high = sorted((point, following))
+            return low, high
+        point, step = following, 2.0 * step
+    return point, point
+
+
+def _close_in(evaluate: Callable[[float], _Point], low: _Point, high: _Point) -> None:
+    """Find where the derivative is 0, between points where it is negative and positive."""
+    previous, current = sorted((low, high), key=lambda point: -abs(point.slope))
+    slow = False
+    while high.log_t - low.log_t > TOLERANCE and current.slope != 0.0:
+        aim = (low.log_t + high.log_t) / 2.0
+        if not slow and current.slope != previous.slope:
+            inverse = (current.log_t - previous.log_t) / (current.slope - previous.slope)
+            secant = current.log_t - current.slope * inverse
+            if low.log_t < secant < high.log_t:
+                aim = secant
+        point = evaluate(aim)
+        if abs(aim - current.log_t) < TOLERANCE:
+            return
+        slow = abs(point.slope) > abs(current.slope) / 2.0
+        previous, current = current, point
+        if point.slope < 0.0:
+            low = point
+        else:
+            high = point

@@ -1,0 +1,220 @@
+"""What a `psa_tagger` makes of held-out data, to calibrate its probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.base import UNKNOWN
+from ..annotation.schemes import OUTSIDE, Span
+from ..inference import LinearChain, Potentials
+from ..inference.temperature import LabeledBatch
+from ..models.labeler import sentence_lengths
+from .conditioning import condition
+from .tagger import PSATagger
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The gold standard of a document. Where it has a set of labels, each of them is right.
+
+    labels (List[Optional[Tuple[str, ...]]]): The right labels of each token; None where that is
+        unknown.
+    spans (Dict[Tuple[int, int], Tuple[str, ...]]): The right labels of each span, by its first
+        token and the token after its last one.
+    """
+
+    labels: list[tuple[str, ...] | None]
+    spans: dict[tuple[int, int], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Documents with their scores and their gold standard. All tensors lie on the CPU.
+
+    docs (List[Doc]): The documents, as the component gets them.
+    gold (List[Gold]): Their gold standard.
+    labeled (LabeledBatch): The scores at the temperature 1, what rules and existing annotation add
+        to them, and the gold tags. Those of sentences with new labels are unknown.
+    n_new (int): How many sentences have labels that the component has not.
+    """
+
+    docs: list[Doc]
+    gold: list[Gold]
+    labeled: LabeledBatch
+    n_new: int
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """How confident a component is in what it predicts, and whether it is right.
+
+    confidence (NDArray): The probability of each prediction. *Shape:* (P,)
+    correct (NDArray): Whether it is right. *Shape:* (P,), booleans.
+    n_gold (int): How many units the gold standard has.
+    """
+
+    confidence: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    n_gold: int
+
+
+def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc]) -> HeldOut:
+    """Run a component's model on documents, and read their gold standard.
+
+    component (PSATagger): The component.
+    docs (Sequence[Doc]): The documents, with the annotation of the components before it.
+    references (Sequence[Doc]): The same documents with the gold standard.
+    RETURNS (HeldOut): What is needed of them, without those that have no tokens.
+    RAISES (ValueError): If a rule does not fit its document or the component, or if rules and
+        annotation leave no tags to choose from.
+    """
+    pairs = [pair for pair in zip(docs, references, strict=True) if len(pair[0])]
+    kept = [doc for doc, _ in pairs]
+    potentials, bias = _scores(component, kept)
+    labels = [np.zeros(0, dtype=np.int64)]
+    sets: dict[int, list[int]] = {}
+    gold, n_new, offset = [], 0, 0
+    for doc, reference in pairs:
+        of_doc, options = _read_gold(component, doc, reference)
+        known, n = _known_tags(doc, options)
+        n_new += n
+        gold.append(of_doc)
+        labels.append(np.array([ids[0] if len(ids) == 1 else UNKNOWN for ids in known]))
+        sets.update({offset + i: ids for i, ids in enumerate(known) if len(ids) > 1})
+        offset += len(doc)
+    labeled = LabeledBatch(potentials, torch.from_numpy(np.concatenate(labels)), bias, sets)
+    return HeldOut(kept, gold, labeled, n_new)
+
+
+def confidences(
+    component: PSATagger, batches: Iterable[HeldOut], temperature: float
+) -> dict[str, Confidences]:
+    """Compare what a component predicts to the gold standard. What touches a token of which that is
+    unknown is left out.
+
+    component (PSATagger): The component; its own temperature does not matter.
+    batches (Iterable[HeldOut]): Held-out data.
+    temperature (float): The temperature.
+    RETURNS (Dict[str, Confidences]): For "tokens", whose probabilities are those of their labels;
+        and for "spans", if the component finds spans.
+    """
+    units = {"tokens": _Collector()}
+    if component.target.has_spans:
+        units["spans"] = _Collector()
+    columns = {label: i for i, label in enumerate(component.marginal_labels)}
+    for batch in batches:
+        chain = LinearChain(batch.labeled.at(temperature), constraints=component.constraints)
+        marginals = component.marginals(batch.docs, distribution=chain)
+        best = iter(chain.argmax.tolist())
+        tags = [[component.tags[next(best)] for _ in doc] for doc in batch.docs]
+        for names, gold, probs in zip(tags, batch.gold, marginals, strict=True):
+            for i, (name, right) in enumerate(zip(names, gold.labels, strict=True)):
+                if right is not None:
+                    label = component.target.label_of(name)
+                    units["tokens"].add(float(probs[i, columns[label]]), label in right)
+                    units["tokens"].n_gold += 1
+        if component.target.has_spans:
+            spans = [component.target.spans_of(names) for names in tags]
+            scores = component.span_probs(batch.docs, spans, distribution=chain)
+            for found, gold, probs in zip(spans, batch.gold, scores, strict=True):
+                _compare_spans(found, gold, probs, units["spans"])
+    return {name: collector.confidences for name, collector in units.items()}
+
+
+class _Collector:
+    """Predictions of one kind, one after the other."""
+
+    def __init__(self) -> None:
+        self._confidence: list[float] = []
+        self._correct: list[bool] = []
+        self.n_gold = 0
+
+    def add(self, confidence: float, correct: bool) -> None:
+        """Add a prediction."""
+        self._confidence.append(confidence)
+        self._correct.append(correct)
+
+    @property
+    def confidences(self) -> Confidences:
+        """RETURNS (Confidences): All that was added."""
+        confidence = np.array(self._confidence, dtype=np.float64)
+        return Confidences(confidence, np.array(self._correct, dtype=bool), self.n_gold)
+
+
+def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torch.Tensor | None]:
+    """The model's scores, and what rules and existing annotation add to them."""
+    if not docs:
+        return Potentials(torch.zeros(0, len(component.tags)), ()), None
+    predicted = component.model.predict(list(docs)).detach()
+    tensors = {name: tensor.cpu() for name, tensor in predicted.tensors().items()}
+    potentials = replace(predicted, **tensors)
+    # On their own, since the temperature is about the model's scores alone
+    zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
+    given = condition(
+        zeros,
+        docs,
+        component.target,
+        component.tags,
+        rules=component.rules,
+        keep_existing=not component.cfg["overwrite"],
+    )
+    return potentials, None if given is zeros else given.emissions
+
+
+def _read_gold(
+    component: PSATagger, doc: Doc, reference: Doc
+) -> tuple[Gold, list[list[int] | None]]:
+    """The gold standard, and the tags of each token that agree with it; None where it is unknown.
+
+    Tags that the component has not are left out: a token with new labels alone has none.
+    """
+    target = component.target
+    boundaries = np.cumsum([0, *sentence_lengths(doc)]).tolist()
+    tags = target.gold_tags(Example(doc, reference), boundaries)
+    ids = {tag: i for i, tag in enumerate(component.tags)}
+    labels: list[tuple[str, ...] | None] = []
+    options: list[list[int] | None] = []
+    for tag in tags:
+        if tag is None:
+            labels.append(None)
+            options.append(None)
+            continue
+        label = target.label_of(tag)
+        prefix, parts = tag.removesuffix(label), target.parts(label, reference)
+        labels.append(parts)
+        options.append([ids[prefix + part] for part in parts if prefix + part in ids])
+    spans = {
+        (start, end): target.parts(label, reference)
+        for start, end, label in target.spans_of([tag or OUTSIDE for tag in tags])
+    }
+    return Gold(labels, spans), options
+
+
+def _known_tags(doc: Doc, options: Sequence[list[int] | None]) -> tuple[list[list[int]], int]:
+    """For each token the tags that are right, none where that is unknown; and the number of
+    sentences with new labels, of which nothing is known then.
+    """
+    known: list[list[int]] = []
+    n_new = 0
+    for length in sentence_lengths(doc):
+        of_sentence = options[len(known) : len(known) + length]
+        new = any(ids == [] for ids in of_sentence)
+        n_new += new
+        known += [[] if new else ids or [] for ids in of_sentence]
+    return known, n_new
+
+
+def _compare_spans(
+    found: Sequence[Span], gold: Gold, probabilities: Sequence[float], units: _Collector
+) -> None:
+    units.n_gold += len(gold.spans)
+    for (start, end, label), probability in zip(found, probabilities, strict=True):
+        if None not in gold.labels[start:end]:
+            units.add(probability, label in gold.spans.get((start, end), ()))

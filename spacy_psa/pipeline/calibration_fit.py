@@ -1,0 +1,95 @@
+"""The temperature of a `psa_tagger`: which one makes its probabilities the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import exp, log
+
+import numpy as np
+
+from ..errors import Errors
+from ..inference.temperature import HIGHEST, LOWEST, TemperatureFit, fit_temperature, mean_nll
+from .calibration import HeldOut, confidences
+from .tagger import PSATagger
+
+SEQUENCES = "sequences"
+GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
+GOLDEN = (5**0.5 - 1) / 2
+PRECISION = 2e-3  # of log T
+LEAST = 1e-12  # Certainty that turns out wrong must not cost more than all else together
+
+OnStep = Callable[[float, float], None]
+
+
+def fit(
+    component: PSATagger,
+    batches: Sequence[HeldOut],
+    *,
+    unit: str = SEQUENCES,
+    on_step: OnStep | None = None,
+) -> TemperatureFit:
+    """Fit the temperature of a component.
+
+    component (PSATagger): The component. It is not modified.
+    batches (Sequence[HeldOut]): Held-out data.
+    unit (str): What is to be calibrated: "sequences", the gold label sequences, which is about all
+        that could be predicted; or what is predicted, "spans" or "tokens". These differ where a
+        model misses much: then it is too sure of sequences, but not of the spans that it finds.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried,
+        and its negative log-likelihood.
+    RETURNS (TemperatureFit): The temperature.
+    RAISES (ValueError): If nothing is annotated, or nothing of that kind is predicted.
+    """
+    labeled = [batch.labeled for batch in batches]
+    constraints = component.constraints
+    whole = fit_temperature(
+        labeled,
+        constraints=constraints,
+        initial=component.cfg["temperature"],
+        on_step=on_step if unit == SEQUENCES else None,
+    )
+    if unit == SEQUENCES:
+        return whole
+
+    def log_loss(temperature: float) -> float:
+        found = confidences(component, batches, temperature).get(unit)
+        if found is None or not len(found.correct):
+            raise ValueError(Errors.P376.format(unit=unit, name=component.name))
+        right = np.where(found.correct, found.confidence, 1.0 - found.confidence)
+        loss = float(-np.log(right.clip(min=LEAST)).mean())
+        if on_step is not None:
+            on_step(temperature, loss)
+        return loss
+
+    best = minimize(log_loss, sorted({*GRID, whole.temperature}))
+    nll = mean_nll(labeled, best, constraints=constraints)
+    return replace(whole, temperature=best, nll_after=nll)
+
+
+def minimize(function: Callable[[float], float], grid: Sequence[float]) -> float:
+    """Find a minimum of a function of a temperature: the best of a grid, and from there by the
+    golden section between its neighbours.
+
+    function (Callable[[float], float]): The function.
+    grid (Sequence[float]): Temperatures to begin with, in ascending order.
+    RETURNS (float): The temperature.
+    """
+    values = [function(temperature) for temperature in grid]
+    i = int(np.argmin(values))
+    low = log(grid[i - 1] if i else LOWEST)
+    high = log(grid[i + 1] if i + 1 < len(grid) else HIGHEST)
+    best = (values[i], grid[i])
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = function(exp(left)), function(exp(right))
+    while high - low > PRECISION:
+        best = min(best, (at_left, exp(left)), (at_right, exp(right)))
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = function(exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = function(exp(right))
+    return best[1]

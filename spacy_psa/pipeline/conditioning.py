@@ -1,0 +1,123 @@
+"""What is known of documents before they are labeled, put into the scores of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isinf
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..annotation.base import Target
+from ..annotation.rules import FORBIDDEN, REQUIRED, Rule, TagRules, check_rule, rules_for
+from ..errors import Errors
+from ..inference import Potentials
+
+
+def condition(
+    potentials: Potentials,
+    docs: Sequence[Doc],
+    target: Target,
+    tags: Sequence[str],
+    *,
+    rules: TagRules | None,
+    keep_existing: bool,
+) -> Potentials:
+    """Condition the distribution over tag sequences on what is known.
+
+    Annotation that is kept goes before rules: these count for the other tokens, and a rule about a
+    span is left out if any of its tokens is annotated. So is one about a span across a sentence
+    boundary, unless it requires the span.
+
+    potentials (Potentials): The scores of the tokens of all documents.
+    docs (Sequence[Doc]): The documents.
+    target (Target): What the tags stand for.
+    tags (Sequence[str]): The tags.
+    rules (Optional[TagRules]): Rules about labels.
+    keep_existing (bool): Whether annotation that is there already is taken to be right.
+    RETURNS (Potentials): The scores with biases for rules and annotation; the same object if there
+        are none.
+    RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
+    """
+    ids = {tag: i for i, tag in enumerate(tags)}
+    offsets = np.cumsum([0, *map(len, docs)])
+    starts = np.cumsum([0, *potentials.lengths])
+    first_of_doc = np.searchsorted(starts, offsets)
+    bias = None
+    for i, doc in enumerate(docs):
+        if not len(doc):
+            continue
+        boundaries = starts[first_of_doc[i] : first_of_doc[i + 1]] - offsets[i]
+        existing = target.existing_tags(doc, boundaries.tolist()) if keep_existing else None
+        found = [] if rules is None else rules_for(doc, rules)
+        if existing is None and not found:
+            continue
+        if bias is None:
+            bias = np.zeros((potentials.n_tokens, len(tags)), dtype=np.float32)
+        rows = bias[offsets[i] : offsets[i + 1]]
+        existing = existing or [None] * len(doc)
+        free = np.array([tag is None for tag in existing])
+        if found:
+            _apply_rules(found, rows, doc, target, ids, boundaries, free)
+        for j in np.flatnonzero(~free):
+            like = target.tags_like(existing[j], ids, doc)
+            if like:
+                rows[j] = FORBIDDEN
+                rows[j, like] = 0.0
+    if bias is None:
+        return potentials
+    added = torch.from_numpy(bias).to(potentials.emissions)
+    return replace(potentials, emissions=potentials.emissions + added)
+
+
+def _apply_rules(
+    rules: Sequence[Rule],
+    rows: NDArray[np.float32],
+    doc: Doc,
+    target: Target,
+    ids: dict[str, int],
+    boundaries: NDArray[np.int64],
+    free: NDArray[np.bool_],
+) -> None:
+    """Add what rules say about the free tokens of a document."""
+    labels = dict.fromkeys(target.label_of(tag) for tag in ids)
+    applied = []
+    for rule in rules:
+        check_rule(rule, doc, labels)
+        if not target.is_of_span(rule) or _has_room(rule, doc, boundaries, free):
+            target.apply_rule(rule, rows, ids)
+            applied.append(rule)
+    rows[~free] = 0.0
+    # Tags that are left for each token always go together: with any tag of a label S is left, save
+    # where a span is required, and two such spans that overlap have different tags for some token.
+    stuck = np.flatnonzero((rows == FORBIDDEN).all(axis=1))
+    if len(stuck):
+        i = int(stuck[0])
+        about = [r for r in applied if r.start <= i < r.end and isinf(r.score)]
+        raise ValueError(
+            Errors.P362.format(
+                token=doc[i].text, i=i, text=doc.text[:60], rules=", ".join(map(repr, about))
+            )
+        )
+
+
+def _has_room(rule: Rule, doc: Doc, boundaries: NDArray[np.int64], free: NDArray[np.bool_]) -> bool:
+    """Whether the span of a rule can be there at all."""
+    start, end = rule.start, rule.end
+    if not free[start:end].all():
+        return False
+    crosses = bool(((start < boundaries) & (boundaries < end)).any())
+    if crosses and rule.score == REQUIRED:
+        raise ValueError(
+            Errors.P363.format(
+                span=doc[start:end].text[:60],
+                label=rule.label,
+                start=start,
+                end=end,
+                text=doc.text[:60],
+            )
+        )
+    return not crosses

@@ -1,0 +1,271 @@
+"""How `psa_tagger` learns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from thinc.api import Optimizer, set_dropout_rate
+
+from ..annotation.base import Target
+from ..errors import Errors
+from ..inference import Constraints, LinearChain, Potentials
+from ..inference.costs import cost_augmented, error_costs
+from ..inference.divergence import kl_divergence
+from ..inference.label_sets import log_prob_of_sets
+from ..inference.smoothing import smoothed_log_prob
+from ..models.labeler import sentence_lengths
+from ..models.types import SequenceLabeler
+from .common import LabelSequencePipe, loss_and_gradient
+
+logger = logging.getLogger("spacy")
+
+
+class TagLearner(LabelSequencePipe):
+    """The trainable half of `psa_tagger`: from annotation to labels, loss and gradient.
+
+    target (Target): What is read and written.
+    """
+
+    target: Target
+    inference_backend: str | None = None
+    _rehearsal_model: SequenceLabeler | None = None
+    _constrained: tuple[list[str] | None, Constraints | None] = (None, None)
+    _costs: tuple[list[str], dict[str, float], torch.Tensor] | None = None
+
+    def tags_of(self, labels: Sequence[str]) -> list[str]:
+        """List the model's outputs: for spans, several tags a label.
+
+        labels (Sequence[str]): The labels.
+        RETURNS (List[str]): The tags.
+        RAISES (ValueError): If a label is a set of labels.
+        """
+        sets = self.target.sets
+        for label in labels if sets is not None else ():
+            if sets.is_set(label):
+                raise ValueError(
+                    Errors.P371.format(
+                        name=self.name,
+                        label=label,
+                        separator=sets.separator,
+                        parts=label.split(sets.separator),
+                    )
+                )
+        return self.target.tags(labels)
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """RETURNS (Optional[Constraints]): Which tags may follow which, or None for any."""
+        tags = self.tags
+        if self._constrained[0] is not tags:
+            self._constrained = (tags, self.target.constraints(tags) if tags else None)
+        return self._constrained[1]
+
+    @property
+    def costs(self) -> torch.Tensor | None:
+        """What errors cost in training, by the setting `label_weights`.
+
+        RETURNS (Optional[Tensor]): See `cost_augmented`. *Shape:* (L, L). None if there are no
+            weights.
+        RAISES (ValueError): If a weight is that of a label which the component has not.
+        """
+        weights, tags = self.cfg["label_weights"], self.tags
+        if not weights:
+            return None
+        if self._costs is None or self._costs[0] is not tags or self._costs[1] is not weights:
+            self._check_label_weights()
+            missed = [weights.get(self.target.label_of(tag), 1.0) for tag in tags]
+            costs = error_costs(missed=torch.tensor(missed, dtype=torch.float64))
+            self._costs = (tags, weights, costs)
+        return self._costs[2]
+
+    def _check_label_weights(self) -> None:
+        options = dict.fromkeys(self.target.label_of(tag) for tag in self.tags)
+        for label in self.cfg["label_weights"] or ():
+            if label not in options:
+                names = ", ".join(options)
+                raise ValueError(Errors.P372.format(name=self.name, label=label, options=names))
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Iterable[str] | None = None,
+    ) -> None:
+        """Initialize the model for training.
+
+        get_examples (Callable[[], Iterable[Example]]): Returns gold-standard examples: all of the
+            training data, since the word embeddings take their words from it.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default,
+            those that stand in the examples.
+        RAISES (ValueError): If there are no examples or no labels, or a weight is that of a label
+            which there is not.
+        """
+        if next(iter(get_examples()), None) is None:
+            raise ValueError(Errors.P306.format(name=self.name))
+        validate_get_examples(get_examples, "PSATagger.initialize")
+        if labels is None:
+            found = {
+                label for eg in get_examples() for label in self.target.labels_of(eg.reference)
+            }
+            labels = sorted(found)
+        for label in labels:
+            self.add_label(label)
+        if not self.labels:
+            key = f", key '{self.cfg['spans_key']}'" if self.cfg["target"] == "spans" else ""
+            raise ValueError(Errors.P305.format(name=self.name, target=self.cfg["target"], key=key))
+        self._check_label_weights()
+        self.initialize_model(get_examples)
+        if nlp is not None:
+            self._add_score_weights(nlp)
+
+    def _add_score_weights(self, nlp: Language) -> None:
+        """Let this target's scores decide which model is the best, unless some of them do already.
+
+        A factory has one set of weights, which is that of its default target.
+        """
+        if self.scorer is None:
+            return
+        weights = nlp.config["training"]["score_weights"]
+        own = self.target.score_weights
+        if not any(weights.get(score) for score in own):
+            weights.update(own)
+            logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
+        if not any(self._is_scored_by(nlp, other, "tag_acc") for other in nlp.pipe_names):
+            weights["tag_acc"] = None
+
+    @staticmethod
+    def _is_scored_by(nlp: Language, pipe_name: str, score: str) -> bool:
+        pipe = nlp.get_pipe(pipe_name)
+        if isinstance(pipe, TagLearner):
+            return score in pipe.target.score_weights
+        return score in (nlp.get_pipe_meta(pipe_name).default_score_weights or {})
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch of examples.
+
+        examples (Iterable[Example]): The batch.
+        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
+        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        losses (Optional[Dict[str, float]]): The losses so far, by component.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.update")
+        if not any(len(eg.predicted) for eg in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        potentials, backprop = self.model.begin_update([eg.predicted for eg in examples])
+        loss, d_potentials = self.get_loss(examples, potentials)
+        backprop(d_potentials)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def get_loss(
+        self, examples: Iterable[Example], potentials: Potentials
+    ) -> tuple[float, Potentials]:
+        """Find the loss and its gradient.
+
+        The loss is the negative log of the total probability of all tag sequences that agree with
+        the annotation (equation 3 of Wei et al. 2021, if all is annotated), as a mean over the
+        sentences of the batch. Where the annotation has a set of labels, sequences agree with it
+        that have one of them, for spans the same one on all tokens. With label smoothing, the loss
+        is the cross-entropy of the smoothed labels and the model instead, see `smoothed_log_prob`.
+        With weights of labels, what is said of the model's distribution is said of one that makes
+        errors the more probable the more they weigh, see `cost_augmented`.
+
+        examples (Iterable[Example]): The batch.
+        potentials (Potentials): The model's output for it.
+        RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
+        RAISES (ValueError): If an example has a label that the component has not, or the loss is
+            not finite.
+        """
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.get_loss")
+        ids = {tag: i for i, tag in enumerate(self.tags)}
+        gold = [self.target.gold_sets(eg, _boundaries(eg.predicted), ids) for eg in examples]
+        labels = torch.from_numpy(np.concatenate([known for known, _ in gold]))
+        starts = np.cumsum([0, *(len(known) for known, _ in gold)])
+        sets = {
+            int(start) + i: options
+            for start, (_, of_doc) in zip(starts[:-1], gold, strict=True)
+            for i, options in of_doc.items()
+        }
+        constraints = self.constraints if self.cfg["constrain_training"] else None
+        within_sets = self.constraints if constraints is None else None
+        costs = self.costs
+
+        def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
+            # Labels in sets are not known here: which one would be the error?
+            scores = leaf if costs is None else cost_augmented(leaf, labels, costs)
+            chain = LinearChain(scores, constraints=constraints, backend=self.inference_backend)
+            if sets:
+                return -log_prob_of_sets(chain, labels, sets, within_sets).mean()
+            return -smoothed_log_prob(chain, labels, self.cfg["label_smoothing"]).mean()
+
+        loss, gradient = loss_and_gradient(negative_log_likelihood, potentials)
+        if not np.isfinite(loss):
+            text = next(eg.reference.text for eg in examples)
+            raise ValueError(Errors.P307.format(name=self.name, loss=loss, text=text[:60]))
+        return loss, gradient
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn to predict what the model predicted when training was resumed, so that it does not
+        forget: the divergence of the two distributions over label sequences.
+
+        examples (Iterable[Example]): A batch; its annotation is not used.
+        drop (float): Dropout rate of thinc's layers.
+        sgd (Optional[Optimizer]): The optimizer.
+        losses (Optional[Dict[str, float]]): The losses so far, by component.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.rehearse")
+        docs = [eg.predicted for eg in examples]
+        if self._rehearsal_model is None or not any(len(doc) for doc in docs):
+            return losses
+        set_dropout_rate(self.model, drop)
+        backend = self.inference_backend
+        teacher = LinearChain(self._rehearsal_model.predict(docs), backend=backend)
+        potentials, backprop = self.model.begin_update(docs)
+        loss, d_potentials = loss_and_gradient(
+            lambda leaf: kl_divergence(teacher, LinearChain(leaf, backend=backend)), potentials
+        )
+        backprop(d_potentials)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+
+def _boundaries(doc: Doc) -> NDArray[np.int64]:
+    """Where the sequences of a document begin."""
+    return np.cumsum([0, *sentence_lengths(doc)])

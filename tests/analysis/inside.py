@@ -1,0 +1,130 @@
+"""Pipelines to look into, and readers of the pages about them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed, load_model_from_config
+from thinc.api import Config
+
+from spacy_psa.analysis.attention import Insight, Layer, look_inside
+from spacy_psa.analysis.recording import labeler_networks
+from spacy_psa.layers.labeler import SequenceLabelerNetwork
+from spacy_psa.pipeline.common import LabelSequencePipe
+
+from ..pipeline.conftest import SPANS, WORDS
+from ..test_systems import read_config, small
+
+torch.set_num_threads(1)
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SENTENCE = ["Ann", "likes", "new", "ham", "."]
+CLOSE = 2e-5  # for the sums of a few products in float32
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def system_nlp(system: str) -> Language:
+    """A system of `configs` for chunks, small and initialized."""
+    config = read_config(system, "chunk")
+    nlp = load_model_from_config(Config().from_str(config.to_str(), overrides=small(config)))
+    examples = []
+    for words, spans in zip(WORDS, SPANS, strict=True):
+        doc = Doc(nlp.vocab, words=words)
+        doc.spans["chunks"] = [Span(doc, *span) for span in spans]
+        examples.append(Example(Doc(nlp.vocab, words=words), doc))
+    fix_random_seed(0)
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+def ours(nlp: Language) -> LabelSequencePipe:
+    """The component of ours that comes last."""
+    return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)][-1]
+
+
+def network_of(nlp: Language) -> SequenceLabelerNetwork:
+    """The network of the component."""
+    return labeler_networks(ours(nlp).model)[0]
+
+
+@contextmanager
+def inputs(network: torch.nn.Module, kind: type) -> Iterator[dict[str, NDArray[np.float64]]]:
+    """What layers of a kind are given for the first sequence of a batch, by their names."""
+    found: dict[str, NDArray[np.float64]] = {}
+
+    def record(name: str, layer: torch.nn.Module) -> Any:
+        def hook(layer: Any, args: tuple[Any, ...]) -> None:
+            found[name] = args[0][0].detach().double().numpy()
+
+        return layer.register_forward_pre_hook(hook)
+
+    handles = [record(n, layer) for n, layer in network.named_modules() if isinstance(layer, kind)]
+    yield found
+    for handle in handles:
+        handle.remove()
+
+
+def make_doc(nlp: Language, words: Sequence[str] = SENTENCE, starts: tuple[int, ...] = ()) -> Doc:
+    """A document without annotation but the first tokens of sentences, if there are any."""
+    sentences = [i in starts for i in range(len(words))] if starts else None
+    return Doc(nlp.vocab, words=words, sent_starts=sentences)
+
+
+def look(nlp: Language, words: Sequence[str] = SENTENCE, **settings: int) -> Insight:
+    """See what the component does with words."""
+    return look_inside(ours(nlp), make_doc(nlp, words), **settings)
+
+
+def layers_with(insight: Insight, name: str, passage: int = 0) -> list[Layer]:
+    """The layers that show a kind of value."""
+    return [x for x in insight.passages[passage].layers if name in x.view.values]
+
+
+def parse(page: str) -> ElementTree.Element:
+    """A page as a tree, which it only is if it is well formed."""
+    return ElementTree.fromstring(page)
+
+
+def tables(page: str) -> dict[str, list[list[str]]]:
+    """The cells of the tables on a page by their captions, names of rows and columns included."""
+    return {
+        table.findtext("caption"): [
+            ["".join(cell.itertext()) for cell in row] for row in table.iter("tr")
+        ]
+        for table in parse(page).iter("table")
+    }
+
+
+def numbers(table: list[list[str]]) -> NDArray[np.float64]:
+    """The numbers of a table; NaN where there is none."""
+    return np.array([[float(cell or "nan") for cell in row[1:]] for row in table[1:]])
+
+
+def texts(svg: str) -> list[str]:
+    """What can be read in an image, in the order in which it is drawn."""
+    return [node.text or "" for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def browse(page: Path, profile: Path) -> tuple[str, list[str]]:
+    """Open a page in a browser: what it makes of it, and what it logs to its console."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    command = [browser, *options, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]

@@ -1,0 +1,72 @@
+"""The temperature that fits what is predicted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from spacy.tokens import Span
+
+from spacy_psa.pipeline.calibration import HeldOut, confidences, hold_out
+from spacy_psa.pipeline.calibration_fit import fit, minimize
+
+from .conftest import gold_doc, make_docs, tagger_of, trained_nlp
+
+
+def held_out() -> tuple[object, list[HeldOut]]:
+    """Chunks, with a mistake."""
+    nlp = trained_nlp("spans")
+    gold = [gold_doc(nlp, i) for i in range(3)]
+    gold[0].spans["sc"] = [Span(gold[0], 0, 2, "NP"), Span(gold[0], 2, 3, "NP")]
+    component = tagger_of(nlp)
+    return component, [hold_out(component, make_docs(nlp), gold)]
+
+
+@pytest.mark.parametrize("unit", ["spans", "tokens"])
+def test_no_other_temperature_makes_predictions_more_likely(unit: str) -> None:
+    component, batches = held_out()
+
+    def loss(temperature: float) -> float:
+        found = confidences(component, batches, temperature)[unit]
+        right = np.where(found.correct, found.confidence, 1.0 - found.confidence)
+        return float(-np.log(right.clip(min=1e-12)).mean())
+
+    tried = []
+    found = fit(component, batches, unit=unit, on_step=lambda *step: tried.append(step))
+    grid = np.geomspace(0.06, 18.0, 60)
+    assert loss(found.temperature) <= min(map(loss, grid)) + 1e-4
+    assert min(value for _, value in tried) == pytest.approx(loss(found.temperature))
+
+
+def test_sequences_are_told_of_at_the_temperature_found() -> None:
+    component, batches = held_out()
+    sequences, spans = fit(component, batches), fit(component, batches, unit="spans")
+    assert sequences.temperature != pytest.approx(spans.temperature, rel=0.01)
+    assert sequences.nll_before == pytest.approx(spans.nll_before)
+    assert sequences.nll_after < spans.nll_after
+    assert sequences.n_chains == spans.n_chains
+
+
+def test_a_component_that_finds_nothing_is_an_error() -> None:
+    component, batches = held_out()
+    nothing = batches[0].labeled.potentials
+    emissions = nothing.emissions.clone()
+    emissions[:, component.tags.index("O")] += 1000.0
+    labeled = batches[0].labeled._replace(potentials=replace(nothing, emissions=emissions))
+    with pytest.raises(ValueError, match="P376"):
+        fit(component, [replace(batches[0], labeled=labeled)], unit="spans")
+
+
+def test_tokens_have_no_spans_to_fit() -> None:
+    nlp = trained_nlp("tag")
+    component = tagger_of(nlp)
+    batch = hold_out(component, make_docs(nlp), [gold_doc(nlp, i) for i in range(3)])
+    with pytest.raises(ValueError, match="P376"):
+        fit(component, [batch], unit="spans")
+
+
+@pytest.mark.parametrize("lowest", [0.06, 0.3, 1.7, 15.0])
+def test_minima_are_found_wherever_they_are(lowest: float) -> None:
+    found = minimize(lambda t: (np.log(t) - np.log(lowest)) ** 2, [0.1, 0.5, 1.0, 2.0, 8.0])
+    assert found == pytest.approx(lowest, rel=3e-3)
