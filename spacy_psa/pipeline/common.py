@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer
+from thinc.api import Optimizer, set_dropout_rate
 
 from ..errors import Errors
 from ..inference import Potentials
@@ -86,6 +87,40 @@ class LabelSequencePipe(TrainablePipe):
                 node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
         self.model.set_dim("nO", len(self.tags))
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+
+    def learn(
+        self,
+        docs: Sequence[Doc],
+        inputs: Any,
+        get_loss: Callable[[Potentials], tuple[float, Potentials]],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: dict[str, float] | None,
+    ) -> dict[str, float]:
+        """Take a step of training, unless there is no token to learn from.
+
+        docs (Sequence[Doc]): The documents of the batch.
+        inputs (Any): What the model gets of them.
+        get_loss (Callable[[Potentials], Tuple[float, Potentials]]): From the model's output to the
+            loss and its gradient.
+        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
+        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        losses (Optional[Dict[str, float]]): The losses so far, by component.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        if not any(len(doc) for doc in docs):
+            return losses
+        set_dropout_rate(self.model, drop)
+        potentials, backprop = self.model.begin_update(inputs)
+        loss, gradient = get_loss(potentials)
+        backprop(gradient)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Clip the gradients and update the parameters.

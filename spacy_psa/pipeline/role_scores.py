@@ -136,34 +136,10 @@ class SRLResult:
         RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
         """
         self.sentences += 1
-        expected, found = self._by_predicate(gold), self._by_predicate(predicted)
-        self.skipped += len(found.keys() - expected.keys())
-        for token, frame in sorted(expected.items()):
-            other = found.get(token)
-            if other is not None and not _same_verb(frame, other):
-                other = None
-            self._add_proposition(
-                self._arguments(frame), [] if other is None else self._arguments(other)
-            )
-
-    def _by_predicate(self, frames: Sequence[Frame]) -> dict[int, Frame]:
-        found = {frame.predicate: frame for frame in frames}
-        if len(found) < len(frames):
-            twice = Counter(frame.predicate for frame in frames).most_common(1)[0][0]
-            raise ValueError(Errors.P326.format(index=self.sentences, token=twice))
-        return found
-
-    def _arguments(self, frame: Frame) -> list[Argument]:
-        spans: list[Span] = sorted(frame.arguments)
-        for (_, end, role), (start, _, other) in pairwise(spans):
-            if start < end:
-                raise ValueError(
-                    Errors.P327.format(
-                        index=self.sentences, token=frame.predicate, first=role, second=other
-                    )
-                )
-        joined = join_continuations([role for _, _, role in spans])
-        return [Argument(role, tuple(spans[i][:2] for i in places)) for role, places in joined]
+        pairs, skipped = pair_propositions(gold, predicted, f"Sentence {self.sentences}")
+        self.skipped += len(skipped)
+        for _, expected, found in pairs:
+            self._add_proposition(expected, found)
 
     def _add_proposition(self, gold: list[Argument], predicted: list[Argument]) -> None:
         self.propositions += 1
@@ -226,6 +202,57 @@ def srl_eval(gold: Iterable[Sequence[Frame]], predicted: Iterable[Sequence[Frame
     for expected, found in zip(gold, predicted, strict=True):
         result.add(expected, found)
     return result
+
+
+def pair_propositions(
+    gold: Sequence[Frame], predicted: Sequence[Frame], where: str
+) -> tuple[list[tuple[int, list[Argument], list[Argument]]], list[int]]:
+    """Put predicted propositions beside those of the gold standard.
+
+    gold (Sequence[Frame]): The frames of the gold standard, of different predicates.
+    predicted (Sequence[Frame]): Those of the predictions.
+    where (str): What to call the text in messages, e.g. "Sentence 3".
+    RETURNS (Tuple[List[Tuple[int, List[Argument], List[Argument]]], List[int]]): The propositions
+        of the gold standard, in order of their predicates: predicate, gold arguments, and predicted
+        ones, none where the proposition is missing or has another verb. And the predicates that are
+        in the predictions alone.
+    RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
+    """
+    expected, found = _by_predicate(gold, where), _by_predicate(predicted, where)
+    pairs: list[tuple[int, list[Argument], list[Argument]]] = []
+    for token, frame in sorted(expected.items()):
+        other = found.get(token)
+        if other is not None and not _same_verb(frame, other):
+            other = None
+        arguments = [] if other is None else arguments_of(other, where)
+        pairs.append((token, arguments_of(frame, where), arguments))
+    return pairs, sorted(found.keys() - expected.keys())
+
+
+def arguments_of(frame: Frame, where: str) -> list[Argument]:
+    """Read the arguments of a frame, V included, with their pieces joined.
+
+    frame (Frame): The frame.
+    where (str): What to call the text in messages, e.g. "Sentence 3".
+    RETURNS (List[Argument]): The arguments, in order.
+    RAISES (ValueError): If some of them overlap.
+    """
+    spans: list[Span] = sorted(frame.arguments)
+    for (_, end, role), (start, _, other) in pairwise(spans):
+        if start < end:
+            raise ValueError(
+                Errors.P327.format(where=where, token=frame.predicate, first=role, second=other)
+            )
+    joined = join_continuations([role for _, _, role in spans])
+    return [Argument(role, tuple(spans[i][:2] for i in places)) for role, places in joined]
+
+
+def _by_predicate(frames: Sequence[Frame], where: str) -> dict[int, Frame]:
+    found = {frame.predicate: frame for frame in frames}
+    if len(found) < len(frames):
+        twice = Counter(frame.predicate for frame in frames).most_common(1)[0][0]
+        raise ValueError(Errors.P326.format(where=where, token=twice))
+    return found
 
 
 def _same_verb(gold: Frame, predicted: Frame) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
-from thinc.api import Optimizer, set_dropout_rate
+from thinc.api import Optimizer
 
 from ..annotation.frames import gold_frames, gold_tags, role_tags
 from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames
@@ -76,23 +77,13 @@ class RoleLearner(LabelSequencePipe):
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "psa_srl.update")
         docs = [eg.predicted for eg in examples]
-        if not any(len(doc) for doc in docs):
-            return losses
-        set_dropout_rate(self.model, drop)
         frames = [gold_frames(eg) for eg in examples]
-        indices = [[frame.predicate for frame in found] for found in frames]
-        potentials, backprop = self.model.begin_update((docs, indices))
-        loss, d_potentials = self._loss(docs, frames, potentials)
-        backprop(d_potentials)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
+        inputs = (docs, [[frame.predicate for frame in found] for found in frames])
+        get_loss = partial(self._loss, docs, frames)
+        return self.learn(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
-from thinc.api import Optimizer, set_dropout_rate
+from thinc.api import Optimizer
 
 from ..annotation.base import Target
 from ..errors import Errors
@@ -165,20 +166,11 @@ class TagLearner(LabelSequencePipe):
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "PSATagger.update")
-        if not any(len(eg.predicted) for eg in examples):
-            return losses
-        set_dropout_rate(self.model, drop)
-        potentials, backprop = self.model.begin_update([eg.predicted for eg in examples])
-        loss, d_potentials = self.get_loss(examples, potentials)
-        backprop(d_potentials)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
+        docs = [eg.predicted for eg in examples]
+        get_loss = partial(self.get_loss, examples)
+        return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
@@ -245,25 +237,18 @@ class TagLearner(LabelSequencePipe):
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "PSATagger.rehearse")
-        docs = [eg.predicted for eg in examples]
-        if self._rehearsal_model is None or not any(len(doc) for doc in docs):
-            return losses
-        set_dropout_rate(self.model, drop)
-        backend = self.inference_backend
-        teacher = LinearChain(self._rehearsal_model.predict(docs), backend=backend)
-        potentials, backprop = self.model.begin_update(docs)
-        loss, d_potentials = loss_and_gradient(
-            lambda leaf: kl_divergence(teacher, LinearChain(leaf, backend=backend)), potentials
-        )
-        backprop(d_potentials)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
+        teacher, backend = self._rehearsal_model, self.inference_backend
+        docs = [eg.predicted for eg in examples] if teacher is not None else []
+
+        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            before = LinearChain(teacher.predict(docs), backend=backend)
+            return loss_and_gradient(
+                lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
+            )
+
+        return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
 
 def _boundaries(doc: Doc) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from .conftest import (
     tagger_of,
     tiny_model,
 )
+from .gradients import assert_gradient_is_that_of_the_loss
 
 SOFTMAX = {"@architectures": "spacy_psa.Softmax.v1"}
 WORDS = ["Ann", "Lee", "eat", "ham"]
@@ -136,21 +137,7 @@ def test_the_gradient_is_that_of_the_loss(kind: str) -> None:
     own = tag_example(nlp) if kind == "tag" else span_example(nlp, kind)
     # In the middle of a batch, where tokens have other numbers than in their documents
     examples = [make_examples(nlp)[0], own, make_examples(nlp)[2]]
-    found = tagger.model.predict([eg.predicted for eg in examples])
-    fields = {name: tensor.double() for name, tensor in found.tensors().items()}
-    _, gradient = tagger.get_loss(examples, Potentials(lengths=found.lengths, **fields))
-    rng = np.random.default_rng(0)
-    for name, tensor in fields.items():
-        for _ in range(4):
-            place = tuple(int(rng.integers(size)) for size in tensor.shape)
-            losses = []
-            for step in (1e-4, -1e-4):
-                moved = tensor.clone()
-                moved[place] += step
-                potentials = Potentials(lengths=found.lengths, **{**fields, name: moved})
-                losses.append(tagger.get_loss(examples, potentials)[0])
-            numeric = (losses[0] - losses[1]) / 2e-4
-            assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+    assert_gradient_is_that_of_the_loss(tagger, examples)
 
 
 def test_the_loss_of_a_batch_is_the_mean_of_those_of_its_sentences() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_psa.inference import LinearChain, Potentials
+from spacy_psa.inference import LinearChain
 from spacy_psa.inference.smoothing import smoothed_log_prob
 
 from .conftest import (
@@ -20,6 +19,7 @@ from .conftest import (
     tagger_of,
     tiny_model,
 )
+from .gradients import assert_gradient_is_that_of_the_loss
 
 SOFTMAX = {"@architectures": "spacy_psa.Softmax.v1"}
 
@@ -46,21 +46,7 @@ def test_the_gradient_is_that_of_the_loss(target: str) -> None:
     # Annotation that is incomplete, within a sentence and altogether.
     examples[1].reference[2].tag_ = ""
     examples.append(Example(*(Doc(nlp.vocab, words=["Ann", "Lee"]) for _ in range(2))))
-    found = tagger.model.predict([eg.predicted for eg in examples])
-    fields = {name: tensor.double() for name, tensor in found.tensors().items()}
-    _, gradient = tagger.get_loss(examples, Potentials(lengths=found.lengths, **fields))
-    rng = np.random.default_rng(0)
-    for name, tensor in fields.items():
-        for _ in range(4):
-            place = tuple(int(rng.integers(size)) for size in tensor.shape)
-            losses = []
-            for step in (1e-4, -1e-4):
-                moved = tensor.clone()
-                moved[place] += step
-                potentials = Potentials(lengths=found.lengths, **{**fields, name: moved})
-                losses.append(tagger.get_loss(examples, potentials)[0])
-            numeric = (losses[0] - losses[1]) / 2e-4
-            assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+    assert_gradient_is_that_of_the_loss(tagger, examples)
 
 
 def test_tokens_that_are_not_annotated_are_summed_over() -> None:

@@ -30,6 +30,7 @@ from .conftest import (
     tiny_model,
     trained_nlp,
 )
+from .gradients import assert_gradient_is_that_of_the_loss
 
 WORDS = ["Ann", "Lee", "eat", "ham"]
 DECODERS = {
@@ -184,20 +185,7 @@ def test_the_gradient_is_that_of_the_loss(kind: str, smoothing: float) -> None:
     tagger = tagger_of(nlp)
     examples = [make_examples(nlp)[0], annotated(nlp, kind)]
     potentials = random_scores(nlp, [eg.predicted for eg in examples])
-    fields = potentials.tensors()
-    _, gradient = tagger.get_loss(examples, potentials)
-    rng = np.random.default_rng(1)
-    for name, tensor in fields.items():
-        for _ in range(4):
-            place = tuple(int(rng.integers(size)) for size in tensor.shape)
-            losses = []
-            for step in (1e-4, -1e-4):
-                moved = tensor.clone()
-                moved[place] += step
-                changed = Potentials(lengths=potentials.lengths, **{**fields, name: moved})
-                losses.append(tagger.get_loss(examples, changed)[0])
-            numeric = (losses[0] - losses[1]) / 2e-4
-            assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+    assert_gradient_is_that_of_the_loss(tagger, examples, potentials)
 
 
 @pytest.mark.parametrize("weights", [None, {}, {"NNP": 1.0}])

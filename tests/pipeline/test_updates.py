@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
-from spacy_psa.inference import Potentials
 from spacy_psa.training.clipping import clip_global_norm
 from spacy_psa.training.optimizers import create_sgd
 
@@ -26,6 +25,7 @@ from .conftest import (
     trained_nlp,
     weights,
 )
+from .gradients import assert_gradient_is_that_of_the_loss
 
 
 def gradients(nlp: Language) -> dict[str, np.ndarray]:
@@ -52,21 +52,7 @@ def test_the_gradient_is_that_of_the_loss(target: str, constrain: bool) -> None:
     examples = make_examples(nlp)
     # An annotation that is incomplete, too.
     examples.append(Example(make_docs(nlp)[0], make_docs(nlp)[0]))
-    found = tagger.model.predict([eg.predicted for eg in examples])
-    fields = {name: tensor.double() for name, tensor in found.tensors().items()}
-    _, gradient = tagger.get_loss(examples, Potentials(lengths=found.lengths, **fields))
-    rng = np.random.default_rng(0)
-    for name, tensor in fields.items():
-        for _ in range(4):
-            place = tuple(int(rng.integers(size)) for size in tensor.shape)
-            losses = []
-            for step in (1e-4, -1e-4):
-                moved = tensor.clone()
-                moved[place] += step
-                potentials = Potentials(lengths=found.lengths, **{**fields, name: moved})
-                losses.append(tagger.get_loss(examples, potentials)[0])
-            numeric = (losses[0] - losses[1]) / 2e-4
-            assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+    assert_gradient_is_that_of_the_loss(tagger, examples)
 
 
 def test_the_loss_is_a_mean_over_sentences() -> None:
