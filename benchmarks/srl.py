@@ -19,11 +19,10 @@ import spacy
 import torch
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Corpus
+from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 from spacy_psa.annotation.propositions import get_frames
-from spacy_psa.cli.srl_eval import score_paths
 from spacy_psa.corpora.docbins import fast_msgpack
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
@@ -33,7 +32,7 @@ from .systems import RESULTS, count_parameters, find_runs, keep
 
 TASK = "srl"
 SENTENCES, BATCH = 640, 256
-SCORES = ("precision", "recall", "f1", "complete")
+SCORES = ("p", "r", "f", "complete")
 DECODINGS = {"argmax": "Greedy", "Viterbi": "Viterbi", "constrained": "Constrained"}
 
 
@@ -76,12 +75,23 @@ def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
         config = nlp.config["training"]
         results[system] = {"epochs": config["max_epochs"], "parameters": count_parameters(nlp)}
         for part in ("dev", "test"):
-            found = score_paths(data / f"{part}.spacy", runs[system] / "model-best", given=True)
-            scores = found.to_dict()
-            results[system][part] = {name: round(100 * scores[name], 2) for name in SCORES}
+            examples = read_examples(nlp, data / f"{part}.spacy")
+            results[system][part] = {}
+            for decoding, block in DECODINGS.items():
+                _component(nlp).decoding = make_decoding(block)
+                found = nlp.evaluate(examples)
+                scores = {name: round(100 * found[f"srl_{name}"], 2) for name in SCORES}
+                results[system][part][decoding] = scores
     for (system, decoding), speed in time_parsing(pipelines, data / "test.spacy", repeat).items():
         results[system].setdefault("speed", {})[decoding] = speed
     return results
+
+
+def read_examples(nlp: Language, path: Path) -> list[Example]:
+    """Read a corpus; the documents to predict have its predicates."""
+    corpus = {"@readers": "spacy.Corpus.v1", "path": path, "max_length": 0, "gold_preproc": False}
+    reader = {"@readers": "spacy_psa.FrameCorpus.v1", "corpus": corpus}
+    return list(spacy.registry.resolve({"reader": reader})["reader"](nlp))
 
 
 def time_parsing(
@@ -147,17 +157,17 @@ def to_markdown(results: dict[str, Any]) -> str:
         "Written by `python -m benchmarks.srl`. Predicates are given; F1 and complete propositions "
         "by the rules of the CoNLL-2005 evaluator.",
         "",
-        "| system | epochs | parameters | dev F1 | test P | test R | test F1 | complete |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| system | epochs | parameters | decoding | dev F1 | test P | R | F1 | complete |",
+        "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for system, r in results["systems"].items():
-        test = r["test"]
-        lines.append(
-            f"| [{system}]({TASK}/{system}-{TASK}) | {r['epochs']} | "
-            f"{r['parameters']['without words']:,} | {r['dev']['f1']:.2f} | "
-            f"{test['precision']:.2f} | {test['recall']:.2f} | {test['f1']:.2f} | "
-            f"{test['complete']:.2f} |"
-        )
+        for decoding in DECODINGS:
+            dev, test = r["dev"][decoding], r["test"][decoding]
+            lines.append(
+                f"| [{system}]({TASK}/{system}-{TASK}) | {r['epochs']} | "
+                f"{r['parameters']['without words']:,} | {decoding} | {dev['f']:.2f} | "
+                f"{test['p']:.2f} | {test['r']:.2f} | {test['f']:.2f} | {test['complete']:.2f} |"
+            )
     lines += [
         "",
         f"Parsing speed on {machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "

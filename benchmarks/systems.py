@@ -12,7 +12,6 @@ relative to BiLSTM-CRF, as the ratio of medians. Times are those of the processo
 import argparse
 import json
 import re
-import shutil
 import statistics
 import time
 from pathlib import Path
@@ -195,7 +194,9 @@ def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
     """
     target = folder / run.name
     target.mkdir(parents=True, exist_ok=True)
-    shutil.copy(run / "model-best" / "config.cfg", target / "config.cfg")
+    config = (run / "model-best" / "config.cfg").read_text(encoding="utf8")
+    # Paths as they are for whoever is in the project's folder
+    (target / "config.cfg").write_text(config.replace(f"{ROOT}/", ""), encoding="utf8")
     log = run.parent / f"{run.name}.log"
     if log.is_file():
         lines = log.read_text(encoding="utf8").splitlines()

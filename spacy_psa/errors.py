@@ -423,6 +423,7 @@ class Errors(metaclass=_Coded):
         "The components of '{first}' and '{second}' do not predict the same: {first_layers} and "
         "{second_layers}. Name what to compare with --target: {options}."
     )
+    P270 = "'{score}' is no score of {layer}. Choose --score from: {options}."
 
     # Training runs and their curves (P280-P299)
     P280 = "There is nothing to draw in the plot '{title}': it needs at least one finite number."
@@ -567,11 +568,11 @@ class Errors(metaclass=_Coded):
         "Give set_annotations what predict of '{name}' returned for the same documents."
     )
     P326 = (
-        "Sentence {index} has two frames of the predicate at token {token}. The evaluator compares "
+        "{where} has two frames of the predicate at token {token}. The evaluator compares "
         "one frame for each predicate: leave one of them out."
     )
     P327 = (
-        "Sentence {index}: the arguments {first} and {second} of the predicate at token {token} "
+        "{where}: the arguments {first} and {second} of the predicate at token {token} "
         "overlap. Frames are compared whose arguments do not: correct the frame."
     )
     P328 = (
@@ -739,6 +740,37 @@ class Errors(metaclass=_Coded):
     P387 = "There is no {what} '{name}' for label maps. Choose one of: {options}."
     P388 = "Maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
     P389 = "Give one pipeline or more, and then the .svg or .html file to write."
+
+    # Reproduction (P390-P399)
+    P390 = (
+        "The folder {path} lacks {missing}: psa reproduce trains on train.spacy, and scores "
+        "dev.spacy and test.spacy. Convert the corpus first (psa convert, or its workflow), or "
+        "give another --data."
+    )
+    P391 = (
+        "There is no system '{name}'. Did you mean '{nearest}'? Choose from: {options}; or give "
+        "NAME=CONFIG.cfg for a config of your own."
+    )
+    P392 = "--seeds has '{seeds}'. Give whole numbers from 0 on, such as --seeds \"0 1 2\"."
+    P393 = (
+        "--systems has '{system}'. For a config of your own give NAME=CONFIG.cfg, with a name that "
+        "no other system has, of letters, digits, '.', '_' and '-', and a file that is there."
+    )
+    P394 = (
+        "The config of {system} lacks '{setting}', which is to be {value}. Check its name if it is "
+        "an option. In a config of your own refer to it by ${{{setting}}}, where it belongs."
+    )
+    P395 = "The config of {system} is not valid: {problem}"
+    P396 = (
+        "{path} is no file of results as psa reproduce writes them: {problem}. Give another file, "
+        "or another name for the results."
+    )
+    P397 = "There is no {option} '{name}'{where}. Choose one of: {options}."
+    P398 = (
+        "The config of {system} has no psa_tagger with the target '{target}', which is what "
+        "{option} wants. Change the target in the config, or give another --task or --target."
+    )
+    P399 = "--options has '{options}', which cannot be read: {problem}."
 
 
 class Warnings(metaclass=_Coded):

@@ -29,7 +29,16 @@ ALLOWED = {
     "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training"},
     "evaluation": {"annotation", "pipeline", "analysis"},
     "pipeline": {"models", "annotation", "layers", "inference", "training"},
-    "cli": {"evaluation", "analysis", "corpora", "pipeline", "annotation", "training"},
+    "reproduction": {"corpora", "evaluation"},
+    "cli": {
+        "evaluation",
+        "reproduction",
+        "analysis",
+        "corpora",
+        "pipeline",
+        "annotation",
+        "training",
+    },
 }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
 
 from .schemes import Span as LabeledSpan
 
@@ -125,3 +126,23 @@ def _frame_keys(doc: Doc) -> list[str]:
     keys = (key for key in doc.spans if key.startswith(f"{FRAMES_KEY}/"))
     # By number: with more than 10,000 frames the keys have more digits.
     return sorted(keys, key=lambda key: int(key.rpartition("/")[2]))
+
+
+def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
+    """Give a Doc the predicates of frames, without their arguments.
+
+    doc (Doc): The Doc.
+    frames (List[Frame]): The frames.
+    example (Optional[Example]): What brings tokens together, if the frames are those of its
+        reference. A predicate without a token of its own is left out.
+    """
+    given = []
+    for frame in frames:
+        token = frame.predicate
+        if example is not None:
+            places = example.alignment.y2x[token]
+            if len(places) == 0:
+                continue
+            token = int(places[0])
+        given.append(Frame(token, frame.lemma, frame.sense, []))
+    set_frames(doc, given)

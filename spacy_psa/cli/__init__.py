@@ -18,6 +18,8 @@ from .fetch import fetch_cli
 from .init_config import init_config_cli
 from .labels import labels_cli
 from .lattice import lattice_cli
+from .reproduce import reproduce_cli
+from .results import results_cli
 from .scores import scores_cli
 from .split import split_cli
 from .srl_ensemble import srl_ensemble_cli
@@ -46,7 +48,9 @@ __all__ = [
     "labels_cli",
     "lattice_cli",
     "psa_cli",
+    "reproduce_cli",
     "require_cli",
+    "results_cli",
     "scores_cli",
     "split_cli",
     "srl_ensemble_cli",

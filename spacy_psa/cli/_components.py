@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..pipeline.common import LabelSequencePipe
+    from ..pipeline.srl import PSASemanticRoles
 
 
 def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
@@ -32,3 +34,31 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
         found = ", ".join(ours) or "none"
         raise ValueError(Errors.P381.format(path=path, name=name or "", found=found))
     return nlp, ours[chosen]
+
+
+def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
+    """Find the components that label semantic roles.
+
+    nlp (Language): The pipeline.
+    path (object): Where it is from, for messages.
+    RETURNS (List[PSASemanticRoles]): The components, in their order.
+    RAISES (ValueError): If there are none.
+    """
+    from ..pipeline.srl import PSASemanticRoles
+
+    found = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles)]
+    if not found:
+        names = ", ".join(nlp.pipe_names) or "none"
+        raise ValueError(Errors.P331.format(path=path, found=names))
+    return found
+
+
+def use_given_predicates(components: Iterable[PSASemanticRoles]) -> None:
+    """Let components use predicates that are given, also if they are configured to find their own.
+
+    components (Iterable[PSASemanticRoles]): The components, which are modified.
+    """
+    from ..pipeline.predicates import create_given_predicates
+
+    for component in components:
+        component.predicates = create_given_predicates()

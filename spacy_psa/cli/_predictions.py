@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
+from ._components import role_labelers, use_given_predicates
 from ._util import read_docs
 
 if TYPE_CHECKING:
@@ -33,32 +34,58 @@ class System:
     docs: list[Doc] = field(default_factory=list)
     layers: dict[str, Layer] = field(default_factory=dict)
 
-    def predict(self, gold: Sequence[Doc], gold_name: str) -> list[Doc]:
+    def predict(
+        self, gold: Sequence[Doc], gold_name: str, layers: Sequence[Layer]
+    ) -> list[list[Doc]]:
         """Give the predictions for some documents.
 
-        gold (Sequence[Doc]): The documents. Only their words are used.
+        gold (Sequence[Doc]): The documents. Only their words are used, and what the task of a layer
+            gives to components of ours.
         gold_name (str): Where they are from, for messages.
-        RETURNS (List[Doc]): Documents with predictions.
+        layers (Sequence[Layer]): What is to be predicted.
+        RETURNS (List[List[Doc]]): For each layer, documents with predictions. Layers share those
+            whose task gives nothing, so that nothing given can leak into them.
         RAISES (ValueError): If the file has predictions for other documents.
         """
-        from tqdm import tqdm
-
         from ..evaluation.sentences import check_same_words
 
         if self.nlp is None:
             check_same_words(gold, self.docs, gold_name, self.name)
-            return self.docs
-        blank = words_alone(gold, self.nlp.vocab)
+            return [self.docs for _ in layers]
+        givers = {layer.name: layer for layer in self.layers.values() if layer.is_given}
+        found = [givers.get(layer.name) for layer in layers]
+        runs = {giver: self._run(self.nlp, gold, giver) for giver in dict.fromkeys(found)}
+        return [runs[giver] for giver in found]
+
+    def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
+        from tqdm import tqdm
+
+        blank = words_alone(gold, nlp.vocab)
+        if giver is not None:
+            blank = _with_given(blank, gold, giver)
         progress = tqdm(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
-        return list(self.nlp.pipe(progress))
+        return list(nlp.pipe(progress))
 
 
-def load_system(name: str) -> System:
+def use_gpu(gpu_id: int) -> None:
+    """Use a GPU, if one is wanted.
+
+    gpu_id (int): The GPU, or -1 for the CPU.
+    """
+    if gpu_id >= 0:
+        from spacy.cli._util import setup_gpu
+
+        setup_gpu(gpu_id, silent=False)
+
+
+def load_system(name: str, *, given: bool = False) -> System:
     """Load a pipeline or predictions.
 
     name (str): The folder or the name of a pipeline, or a .spacy file.
+    given (bool): Whether components that label semantic roles use predicates that are given, also
+        if they are configured to find their own. Predictions stay what they are.
     RETURNS (System): The system.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is none of that name, or a pipeline has no such component.
     """
     import spacy
     from spacy.vocab import Vocab
@@ -71,6 +98,8 @@ def load_system(name: str) -> System:
     if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
         raise ValueError(Errors.P266.format(path=name))
     nlp = spacy.load(name)
+    if given:
+        use_given_predicates(role_labelers(nlp, name))
     return System(name, nlp, layers=layers_of(nlp))
 
 
@@ -89,10 +118,9 @@ def choose_layers(
     RETURNS (Dict[str, Layer]): The layers, by the names of the components; by "" for a target.
     RAISES (ValueError): If it cannot be told, or there is no such component.
     """
-    from ..annotation.targets import TARGETS
-    from ..evaluation.layers import LAYERS_OF_FACTORIES, make_layer
+    from ..evaluation.layers import LAYERS, LAYERS_OF_FACTORIES, make_layer
 
-    options = ", ".join(TARGETS)
+    options = ", ".join(LAYERS)
     if target is not None:
         if components:
             raise ValueError(Errors.P267)
@@ -128,6 +156,12 @@ def words_alone(docs: Iterable[Doc], vocab: Vocab) -> Iterator[Doc]:
     for doc in docs:
         words = [token.text for token in doc]
         yield Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+
+
+def _with_given(blank: Iterable[Doc], gold: Iterable[Doc], giver: Layer) -> Iterator[Doc]:
+    for doc, gold_doc in zip(blank, gold, strict=True):
+        giver.give(doc, gold_doc)
+        yield doc
 
 
 def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:

@@ -14,9 +14,9 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._predictions import join_names, read_data, words_alone
+from ._outputs import check_outputs, save_output
+from ._predictions import join_names, read_data, use_gpu, words_alone
 from ._util import atomic_path, psa_cli, user_errors
-from .evaluate import check_outputs, save_output, use_gpu
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -11,9 +11,9 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._predictions import System, choose_layers, load_system, read_data
+from ._outputs import check_outputs, save_output
+from ._predictions import System, choose_layers, load_system, read_data, use_gpu
 from ._util import psa_cli, user_errors
-from .evaluate import check_outputs, save_output, use_gpu
 
 if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
@@ -35,6 +35,7 @@ class Score(str, Enum):
 
     f1 = "f1"
     accuracy = "accuracy"
+    complete = "complete"
     precision = "precision"
     recall = "recall"
 
@@ -55,14 +56,22 @@ def compare_cli(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="tag, pos, morph, ents or spans, whoever wrote it"),
+        typer.Option(
+            "--target", "-t", help="tag, pos, morph, ents, spans or roles, whoever wrote it"
+        ),
     ] = None,
     spans_key: Annotated[
         str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
     ] = "chunks",
+    given: Annotated[
+        bool,
+        typer.Option(
+            "--given", help="Give psa_srl the predicates of DATA, also if it finds its own"
+        ),
+    ] = False,
     score: Annotated[
         Score | None,
-        typer.Option("--score", help="By default F1 of spans, accuracy of tokens"),
+        typer.Option("--score", help="By default F1 of spans and roles, accuracy of tokens"),
     ] = None,
     test: Annotated[Test, typer.Option("--test", help="What the p-value is from")] = Test.both,
     trials: Annotated[
@@ -99,6 +108,7 @@ def compare_cli(
             component=component,
             target=target,
             spans_key=spans_key,
+            given=given,
             score=None if score is None else score.value,
             tests=list(TESTS) if test is Test.both else [test.value],
             n_trials=trials,
@@ -122,6 +132,7 @@ def compare_files(
     component: str | None = None,
     target: str | None = None,
     spans_key: str = "chunks",
+    given: bool = False,
     score: str | None = None,
     tests: Sequence[str] = ("bootstrap", "randomization"),
     n_trials: int = 10_000,
@@ -138,6 +149,8 @@ def compare_files(
     component (Optional[str]): The component to compare; None for all of ours.
     target (Optional[str]): What to compare in place of what components predict.
     spans_key (str): The key in `doc.spans`, for the target "spans".
+    given (bool): Whether components that label semantic roles get the predicates of the gold
+        standard, even if they are configured to find their own.
     score (Optional[str]): A name in `evaluation.counts.SCORES`; by default that of the layer.
     tests (Sequence[str]): Names in `evaluation.significance.TESTS`.
     n_trials (int): How many draws and swaps to look at.
@@ -152,14 +165,16 @@ def compare_files(
     from ..evaluation.sentences import check_annotated, pair_sentences
 
     use_gpu(gpu_id)
-    systems = load_system(first), load_system(second)
+    systems = load_system(first, given=given), load_system(second, given=given)
     layers = choose_common_layers(systems, component, target, spans_key)
+    for layer in layers:
+        layer.check_score(score or layer.main_score)
     gold = read_data([data])
     for layer in layers:
         check_annotated(gold, layer, str(data))
-    predicted = [system.predict(gold, str(data)) for system in systems]
+    predictions = [system.predict(gold, str(data), layers) for system in systems]
     comparisons = []
-    for layer in layers:
+    for layer, *predicted in zip(layers, *predictions, strict=True):
         for docs, system in zip(predicted, systems, strict=True):
             check_annotated(docs, layer, system.name)
         pairs = [pair_sentences(gold, docs, layer) for docs in predicted]
@@ -202,7 +217,7 @@ def choose_common_layers(
     ]
     common = [layer for name, layer in found[0].items() if all(name in names for names in found)]
     if not common:
-        from ..annotation.targets import TARGETS
+        from ..evaluation.layers import LAYERS
 
         raise ValueError(
             Errors.P268.format(
@@ -210,7 +225,7 @@ def choose_common_layers(
                 second=systems[1].name,
                 first_layers=", ".join(found[0]),
                 second_layers=", ".join(found[-1]),
-                options=", ".join(TARGETS),
+                options=", ".join(LAYERS),
             )
         )
     return common

@@ -10,8 +10,9 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._predictions import choose_layers, join_names, load_system, read_data
-from ._util import atomic_path, psa_cli, user_errors
+from ._outputs import check_outputs, save_output
+from ._predictions import choose_layers, join_names, load_system, read_data, use_gpu
+from ._util import psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.pipeline import TrainablePipe
@@ -41,11 +42,19 @@ def evaluate_cli(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="tag, pos, morph, ents or spans, whoever wrote it"),
+        typer.Option(
+            "--target", "-t", help="tag, pos, morph, ents, spans or roles, whoever wrote it"
+        ),
     ] = None,
     spans_key: Annotated[
         str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
     ] = "chunks",
+    given: Annotated[
+        bool,
+        typer.Option(
+            "--given", help="Give psa_srl the predicates of DATA, also if it finds its own"
+        ),
+    ] = False,
     train: Annotated[
         list[Path] | None,
         typer.Option("--train", help="Training data: which words are known; by default the model"),
@@ -74,7 +83,8 @@ def evaluate_cli(
     complexity of categories, confusions, and the worst sentences.
 
     The pipeline predicts from the words of DATA, without its annotation; several files are taken
-    as one. Units are counted by the rules of the CoNLL script.
+    as one. Units are counted by the rules of the CoNLL script, semantic roles by those of the
+    CoNLL-2005 evaluator, which gives the predicates to a psa_srl that is configured for it.
     """
     with user_errors():
         check_outputs(outputs or [])
@@ -84,6 +94,7 @@ def evaluate_cli(
             components=components or [],
             target=target,
             spans_key=spans_key,
+            given=given,
             train=train or [],
             lengths=parse_lengths(lengths),
             n_resamples=resamples,
@@ -106,6 +117,7 @@ def evaluate_files(
     components: Sequence[str] = (),
     target: str | None = None,
     spans_key: str = "chunks",
+    given: bool = False,
     train: Sequence[Path] = (),
     lengths: Sequence[int] = (5, 10, 20, 40),
     n_resamples: int = 1000,
@@ -121,6 +133,8 @@ def evaluate_files(
     components (Sequence[str]): The components to evaluate; all of ours if there are none.
     target (Optional[str]): What to evaluate in place of what components predict.
     spans_key (str): The key in `doc.spans`, for the target "spans".
+    given (bool): Whether components that label semantic roles get the predicates of the gold
+        standard, even if they are configured to find their own.
     train (Sequence[Path]): The training data; if there is none, the words of the model count.
     lengths (Sequence[int]): Where buckets of sentence length begin.
     n_resamples (int): How often the bootstrap draws.
@@ -137,18 +151,18 @@ def evaluate_files(
 
     ByLength(lengths)
     use_gpu(gpu_id)
-    system = load_system(model)
+    system = load_system(model, given=given)
     layers = choose_layers(system, components, target, spans_key)
     gold = read_data(data)
     for layer in layers.values():
         check_annotated(gold, layer, join_names(data))
     known = read_data(train) if train else None
-    predicted = system.predict(gold, join_names(data))
+    predictions = system.predict(gold, join_names(data), list(layers.values()))
     reports = []
-    for name, layer in layers.items():
+    for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
         check_annotated(predicted, layer, model)
         vocabulary, note = None, ""
-        if system.nlp is not None:
+        if system.nlp is not None and "vocabulary" in layer.groups:
             pipe = system.nlp.get_pipe(name) if name else None
             vocabulary, note = find_vocabulary(system.nlp.vocab, pipe, known)
         settings = Settings(
@@ -192,17 +206,6 @@ def find_vocabulary(
     return ByVocabulary(trained, embedded_words(vocab)), note
 
 
-def use_gpu(gpu_id: int) -> None:
-    """Use a GPU, if one is wanted.
-
-    gpu_id (int): The GPU, or -1 for the CPU.
-    """
-    if gpu_id >= 0:
-        from spacy.cli._util import setup_gpu
-
-        setup_gpu(gpu_id, silent=False)
-
-
 def parse_lengths(text: str) -> list[int]:
     """Read where buckets begin.
 
@@ -214,32 +217,6 @@ def parse_lengths(text: str) -> list[int]:
         return [int(number) for number in text.split(",")]
     except ValueError:
         raise ValueError(Errors.P260.format(lengths=text)) from None
-
-
-def check_outputs(
-    paths: Sequence[Path], options: Sequence[str] = (".json", ".md", ".html")
-) -> None:
-    """Check the names of outputs before the work begins.
-
-    paths (Sequence[Path]): The files to be written.
-    options (Sequence[str]): The endings that they may have.
-    RAISES (ValueError): If one has another ending, or is a folder.
-    """
-    for path in paths:
-        if path.suffix not in options or path.is_dir():
-            raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
-
-
-def save_output(path: Path, text: str, what: str) -> None:
-    """Write an output, whole or not at all, and say so.
-
-    path (Path): The file.
-    text (str): Its text.
-    what (str): What it is.
-    """
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf8")
-    msg.good(f"Saved the {what} to {path}")
 
 
 def print_report(report: Report) -> None:

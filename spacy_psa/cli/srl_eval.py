@@ -8,6 +8,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._components import role_labelers, use_given_predicates
+from ._predictions import words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
@@ -163,25 +165,19 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
 
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
-    from ..corpora.frame_corpus import give_predicates
-    from ..pipeline.predicates import create_given_predicates
-    from ..pipeline.srl import PSASemanticRoles
+    from ..evaluation.roles import RolesLayer
 
     nlp = spacy.load(pipeline_path)
-    components = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles)]
-    if not components:
-        found = ", ".join(nlp.pipe_names) or "none"
-        raise ValueError(Errors.P331.format(path=pipeline_path, found=found))
+    components = role_labelers(nlp, pipeline_path)
     if given:
-        for component in components:
-            component.predicates = create_given_predicates()
+        use_given_predicates(components)
     if gold_path.suffix == ".spacy":
         gold = read_docs(gold_path, nlp.vocab)
     else:
         gold = list(make_docs(nlp.vocab, _read_sentences(gold_path)))
-    blank = [_words_of(doc) for doc in gold]
+    blank = list(words_alone(gold, nlp.vocab))
     for doc, gold_doc in zip(blank, gold, strict=True):
-        give_predicates(doc, get_frames(gold_doc))
+        RolesLayer().give(doc, gold_doc)
     predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold), disable=None, leave=False))
     for doc, gold_doc in zip(predicted, gold, strict=True):
         # In the sentences of the gold standard, also if the pipeline finds other ones.

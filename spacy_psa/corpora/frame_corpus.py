@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Span, SpanGroup
 from spacy.training import Example
 
-from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames, has_frames, set_frames
+from ..annotation.propositions import PREDICATE_LABEL, get_frames, give_predicates, has_frames
 from .docbins import fast_msgpack
 
 # Examples read at a time
@@ -68,26 +68,6 @@ class FrameCorpus:
                 label = (frame.sense if self.senses else None) or PREDICATE_LABEL
                 spans.append(Span(doc, frame.predicate, frame.predicate + 1, label))
             doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
-
-
-def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
-    """Give a Doc the predicates of frames, without their arguments.
-
-    doc (Doc): The Doc.
-    frames (List[Frame]): The frames.
-    example (Optional[Example]): What brings tokens together, if the frames are those of its
-        reference. A predicate without a token of its own is left out.
-    """
-    given = []
-    for frame in frames:
-        token = frame.predicate
-        if example is not None:
-            places = example.alignment.y2x[token]
-            if len(places) == 0:
-                continue
-            token = int(places[0])
-        given.append(Frame(token, frame.lemma, frame.sense, []))
-    set_frames(doc, given)
 
 
 def create_frame_corpus(

@@ -9,13 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .counts import SCORES, count
-from .layers import Layer
+from .counts import SCORES, WHOLES, count
 from .resampling import Interval
 from .sentences import ScoredSentence
 from .side_by_side import DifferingSentence, differs, sentence_table, side_by_side
 from .significance import TESTS, TestResult, bootstrap_interval, difference
 from .tables import Table, interval, percent
+from .units import Layer
+
+
+@dataclass(frozen=True)
+class Differing:
+    """What units are parts of, such as the propositions of arguments.
+
+    name (str): What they are called, in the plural.
+    total (int): All of them, in the gold standard.
+    n (int): Those for which the systems predict different things.
+    """
+
+    name: str
+    total: int
+    n: int
+
+    def to_dict(self) -> dict[str, int]:
+        """RETURNS (Dict[str, int]): The counts by their names, ready for JSON."""
+        return {self.name: self.total, f"differing_{self.name}": self.n}
 
 
 @dataclass(frozen=True)
@@ -24,7 +42,7 @@ class Comparison:
 
     layer (str): What they predict.
     names (Tuple[str, str]): The systems.
-    score (str): "precision", "recall", "f1" or "accuracy".
+    score (str): A name in `SCORES`.
     values (Tuple[float, float]): Their scores, 0 to 1.
     difference (float): The second score less the first.
     interval (Tuple[float, float]): The bootstrap's interval of the difference.
@@ -34,7 +52,10 @@ class Comparison:
     better (Tuple[int, int]): The sentences in which the first, and the second system has more
         units right, wrong ones subtracted.
     n_differing (int): The sentences in which they predict different things.
-    sentences (List[DifferingSentence]): Some of these, those with the greatest gain or loss first.
+    wholes (Optional[Differing]): What units are parts of, such as propositions; None if they are
+        parts of nothing.
+    sentences (List[DifferingSentence]): Some of the differing sentences, or of the wholes in them,
+        those with the greatest gain or loss first.
     """
 
     layer: str
@@ -48,6 +69,7 @@ class Comparison:
     n_sentences: int
     better: tuple[int, int]
     n_differing: int
+    wholes: Differing | None = None
     sentences: list[DifferingSentence] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,6 +86,7 @@ class Comparison:
             "sentences": self.n_sentences,
             "better_sentences": list(self.better),
             "differing_sentences": self.n_differing,
+            **({} if self.wholes is None else self.wholes.to_dict()),
             "differences": [sentence.to_dict() for sentence in self.sentences],
         }
 
@@ -94,13 +117,21 @@ def compare(
     seed (int): Where random numbers start.
     limit (int): How many of the differing sentences to keep at most.
     RETURNS (Comparison): The comparison.
+    RAISES (ValueError): If the score makes no sense for the layer.
     """
     score = score or layer.main_score
+    layer.check_score(score)
     function = SCORES[score]
     counts = count(first), count(second)
     gains = net(counts[1]) - net(counts[0])
-    differing = [i for i, pair in enumerate(zip(first, second, strict=True)) if differs(*pair)]
-    ranked = sorted(differing, key=lambda i: -abs(int(gains[i])))
+    differing = [pair for pair in zip(first, second, strict=True) if differs(*pair)]
+    parts = [
+        side_by_side(*part, _gain(*part))
+        for one, other in differing
+        for part in zip(one.wholes(), other.wholes(), strict=True)
+        if differs(*part)
+    ]
+    wholes = Differing(layer.whole, int(counts[0][:, WHOLES].sum()), len(parts))
     values = [float(np.nan_to_num(function(n.sum(0)))) for n in counts]
     settings: dict[str, Any] = {"n_trials": n_trials, "seed": seed}
     return Comparison(
@@ -115,18 +146,23 @@ def compare(
         n_sentences=len(first),
         better=(int((gains < 0).sum()), int((gains > 0).sum())),
         n_differing=len(differing),
-        sentences=[side_by_side(first[i], second[i], int(gains[i])) for i in ranked[:limit]],
+        wholes=wholes if layer.whole else None,
+        sentences=sorted(parts, key=lambda part: -abs(part.gain))[:limit],
     )
 
 
 def net(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Units that are right, less those that are predicted wrongly.
 
-    counts (NDArray): The counts of each sentence. *Shape:* (S, 5).
+    counts (NDArray): The counts of each sentence. *Shape:* (S, 7).
     RETURNS (NDArray): *Shape:* (S,).
     """
     predicted, correct = counts[:, 1], counts[:, 2]
     return correct - (predicted - correct)
+
+
+def _gain(first: ScoredSentence, second: ScoredSentence) -> int:
+    return int(net(count([second]))[0] - net(count([first]))[0])
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -148,8 +184,12 @@ def comparison_table(comparison: Comparison) -> Table:
 def summary(comparison: Comparison) -> str:
     """RETURNS (str): In how many sentences the systems differ, and which is better there."""
     c = comparison
+    sentences, differing = f"{c.n_sentences:,} sentences", f"{c.n_differing:,}"
+    if c.wholes is not None:
+        sentences += f" with {c.wholes.total:,} {c.wholes.name}"
+        differing += f", for {c.wholes.n:,} {c.wholes.name}"
     return (
-        f"{c.n_sentences:,} sentences; different predictions in {c.n_differing:,}; "
+        f"{sentences}; different predictions in {differing}; "
         f"{c.names[0]} better in {c.better[0]:,}, {c.names[1]} in {c.better[1]:,}."
     )
 

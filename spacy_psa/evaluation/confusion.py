@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .layers import Unit
 from .sentences import ScoredSentence
+from .units import Piece, Unit
 
 NOTHING = ""
 """In place of a label: nothing was predicted there (missed), or there is nothing (invented)."""
@@ -83,18 +83,25 @@ def matched(
     gold (Sequence[Unit]): The gold standard of a sentence.
     predicted (Sequence[Unit]): Its predictions.
     RETURNS (List[Tuple[Optional[Unit], Optional[Unit]]]): All units in order of their tokens; None
-        stands where the other side has nothing.
+        stands where the other side has nothing. Those of an anchor stand together.
     """
     same = set(gold) & set(predicted)
     pairs: list[tuple[Unit | None, Unit | None]] = [(unit, unit) for unit in same]
-    left: dict[tuple[int, int, int], list[Unit]] = {}
+    left: dict[tuple[int, tuple[Piece, ...]], list[Unit]] = {}
     for unit in sorted(set(predicted) - same, reverse=True):
-        left.setdefault((unit.start, unit.end, unit.anchor), []).append(unit)
+        left.setdefault((unit.anchor, unit.pieces), []).append(unit)
     for unit in sorted(set(gold) - same):
-        others = left.get((unit.start, unit.end, unit.anchor))
+        others = left.get((unit.anchor, unit.pieces))
         pairs.append((unit, others.pop() if others else None))
     pairs += [(None, unit) for units in left.values() for unit in units]
-    return sorted(pairs, key=lambda pair: (pair[0] or pair[1], pair[0] is None))
+    return sorted(pairs, key=_place)
+
+
+def _place(pair: tuple[Unit | None, Unit | None]) -> tuple[int, Unit, bool]:
+    gold, predicted = pair
+    unit = gold or predicted
+    assert unit is not None  # matched pairs are never empty on both sides
+    return unit.anchor, unit, gold is None
 
 
 def _label(unit: Unit | None) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .layers import Unit
 from .sentences import ScoredSentence
+from .units import Unit
 
-GOLD, PREDICTED, CORRECT, TOKENS, CORRECT_TOKENS = range(5)
-N_COUNTS = 5
+GOLD, PREDICTED, CORRECT, TOKENS, CORRECT_TOKENS, WHOLES, COMPLETE = range(7)
+N_COUNTS = 7
 """Columns of counts: units in the gold standard, units predicted, units in both; tokens that the
-gold standard annotates, and those of them whose tag is right."""
+gold standard annotates, and those of them whose tag is right; wholes of the gold standard that
+units are parts of, such as propositions, and those of them whose units are all right."""
 
 Grouping = Callable[[ScoredSentence, Unit], str | None]
 """The group of a unit, None for no group. It must not depend on which side the unit is from."""
@@ -23,7 +24,7 @@ def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
     """Count the units and tokens of each sentence.
 
     sentences (Sequence[ScoredSentence]): The sentences.
-    RETURNS (NDArray): *Shape:* (sentences, 5), see `N_COUNTS`.
+    RETURNS (NDArray): *Shape:* (sentences, 7), see `N_COUNTS`.
     """
     counts = np.zeros((len(sentences), N_COUNTS), dtype=np.int64)
     for row, sentence in zip(counts, sentences, strict=True):
@@ -34,6 +35,8 @@ def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
             len(gold & predicted),
             sentence.known.sum(),
             sentence.right.sum(),
+            len(sentence.anchors),
+            sentence.complete,
         )
     return counts
 
@@ -97,11 +100,21 @@ def f1(counts: NDArray) -> NDArray[np.float64]:
 def accuracy(counts: NDArray) -> NDArray[np.float64]:
     """Tokens whose tag is right among those that are annotated.
 
-    counts (NDArray): *Shape:* (..., 5), see `N_COUNTS`.
+    counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
     RETURNS (NDArray): *Shape:* (...), NaN where there are none.
     """
     tokens, correct = counts[..., TOKENS], counts[..., CORRECT_TOKENS]
     return _ratio(correct, tokens, tokens)
+
+
+def complete(counts: NDArray) -> NDArray[np.float64]:
+    """Wholes, such as propositions, whose units are all right among those of the gold standard.
+
+    counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
+    RETURNS (NDArray): *Shape:* (...), NaN where there are none.
+    """
+    wholes, correct = counts[..., WHOLES], counts[..., COMPLETE]
+    return _ratio(correct, wholes, wholes)
 
 
 SCORES: dict[str, Callable[[NDArray], NDArray[np.float64]]] = {
@@ -109,4 +122,5 @@ SCORES: dict[str, Callable[[NDArray], NDArray[np.float64]]] = {
     "recall": recall,
     "f1": f1,
     "accuracy": accuracy,
+    "complete": complete,
 }

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..errors import Errors
 from .counts import Grouping
-from .layers import Unit
 from .sentences import ScoredSentence
+from .units import Unit
 
 LENGTHS = (5, 10, 20, 40)
 """Where buckets of sentence length begin, beside 1."""

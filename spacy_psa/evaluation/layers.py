@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,61 +15,8 @@ from spacy.tokens import Doc
 from ..annotation.targets import TARGETS
 from ..annotation.tokens import TokenTarget
 from ..errors import Errors
-
-
-class Unit(NamedTuple):
-    """What is right or wrong as a whole: a labeled token or span.
-
-    start (int): Its first token.
-    end (int): The token after its last one.
-    label (str): Its label.
-    anchor (int): The token that it belongs to, e.g. the predicate of an argument; -1 for none.
-    """
-
-    start: int
-    end: int
-    label: str
-    anchor: int = -1
-
-
-class Layer(ABC):
-    """A layer of annotation.
-
-    To evaluate another one, write a subclass, and let `LAYERS_OF_FACTORIES` make it of the
-    component that predicts it.
-
-    name (str): What users call it.
-    unit (str): What its units are called, in the plural.
-    main_score (str): The score that counts: "accuracy" or "f1".
-    """
-
-    name: str
-    unit: ClassVar[str]
-    main_score: ClassVar[str]
-
-    @abstractmethod
-    def is_annotated(self, doc: Doc) -> bool:
-        """Whether a document has the layer, be it without any unit.
-
-        doc (Doc): The document.
-        RETURNS (bool): Whether it has.
-        """
-
-    @abstractmethod
-    def units(self, doc: Doc) -> list[Unit]:
-        """Read the units of a document.
-
-        doc (Doc): The document.
-        RETURNS (List[Unit]): The units, each once, in order.
-        """
-
-    def known(self, doc: Doc) -> NDArray[np.bool_]:
-        """Say where the gold standard is annotated: elsewhere nothing can be right or wrong.
-
-        doc (Doc): A gold-standard document that has the layer.
-        RETURNS (NDArray): Whether each token is annotated. *Shape:* (tokens,).
-        """
-        return np.ones(len(doc), dtype=bool)
+from .roles import RolesLayer
+from .units import Layer, Pairing, Unit
 
 
 class TokenLayer(Layer):
@@ -134,28 +81,44 @@ class SpansLayer(Layer):
         return sorted(found)
 
 
-def make_layer(target: str, spans_key: str) -> Layer:
-    """Make the layer that a target writes.
+def _token_layer(target: str, spans_key: str) -> Layer:
+    return TokenLayer(TARGETS[target](spans_key))
 
-    target (str): A target that a `psa_tagger` can have.
+
+LAYERS: dict[str, Callable[[str], Layer]] = {
+    **{name: partial(_token_layer, name) for name in TARGETS},
+    "ents": lambda spans_key: EntsLayer(),
+    "spans": SpansLayer,
+    "roles": lambda spans_key: RolesLayer(),
+}
+"""The layers by the names that users give; made for a key in `doc.spans`, which spans need."""
+
+
+def make_layer(target: str, spans_key: str) -> Layer:
+    """Make a layer.
+
+    target (str): A name in `LAYERS`: a target that a `psa_tagger` can have, or "roles".
     spans_key (str): The key in `doc.spans`, for the target "spans".
     RETURNS (Layer): The layer.
-    RAISES (ValueError): If there is no target of that name.
+    RAISES (ValueError): If there is none of that name.
     """
-    if target not in TARGETS:
-        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
-    if target == "spans":
-        return SpansLayer(spans_key)
-    if target == "ents":
-        return EntsLayer()
-    return TokenLayer(TARGETS[target](spans_key))
+    if target not in LAYERS:
+        raise ValueError(Errors.P127.format(name=target, options=", ".join(LAYERS)))
+    return LAYERS[target](spans_key)
 
 
 def _tagger_layer(pipe: Any) -> Layer:
     return make_layer(pipe.cfg["target"], pipe.cfg["spans_key"])
 
 
-LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {"psa_tagger": _tagger_layer}
+def _roles_layer(pipe: Any) -> Layer:
+    return RolesLayer()
+
+
+LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {
+    "psa_tagger": _tagger_layer,
+    "psa_srl": _roles_layer,
+}
 """What a component of ours predicts, by the name of its factory."""
 
 
@@ -171,3 +134,18 @@ def layers_of(nlp: Language) -> dict[str, Layer]:
         for name, factory in factories.items()
         if factory in LAYERS_OF_FACTORIES
     }
+
+
+__all__ = [
+    "LAYERS",
+    "LAYERS_OF_FACTORIES",
+    "EntsLayer",
+    "Layer",
+    "Pairing",
+    "RolesLayer",
+    "SpansLayer",
+    "TokenLayer",
+    "Unit",
+    "layers_of",
+    "make_layer",
+]

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .confusion import matched
-from .layers import Unit
 from .sentences import ScoredSentence
+from .units import Unit
 
 CONTEXT = 4  # words on each side
 
@@ -18,10 +18,11 @@ class Mistake:
     """A unit that was missed, invented, or given another label.
 
     before (str): Some words before it.
-    text (str): Its words.
+    text (str): Its words, with dots between its pieces.
     after (str): Some words after it.
     gold (Optional[str]): Its label in the gold standard; None if it is not there.
     predicted (Optional[str]): Its predicted label; None if it was not predicted.
+    anchor (Optional[str]): The word that it belongs to, e.g. the predicate; None if there is none.
     """
 
     before: str
@@ -29,6 +30,7 @@ class Mistake:
     after: str
     gold: str | None
     predicted: str | None
+    anchor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,16 @@ def mistakes_in(sentence: ScoredSentence, *, context: int = CONTEXT) -> list[Mis
 
     sentence (ScoredSentence): The sentence.
     context (int): How many words to give on each side.
-    RETURNS (List[Mistake]): The mistakes in order of their tokens.
+    RETURNS (List[Mistake]): The mistakes in order of their tokens; those of an anchor together.
     """
     return [
         Mistake(
-            before=" ".join(sentence.words[max(0, unit.start - context) : unit.start]),
-            text=" ".join(sentence.words_of(unit)),
-            after=" ".join(sentence.words[unit.end : unit.end + context]),
+            before=" ".join(sentence.between(unit.start - context, unit.start)),
+            text=" … ".join(" ".join(sentence.between(*piece)) for piece in unit.pieces),
+            after=" ".join(sentence.between(unit.pieces[-1][1], unit.pieces[-1][1] + context)),
             gold=None if gold is None else gold.label,
             predicted=None if predicted is None else predicted.label,
+            anchor=None if unit.anchor < 0 else sentence.words[unit.anchor],
         )
         for gold, predicted in matched(sentence.gold, sentence.predicted)
         if gold != predicted

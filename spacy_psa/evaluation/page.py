@@ -74,7 +74,7 @@ def plots(report: Report) -> list[str]:
         for name, x_label in ORDERED.items()
         if name in report.breakdowns
     ]
-    drawn.insert(1, _bars(report, report.breakdowns["label"], "label"))
+    drawn.insert(1, _bars(report, report.breakdowns["label"], report.label))
     return [svg for svg in [*drawn, _heat_map(report)] if svg]
 
 
@@ -163,13 +163,13 @@ def _heat_map(report: Report) -> str:
     shares = [[100 * counts[g, p] / max(1, totals.get(g, 0)) for p in columns] for g in rows]
     texts = [[str(counts[g, p] or "") for p in columns] for g in rows]
     all_labels = report.confusion.labels()
-    some = f", the {N_CELLS} most frequent labels" if len(all_labels) > N_CELLS else ""
+    some = f", the {N_CELLS} most frequent {report.label}s" if len(all_labels) > N_CELLS else ""
     return heat_map(
         shares,
         [row or INVENTED for row in rows],
         [column or MISSED for column in columns],
-        "predicted label",
-        "gold label",
+        f"predicted {report.label}",
+        f"gold {report.label}",
         f"% of the row; numbers are {report.unit}",
         f"Confusions{some}",
         texts=texts,

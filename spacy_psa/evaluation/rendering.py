@@ -85,9 +85,17 @@ def summary(report: Report) -> str:
     counted = {"documents": report.n_docs, "sentences": report.n_sentences}
     # Of tokens there are as many as units, if these are tokens.
     counted |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
+    wholes = report.wholes
+    if wholes is not None:
+        counted[wholes.name] = wholes.gold
     text = ", ".join(f"{n:,} {name}" for name, n in counted.items()) + "."
     if report.n_skipped:
         text += f" {report.n_skipped:,} documents without annotation were left out."
+    if wholes is not None and wholes.skipped:
+        text += (
+            f" Predicted {wholes.name} that are not in the gold standard, and do not count: "
+            f"{wholes.skipped:,}."
+        )
     return text
 
 
@@ -113,12 +121,13 @@ def mistake_line(mistake: Mistake) -> str:
 
 
 def verdict(mistake: Mistake) -> str:
-    """RETURNS (str): What is wrong: missed, invented, or one label for another."""
+    """RETURNS (str): What is wrong, of which anchor: missed, invented, or one label for another."""
+    of = "" if mistake.anchor is None else f"{mistake.anchor}: "
     if mistake.predicted is None:
-        return f"{mistake.gold} missed"
+        return f"{of}{mistake.gold} missed"
     if mistake.gold is None:
-        return f"{mistake.predicted} invented"
-    return f"{mistake.gold} taken for {mistake.predicted}"
+        return f"{of}{mistake.predicted} invented"
+    return f"{of}{mistake.gold} taken for {mistake.predicted}"
 
 
 def to_markdown(reports: Sequence[Report], title: str) -> str:
@@ -152,14 +161,12 @@ def _escape(text: str) -> str:
 
 
 def _scores(report: Report) -> Table:
+    names = {"f1": "F1", "accuracy": "accuracy (tokens)"}
+    if report.wholes is not None:
+        names["complete"] = f"complete {report.wholes.name}"
     rows = [
-        [name, percent(report.scores[key]), interval(report.intervals[key])]
-        for key, name in (
-            ("precision", "precision"),
-            ("recall", "recall"),
-            ("f1", "F1"),
-            ("accuracy", "accuracy (tokens)"),
-        )
+        [names.get(key, key), percent(value), interval(report.intervals[key])]
+        for key, value in report.scores.items()
     ]
     return Table("Scores", ["", "%", _confidence(report.confidence)], rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,81 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import counts as c
+from .breakdowns import Breakdown, Row, Settings, break_down_all, read_counts
 from .confusion import Confusion, confusion
-from .conlleval import Counts
-from .counts import SCORES, Grouping, count, count_groups
-from .groups import (
-    LENGTHS,
-    VOCABULARY_CLASSES,
-    ByLength,
-    ByVocabulary,
-    are_categories,
-    by_complexity,
-    by_label,
-    labels_of,
-    natural_order,
-)
-from .layers import Layer
+from .counts import SCORES, count
 from .mistakes import WrongSentence, worst_sentences
 from .resampling import Interval, percentile_interval, resampled_sums
 from .sentences import ScoredSentence
+from .units import Layer
 
 
 @dataclass(frozen=True)
-class Row:
-    """The scores of a group of units.
+class Wholes:
+    """What units are parts of, such as the propositions of arguments.
 
-    name (str): The group.
-    counts (Counts): Its units: in the gold standard, predicted, and correct.
-    interval (Optional[Tuple[float, float]]): That of F1; None where it is not defined.
+    name (str): What they are called, in the plural.
+    gold (int): Those of the gold standard.
+    complete (int): Those of them whose units are all right.
+    skipped (int): Those that are in the predictions alone, which do not count.
     """
 
     name: str
-    counts: Counts
-    interval: Interval | None
+    gold: int
+    complete: int
+    skipped: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Counts and scores, ready for JSON."""
-        n = self.counts
-        wrong = {"false_positives": n.predicted - n.correct, "false_negatives": n.gold - n.correct}
-        ends = None if self.interval is None else list(self.interval)
-        return {"name": self.name, **n.to_dict(), **wrong, "f1_interval": ends}
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """Scores of units by some property of theirs.
-
-    title (str): The property.
-    rows (List[Row]): The groups, in order.
-    note (str): What to know when reading it.
-    """
-
-    title: str
-    rows: list[Row]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to evaluate.
-
-    lengths (Sequence[int]): Where buckets of sentence length begin, beside 1.
-    vocabulary (Optional[ByVocabulary]): Tells words seen in training from others.
-    vocabulary_note (str): What to say about that.
-    n_resamples (int): How often the bootstrap draws.
-    confidence (float): That of its intervals.
-    seed (int): Where its random numbers start.
-    n_errors (int): How many of the worst sentences to show.
-    """
-
-    lengths: Sequence[int] = LENGTHS
-    vocabulary: ByVocabulary | None = None
-    vocabulary_note: str = ""
-    n_resamples: int = 1000
-    confidence: float = 0.95
-    seed: int = 0
-    n_errors: int = 10
+    def to_dict(self) -> dict[str, int]:
+        """RETURNS (Dict[str, int]): The counts by their names, ready for JSON."""
+        return {
+            self.name: self.gold,
+            f"complete_{self.name}": self.complete,
+            f"skipped_{self.name}": self.skipped,
+        }
 
 
 @dataclass(frozen=True)
@@ -94,17 +50,19 @@ class Report:
     component (str): The component that predicted it; empty if unknown.
     layer (str): The layer.
     unit (str): What its units are called, in the plural.
-    main_score (str): The score that counts: "accuracy" or "f1".
+    label (str): What their labels are called.
+    main_score (str): The score that counts.
     n_docs (int): Documents that are annotated.
     n_skipped (int): Documents without annotation.
     n_sentences (int): Sentences of the annotated ones.
     n_tokens (int): Their tokens that are annotated.
-    scores (Dict[str, float]): "precision", "recall", "f1" and "accuracy", 0 to 1.
+    scores (Dict[str, float]): Those of the layer, 0 to 1, e.g. "precision", "recall" and "f1".
     intervals (Dict[str, Optional[Tuple[float, float]]]): That of each score.
     confidence (float): The confidence of all intervals.
     total (Row): All units.
-    breakdowns (Dict[str, Breakdown]): By "label", "length", and where they make sense
-        "vocabulary" and "complexity".
+    wholes (Optional[Wholes]): What units are parts of; None if they are parts of nothing.
+    breakdowns (Dict[str, Breakdown]): By "label", "length", "vocabulary" and "complexity",
+        where they make sense.
     confusion (Confusion): Labels taken for others.
     worst (List[WrongSentence]): The sentences with the most mistakes.
     """
@@ -112,6 +70,7 @@ class Report:
     component: str
     layer: str
     unit: str
+    label: str
     main_score: str
     n_docs: int
     n_skipped: int
@@ -121,6 +80,7 @@ class Report:
     intervals: dict[str, Interval | None]
     confidence: float
     total: Row
+    wholes: Wholes | None = None
     breakdowns: dict[str, Breakdown] = field(default_factory=dict)
     confusion: Confusion = field(default_factory=Confusion)
     worst: list[WrongSentence] = field(default_factory=list)
@@ -139,6 +99,7 @@ class Report:
             "skipped_documents": self.n_skipped,
             "sentences": self.n_sentences,
             "tokens": self.n_tokens,
+            **({} if self.wholes is None else self.wholes.to_dict()),
             **self.scores,
             "confidence": self.confidence,
             "intervals": {name: ends and list(ends) for name, ends in self.intervals.items()},
@@ -176,82 +137,36 @@ def evaluate(
     sums = resampled_sums(counts, settings.n_resamples, settings.seed)
     annotated = len({sentence.doc for sentence in sentences})
     intervals = {
-        name: percentile_interval(score(sums), settings.confidence)
-        for name, score in SCORES.items()
+        name: percentile_interval(SCORES[name](sums), settings.confidence) for name in layer.scores
     }
     return Report(
         component=component,
         layer=layer.name,
         unit=layer.unit,
+        label=layer.label,
         main_score=layer.main_score,
         n_docs=annotated,
         n_skipped=0 if n_docs is None else n_docs - annotated,
         n_sentences=len(sentences),
         n_tokens=int(total[c.TOKENS]),
-        scores={name: float(np.nan_to_num(score(total))) for name, score in SCORES.items()},
+        scores={name: float(np.nan_to_num(SCORES[name](total))) for name in layer.scores},
         intervals=intervals,
         confidence=settings.confidence,
-        total=Row("all", _counts(total), intervals["f1"]),
-        breakdowns=_breakdowns(sentences, settings),
+        total=Row("all", read_counts(total), intervals["f1"]),
+        wholes=_wholes(sentences, total, layer),
+        breakdowns=break_down_all(sentences, layer, settings),
         confusion=confusion(sentences),
         worst=worst_sentences(sentences, settings.n_errors),
     )
 
 
-def break_down(
-    sentences: Sequence[ScoredSentence],
-    group_of: Grouping,
-    settings: Settings,
-    order: Callable[[list[str]], list[str]] = natural_order,
-) -> list[Row]:
-    """Score groups of units.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    group_of (Grouping): The group of a unit.
-    settings (Settings): How to evaluate.
-    order (Callable[[List[str]], List[str]]): Brings the names of the groups into order; it may
-        add names of groups that have no units.
-    RETURNS (List[Row]): The groups.
-    """
-    names, counts = count_groups(sentences, group_of)
-    sums = resampled_sums(counts, settings.n_resamples, settings.seed)
-    found = {
-        name: Row(
-            name,
-            _counts(counts[:, i].sum(0)),
-            percentile_interval(SCORES["f1"](sums[:, i]), settings.confidence),
-        )
-        for i, name in enumerate(names)
-    }
-    return [found.get(name, Row(name, Counts(), None)) for name in order(names)]
+def _wholes(
+    sentences: Sequence[ScoredSentence], total: NDArray[np.int64], layer: Layer
+) -> Wholes | None:
+    if not layer.whole:
+        return None
+    skipped = sum(sentence.skipped for sentence in sentences)
+    return Wholes(layer.whole, int(total[c.WHOLES]), int(total[c.COMPLETE]), skipped)
 
 
-def _breakdowns(sentences: Sequence[ScoredSentence], settings: Settings) -> dict[str, Breakdown]:
-    by_length = ByLength(settings.lengths)
-    found = {
-        "label": Breakdown("By label", break_down(sentences, by_label, settings)),
-        "length": Breakdown(
-            "By sentence length (tokens)",
-            break_down(sentences, by_length, settings, lambda names: by_length.names),
-        ),
-    }
-    if settings.vocabulary is not None:
-        found["vocabulary"] = Breakdown(
-            "By vocabulary",
-            break_down(
-                sentences, settings.vocabulary, settings, lambda names: list(VOCABULARY_CLASSES)
-            ),
-            settings.vocabulary_note,
-        )
-    if are_categories(labels_of(sentences)):
-        found["complexity"] = Breakdown(
-            "By complexity (basic categories)",
-            break_down(sentences, by_complexity, settings),
-            "The recall is the accuracy on gold categories of that complexity.",
-        )
-    return found
-
-
-def _counts(sums: NDArray[np.int64]) -> Counts:
-    gold, predicted, correct = (int(n) for n in sums[:3])
-    return Counts(gold, predicted, correct)
+__all__ = ["Breakdown", "Report", "Row", "Settings", "Wholes", "evaluate"]

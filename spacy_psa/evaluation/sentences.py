@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from .layers import Layer, Unit
+from .units import Layer, Pairing, Unit
 
 Tags = list[tuple[tuple[str, str, int], ...]]
 
@@ -20,7 +20,8 @@ Tags = list[tuple[tuple[str, str, int], ...]]
 class ScoredSentence:
     """A sentence with its gold standard and the predictions for it.
 
-    Units belong to the sentence in which they begin; their tokens are counted from its first one.
+    Units belong to the sentence of their anchor, or if they have none to that in which they begin;
+    tokens are counted from its first one.
 
     doc (int): Which document it is in, from 0.
     start (int): Its first token in the document.
@@ -30,6 +31,10 @@ class ScoredSentence:
     known (NDArray): Whether the gold standard is annotated. *Shape:* (words,).
     right (NDArray): Whether it is, and the token's tag is right: that a unit begins, goes on or
         is not here. *Shape:* (words,).
+    anchors (Tuple[int, ...]): The tokens that units of the gold standard can belong to, also those
+        that none belongs to. The units of one are parts of a whole, such as a proposition.
+    skipped (int): How many such tokens are in the predictions alone. What belongs to them is left
+        out.
     """
 
     doc: int
@@ -39,6 +44,8 @@ class ScoredSentence:
     predicted: list[Unit]
     known: NDArray[np.bool_]
     right: NDArray[np.bool_]
+    anchors: tuple[int, ...] = ()
+    skipped: int = 0
 
     @property
     def wrong(self) -> list[Unit]:
@@ -47,7 +54,37 @@ class ScoredSentence:
 
     def words_of(self, unit: Unit) -> tuple[str, ...]:
         """RETURNS (Tuple[str, ...]): The words of a unit, as far as the sentence goes."""
-        return self.words[unit.start : unit.end]
+        return tuple(word for piece in unit.pieces for word in self.between(*piece))
+
+    def between(self, start: int, end: int) -> tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The words of a span, as far as the sentence goes."""
+        return self.words[max(0, start) : max(0, end)]
+
+    @property
+    def complete(self) -> int:
+        """RETURNS (int): How many wholes of the gold standard have all their units right."""
+        if not self.anchors:
+            return 0
+        wrong = {unit.anchor for unit in self.wrong}
+        return sum(anchor not in wrong for anchor in self.anchors)
+
+    def wholes(self) -> list[ScoredSentence]:
+        """Take a sentence apart.
+
+        RETURNS (List[ScoredSentence]): The sentence once for each of its wholes, with nothing but
+            the units of that one; just the sentence if units of the layer have no anchors.
+        """
+        if not self.anchors:
+            return [self]
+        return [
+            replace(
+                self,
+                gold=[unit for unit in self.gold if unit.anchor == anchor],
+                predicted=[unit for unit in self.predicted if unit.anchor == anchor],
+                anchors=(anchor,),
+            )
+            for anchor in self.anchors
+        ]
 
 
 def check_same_words(
@@ -96,17 +133,16 @@ def pair_sentences(
     sentences = []
     for index, (gold_doc, predicted_doc) in enumerate(zip(gold, predicted, strict=True)):
         if len(gold_doc) and layer.is_annotated(gold_doc):
-            found = layer.units(predicted_doc) if layer.is_annotated(predicted_doc) else []
-            sentences += _split(index, gold_doc, layer.units(gold_doc), found, layer)
+            pairing = layer.pair(gold_doc, predicted_doc, f"Document {index + 1}")
+            sentences += _split(index, gold_doc, pairing, layer)
     return sentences
 
 
-def _split(
-    index: int, doc: Doc, gold: list[Unit], predicted: list[Unit], layer: Layer
-) -> list[ScoredSentence]:
+def _split(index: int, doc: Doc, pairing: Pairing, layer: Layer) -> list[ScoredSentence]:
     known = layer.known(doc)
+    gold = pairing.gold
     # As in spaCy's scorer: what touches a token without annotation is neither right nor wrong.
-    predicted = [unit for unit in predicted if known[unit.start : unit.end].all()]
+    predicted = [u for u in pairing.predicted if all(known[a:b].all() for a, b in u.pieces)]
     pairs = zip(_tags(gold, len(doc)), _tags(predicted, len(doc)), strict=True)
     right = known & np.array([one == other for one, other in pairs], dtype=bool)
     starts = [0]
@@ -114,6 +150,7 @@ def _split(
         starts = [sentence.start for sentence in doc.sents]
     words = tuple(token.text for token in doc)
     split_gold, split_predicted = _assign(gold, starts), _assign(predicted, starts)
+    ends = [*starts[1:], len(doc)]
     return [
         ScoredSentence(
             doc=index,
@@ -123,8 +160,10 @@ def _split(
             predicted=split_predicted[i],
             known=known[start:end],
             right=right[start:end],
+            anchors=tuple(token - start for token in pairing.anchors if start <= token < end),
+            skipped=sum(start <= token < end for token in pairing.skipped),
         )
-        for i, (start, end) in enumerate(zip(starts, [*starts[1:], len(doc)], strict=True))
+        for i, (start, end) in enumerate(zip(starts, ends, strict=True))
     ]
 
 
@@ -132,17 +171,15 @@ def _tags(units: Sequence[Unit], length: int) -> Tags:
     """What BIO says of each token, also if units overlap."""
     tags: Tags = [()] * length
     for unit in sorted(units):
-        for i in range(unit.start, unit.end):
-            tags[i] += (("B" if i == unit.start else "I", unit.label, unit.anchor),)
+        for start, end in unit.pieces:
+            for i in range(start, end):
+                tags[i] += (("B" if i == unit.start else "I", unit.label, unit.anchor),)
     return tags
 
 
 def _assign(units: Sequence[Unit], starts: Sequence[int]) -> list[list[Unit]]:
     found: list[list[Unit]] = [[] for _ in starts]
     for unit in units:
-        i = bisect_right(starts, unit.start) - 1
-        anchor = unit.anchor - starts[i] if unit.anchor >= 0 else -1
-        found[i].append(
-            Unit(unit.start - starts[i], unit.end - starts[i], unit.label, anchor),
-        )
+        i = bisect_right(starts, unit.first) - 1
+        found[i].append(unit.moved(starts[i]))
     return found

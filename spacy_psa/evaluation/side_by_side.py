@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .layers import Unit
+from ..annotation.propositions import CONTINUATION
 from .sentences import ScoredSentence
 from .tables import Table
+from .units import Unit
 
 CONTEXT = 2  # words to show around those that differ
 ELLIPSIS = "…"
@@ -17,7 +18,7 @@ INSIDE, LAST = "│", "└"
 
 @dataclass(frozen=True)
 class DifferingSentence:
-    """A sentence for which two systems predict different things.
+    """A sentence, or one of its wholes, for which two systems predict different things.
 
     doc (int): Which document of the data it is in, from 1.
     token (int): Its first token in the document, from 0.
@@ -26,6 +27,8 @@ class DifferingSentence:
         to where it ends.
     first (List[str]): The same for the first system.
     second (List[str]): The same for the second one.
+    anchor (Optional[int]): The token that the units belong to, e.g. the predicate, counted from the
+        first one; None if units of the layer have no anchors.
     gain (int): How many more units the second system has right, wrong ones subtracted.
     """
 
@@ -36,6 +39,7 @@ class DifferingSentence:
     first: list[str]
     second: list[str]
     gain: int
+    anchor: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
@@ -57,10 +61,17 @@ def columns(units: Sequence[Unit], length: int) -> list[str]:
     """
     cells = [""] * length
     for unit in sorted(units):
-        for i in range(unit.start + 1, min(unit.end, length)):
-            cells[i] = cells[i] or (INSIDE if i < unit.end - 1 else LAST)
+        for start, end in unit.pieces:
+            for i in range(max(0, start + 1), min(end, length)):
+                cells[i] = cells[i] or (INSIDE if i < end - 1 else LAST)
+    begins = [
+        (start, label if start == unit.start else CONTINUATION + label)
+        for unit in sorted(units)
+        for label in [unit.label]
+        for start, _ in unit.pieces
+    ]
     for i in range(length):
-        labels = [unit.label for unit in sorted(units) if unit.start == i]
+        labels = [label for start, label in begins if start == i]
         cells[i] = "+".join(labels) or cells[i]
     return cells
 
@@ -69,7 +80,8 @@ def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> Di
     """Put two systems side by side.
 
     first (ScoredSentence): Gold standard and predictions of the first system.
-    second (ScoredSentence): The same sentence with the predictions of the second one.
+    second (ScoredSentence): The same sentence with the predictions of the second one. Either has
+        at most one anchor, see `ScoredSentence.wholes`.
     gain (int): What the second system has gained.
     RETURNS (DifferingSentence): The sentence.
     """
@@ -82,19 +94,23 @@ def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> Di
         first=columns(first.predicted, length),
         second=columns(second.predicted, length),
         gain=gain,
+        anchor=first.anchors[0] if first.anchors else None,
     )
 
 
 def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table:
     """Lay out a sentence: one line a token, those far from any difference left out.
 
-    sentence (DifferingSentence): The sentence.
+    sentence (DifferingSentence): The sentence. Its anchor stands in square brackets.
     names (Tuple[str, str]): The systems.
     RETURNS (Table): Words, gold standard, and predictions.
     """
     s = sentence
-    lines = list(zip(s.words, s.gold, s.first, s.second, strict=True))
+    words = [f"[{word}]" if i == s.anchor else word for i, word in enumerate(s.words)]
+    lines = list(zip(words, s.gold, s.first, s.second, strict=True))
     at = [i for i, (_, _, one, other) in enumerate(lines) if one != other]
+    if s.anchor is not None:
+        at.append(s.anchor)
     shown = sorted({j for i in at for j in range(i - CONTEXT, i + CONTEXT + 1)})
     shown = [i for i in shown if 0 <= i < len(lines)]
     rows: list[list[str]] = []
@@ -106,5 +122,6 @@ def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table
             rows.append(list(lines[i]))
         previous = i
     gain = f"{s.gain:+d}".replace("-", "\u2212")
-    title = f"Document {s.doc}, token {s.token}: {gain} for {names[1]}"
+    of = "" if s.anchor is None else f", '{s.words[s.anchor]}' (token {s.token + s.anchor})"
+    title = f"Document {s.doc}, token {s.token}{of}: {gain} for {names[1]}"
     return Table(title, ["", "gold", *names], rows, numbers=False)

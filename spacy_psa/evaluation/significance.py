@@ -42,7 +42,7 @@ class TestResult:
 def difference(first: NDArray, second: NDArray, score: Score) -> float:
     """The score of the second system less that of the first.
 
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 5).
+    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
     second (NDArray): The same for the second one.
     score (Score): From counts to a score, e.g. `counts.f1`.
     RETURNS (float): The difference. A score that is not defined counts as 0.
@@ -59,7 +59,7 @@ def paired_bootstrap(
     difference observed. So the p-value is the share of draws whose difference is as far from the
     observed one as that is from 0.
 
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 5).
+    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
     second (NDArray): The same for the second one.
     score (Score): From counts to a score.
     n_trials (int): How often to draw.
@@ -104,7 +104,7 @@ def approximate_randomization(
     is the share of swaps whose difference is at least as large as the observed one. If there are
     no more than `n_trials` ways to swap, all of them are looked at, and the p-value is exact.
 
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 5).
+    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
     second (NDArray): The same for the second one.
     score (Score): From counts to a score.
     n_trials (int): How many swaps to look at.

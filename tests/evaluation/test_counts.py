@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_psa.evaluation.counts import SCORES, count, count_groups
+from spacy_psa.evaluation.counts import N_COUNTS, SCORES, count, count_groups
 from spacy_psa.evaluation.groups import by_label
 
 from .helpers import random_pairs, spanned, tagged
@@ -11,7 +11,7 @@ from .helpers import random_pairs, spanned, tagged
 
 def test_counts_of_spans_and_tokens():
     sentence = spanned("a b c d", [(0, 2, "NP"), (2, 3, "VP")], [(0, 2, "NP"), (3, 4, "VP")])
-    assert count([sentence]).tolist() == [[2, 2, 1, 4, 2]]
+    assert count([sentence]).tolist() == [[2, 2, 1, 4, 2, 0, 0]]
 
 
 def test_counts_equal_a_slow_count():
@@ -21,7 +21,7 @@ def test_counts_equal_a_slow_count():
             a.label == b.label for a, b in zip(sentence.gold, sentence.predicted, strict=True)
         )
         n = len(sentence.words)
-        assert row.tolist() == [n, n, right, n, right]
+        assert row.tolist() == [n, n, right, n, right, 0, 0]
 
 
 def test_groups_add_up_to_the_whole():
@@ -58,4 +58,4 @@ def test_scores_are_zero_if_nothing_is_right(name: str):
 
 @pytest.mark.parametrize("name", SCORES)
 def test_scores_of_nothing_are_not_defined(name: str):
-    assert np.isnan(SCORES[name](np.zeros(5)))
+    assert np.isnan(SCORES[name](np.zeros(N_COUNTS)))

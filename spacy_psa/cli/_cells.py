@@ -1,0 +1,300 @@
+"""What `psa reproduce` trains: a config for each system and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors
+from ..reproduction.papers import TARGETS, read_papers
+from ._templates import names
+from .init_config import fill, make_config
+
+if TYPE_CHECKING:
+    from thinc.api import Config
+
+PARTS = ("train", "dev", "test")
+NAME = re.compile(r"[\w.-]+")
+# Of the SHA-256 of a config, in the name of its folder.
+N_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all cells have in common.
+
+    corpus (str): What the corpus is called.
+    task (str): The task: a key of `TARGETS`.
+    target (str): What the component predicts.
+    data (Path): The folder with train.spacy, dev.spacy and test.spacy.
+    runs (Path): The folder for the runs.
+    vectors (Optional[str]): The pretrained vectors; None for those of the config, if any.
+    epochs (int): The epochs; 0 for those of the config.
+    lang (str): The code of the language.
+    options (Dict[str, Any]): Settings for all systems, by their names.
+    """
+
+    corpus: str
+    task: str
+    target: str
+    data: Path
+    runs: Path
+    vectors: str | None = None
+    epochs: int = 0
+    lang: str = "en"
+    options: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training.
+
+    system (str): The system.
+    seed (int): The seed.
+    config (Config): Its config, complete, with variables.
+    settings (Dict[str, Any]): The same without variables.
+    component (str): The component that is scored.
+    digest (str): The SHA-256 of settings and training data, by which the run is known.
+    folder (Path): The folder of the run.
+    """
+
+    system: str
+    seed: int
+    config: Config
+    settings: dict[str, Any]
+    component: str
+    digest: str
+    folder: Path
+
+
+def data_digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of the parts of a corpus.
+
+    folder (Path): The folder.
+    RETURNS (Dict[str, str]): That of each part.
+    RAISES (ValueError): If one of them is missing.
+    """
+    paths = {part: folder / f"{part}.spacy" for part in PARTS}
+    missing = [path.name for path in paths.values() if not path.is_file()]
+    if missing:
+        raise ValueError(Errors.P390.format(path=folder, missing=", ".join(missing)))
+    return {part: hashlib.sha256(path.read_bytes()).hexdigest() for part, path in paths.items()}
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read seeds.
+
+    text (str): Numbers with blanks or commas between them.
+    RETURNS (List[int]): Each of them once.
+    RAISES (ValueError): If there are none, or they are not whole numbers from 0 on.
+    """
+    words = text.replace(",", " ").split()
+    if not words or not all(re.fullmatch("[0-9]+", word) for word in words):
+        raise ValueError(Errors.P392.format(seeds=text))
+    return list(dict.fromkeys(map(int, words)))
+
+
+def parse_systems(text: str) -> dict[str, Path | None]:
+    """Read systems.
+
+    text (str): Names of systems and of variants of them, and NAME=CONFIG.cfg for configs of one's
+        own, with blanks between them.
+    RETURNS (Dict[str, Optional[Path]]): The names, with the files of one's own.
+    RAISES (ValueError): If one of them is not known.
+    """
+    known = [*names("systems"), *read_papers().variants]
+    systems: dict[str, Path | None] = {}
+    for word in text.split():
+        name, equals, file = word.partition("=")
+        if equals:
+            used = name in known or name in systems
+            if used or not NAME.fullmatch(name) or not Path(file).is_file():
+                raise ValueError(Errors.P393.format(system=word))
+            systems[name] = Path(file)
+        elif name in known:
+            systems[name] = None
+        else:
+            nearest = get_close_matches(name.lower(), known, n=1, cutoff=0.0)[0]
+            options = ", ".join(known)
+            raise ValueError(Errors.P391.format(name=name, nearest=nearest, options=options))
+    if not systems:
+        raise ValueError(Errors.P393.format(system=text))
+    return systems
+
+
+def make_cells(
+    plan: Plan, systems: Mapping[str, Path | None], seeds: Sequence[int], data: Mapping[str, str]
+) -> list[Cell]:
+    """Make the configs of all trainings, before any of them begins.
+
+    plan (Plan): What they have in common.
+    systems (Dict[str, Optional[Path]]): The systems, with the configs of one's own.
+    seeds (Sequence[int]): The seeds.
+    data (Dict[str, str]): The SHA-256 of the parts of the corpus.
+    RETURNS (List[Cell]): The trainings, all systems of a seed before the next seed.
+    RAISES (ValueError): If a config does not fit.
+    """
+    configs = {
+        system: make_system(plan, system) if path is None else read_system(plan, system, path)
+        for system, path in systems.items()
+    }
+    return [
+        make_cell(plan, system, seed, config, data)
+        for seed in seeds
+        for system, config in configs.items()
+    ]
+
+
+def make_system(plan: Plan, name: str) -> Config:
+    """Make the config of a system of the papers.
+
+    plan (Plan): What all cells have in common.
+    name (str): The system, or a variant.
+    RETURNS (Config): The config.
+    """
+    from thinc.api import Config
+
+    variant = read_papers().variants.get(name)
+    system = name if variant is None else variant.system
+    text = make_config(
+        system, plan.task, name="config.cfg", corpus=plan.data / "train.spacy", lang=plan.lang
+    )
+    config = Config().from_str(text, interpolate=False)
+    if plan.target != TARGETS[plan.task][0]:
+        weights = config["training"]["score_weights"]
+        for score in weights:
+            weights[score] = None
+        weights[f"{plan.target}_acc"] = 1.0
+        change(config, {"components.psa_tagger.target": plan.target}, name)
+    change(config, common_settings(plan), name)
+    change(config, variant.settings if variant else {}, name)
+    return config
+
+
+def read_system(plan: Plan, name: str, path: Path) -> Config:
+    """Read a config of one's own.
+
+    plan (Plan): What all cells have in common.
+    name (str): What the system is called.
+    path (Path): The config.
+    RETURNS (Config): The config.
+    RAISES (ValueError): If it cannot be read, or lacks a setting.
+    """
+    from thinc.api import Config
+
+    try:
+        config = Config().from_disk(path, interpolate=False)
+    except ValueError as error:
+        raise ValueError(Errors.P395.format(system=name, problem=error)) from error
+    config = filled(config, name)
+    settings = common_settings(plan)
+    change(config, settings, name)
+    text = config.to_str(interpolate=False)
+    for variable in (*(s for s in settings if s.startswith("paths.")), "system.seed"):
+        # spaCy adds these if they are not there, which is of no use if nothing refers to them.
+        if f"${{{variable}}}" not in text:
+            value = settings.get(variable, "a seed")
+            raise ValueError(Errors.P394.format(system=name, setting=variable, value=value))
+    return config
+
+
+def common_settings(plan: Plan) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): The settings that follow from the plan."""
+    return {
+        "paths.train": str(plan.data / "train.spacy"),
+        "paths.dev": str(plan.data / "dev.spacy"),
+        **({} if plan.vectors is None else {"paths.vectors": plan.vectors}),
+        **({"training.max_epochs": plan.epochs, "training.max_steps": 0} if plan.epochs else {}),
+        # The log says which epoch was best.
+        "training.logger": {
+            "@loggers": "spacy_psa.JsonlLogger.v1",
+            "path": None,
+            "progress_bar": "run",
+            "console_output": True,
+        },
+    }
+
+
+def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[str, str]) -> Cell:
+    """Make one training.
+
+    plan (Plan): What all have in common.
+    system (str): The system.
+    seed (int): The seed.
+    config (Config): The config of the system.
+    data (Dict[str, str]): The SHA-256 of the parts of the corpus.
+    RETURNS (Cell): The training.
+    RAISES (ValueError): If the config does not fit.
+    """
+    config = config.copy()
+    change(config, {"system.seed": seed, **(plan.options or {})}, system)
+    config = filled(config, system)
+    settings = json.loads(json.dumps(config.interpolate()))
+    known_by = {"config": settings, "data": {part: data[part] for part in ("train", "dev")}}
+    digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
+    folder = plan.runs / f"{plan.corpus}-{plan.task}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
+    component = find_component(plan, system, settings)
+    return Cell(system, seed, config, settings, component, digest, folder)
+
+
+def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
+    """Find the component that is scored.
+
+    plan (Plan): What it predicts.
+    system (str): The system, for the message.
+    settings (Dict[str, Any]): The config.
+    RETURNS (str): Its name.
+    RAISES (ValueError): If there is none.
+    """
+    for name in settings["nlp"]["pipeline"]:
+        component = settings["components"].get(name, {})
+        if component.get("factory") == "psa_tagger" and component["target"] == plan.target:
+            return name
+    option = f"--task {plan.task} --target {plan.target}"
+    raise ValueError(Errors.P398.format(system=system, target=plan.target, option=option))
+
+
+def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
+    """Change settings of a config in place.
+
+    config (Config): The config.
+    settings (Dict[str, Any]): The new values of settings and sections, by their names.
+    system (str): The system, for the message.
+    RAISES (ValueError): If there is no such setting.
+    """
+    for name, value in settings.items():
+        *parents, last = name.split(".")
+        section: Any = config
+        for parent in parents:
+            section = section.get(parent) if isinstance(section, dict) else None
+        if not isinstance(section, dict) or last not in section:
+            value = json.dumps(value)
+            raise ValueError(Errors.P394.format(system=system, setting=name, value=value))
+        section[last] = deepcopy(value)
+
+
+def filled(config: Config, system: str) -> Config:
+    """Add settings that were left out, and check all of them.
+
+    config (Config): The config.
+    system (str): The system, for the message.
+    RETURNS (Config): The config, complete.
+    RAISES (ValueError): If it is not valid.
+    """
+    from spacy.schemas import ConfigSchemaTraining
+    from spacy.util import registry
+    from thinc.api import ConfigValidationError
+
+    try:
+        config = fill(config)
+        registry.resolve(config.interpolate()["training"], schema=ConfigSchemaTraining)
+        return config
+    except ConfigValidationError as error:
+        raise ValueError(Errors.P395.format(system=system, problem=error)) from error

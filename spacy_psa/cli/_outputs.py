@@ -1,0 +1,37 @@
+"""Files that a command writes beside what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wasabi import msg
+
+from ..errors import Errors
+from ._util import atomic_path
+
+
+def check_outputs(
+    paths: Sequence[Path], options: Sequence[str] = (".json", ".md", ".html")
+) -> None:
+    """Check the names of outputs before the work begins.
+
+    paths (Sequence[Path]): The files to be written.
+    options (Sequence[str]): The endings that they may have.
+    RAISES (ValueError): If one has another ending, or is a folder.
+    """
+    for path in paths:
+        if path.suffix not in options or path.is_dir():
+            raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
+
+
+def save_output(path: Path, text: str, what: str) -> None:
+    """Write an output, whole or not at all, and say so.
+
+    path (Path): The file.
+    text (str): Its text.
+    what (str): What it is.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf8")
+    msg.good(f"Saved the {what} to {path}")

@@ -1,0 +1,358 @@
+"""`spacy psa reproduce`: train systems with several seeds on a corpus, and score them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ._cells import NAME, PARTS, Cell, Plan, data_digests, make_cells, parse_seeds, parse_systems
+from ._util import atomic_path, psa_cli, user_errors
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..evaluation.tables import Table
+    from ..reproduction.results import Result
+
+PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
+TASKS = ("chunk", "pos", "ner")
+
+
+@psa_cli.command("reproduce")
+def reproduce_cli(
+    corpus: Annotated[
+        str, typer.Option("--corpus-name", "-n", help="What the corpus is called: conll2000 …")
+    ],
+    task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
+    data: Annotated[
+        Path,
+        typer.Option("--data", "-d", help="Folder with train.spacy, dev.spacy and test.spacy"),
+    ],
+    systems: Annotated[
+        str,
+        typer.Option(
+            "--systems",
+            "-s",
+            help="Systems of psa init-config, variants of them as in docs/results.md, and "
+            "NAME=CONFIG.cfg, with blanks between them",
+        ),
+    ],
+    results_path: Annotated[
+        Path, typer.Option("--results", "-o", help="JSON file to add the results to")
+    ],
+    seeds: Annotated[str, typer.Option("--seeds", help="With blanks between them")] = "0",
+    vectors: Annotated[
+        str, typer.Option("--vectors", "-v", help="Folder or package of spaCy vectors")
+    ] = "",
+    epochs: Annotated[
+        int, typer.Option("--epochs", "-e", help="0: those of the config", min=0)
+    ] = 0,
+    target: Annotated[
+        str, typer.Option("--target", help="pos for universal tags; by default that of the task")
+    ] = "",
+    lang: Annotated[str, typer.Option("--lang", "-l", help="Code of the language")] = "en",
+    options: Annotated[
+        str,
+        typer.Option("--options", help='Settings for all: "--components.psa_tagger.name value"'),
+    ] = "",
+    runs: Annotated[Path, typer.Option("--runs", help="Folder for the runs")] = Path(
+        "training/reproduce"
+    ),
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+) -> None:
+    """
+    Train systems with several seeds on a corpus, and score the best epoch of each.
+
+    Results are written after each training. The same command goes on where it was stopped: what
+    is finished is not trained again unless its config or its data have changed.
+    """
+    with user_errors():
+        plan = make_plan(
+            corpus, task, data, runs, target=target, vectors=vectors, epochs=epochs, lang=lang
+        )
+        found = reproduce(
+            plan,
+            parse_systems(systems),
+            parse_seeds(seeds),
+            results_path,
+            options=options,
+            gpu_id=gpu_id,
+        )
+        table = result_table(found)
+        msg.divider(table.title)
+        print(table.to_text())
+        msg.good(f"Saved results to {results_path}")
+
+
+def make_plan(
+    corpus: str,
+    task: str,
+    data: Path,
+    runs: Path,
+    *,
+    target: str = "",
+    vectors: str = "",
+    epochs: int = 0,
+    lang: str = "en",
+) -> Plan:
+    """Check what all trainings have in common.
+
+    corpus (str): What the corpus is called.
+    task (str): The task.
+    data (Path): The folder with the parts of the corpus.
+    runs (Path): The folder for the runs.
+    target (str): What to predict; empty for what the task says.
+    vectors (str): The pretrained vectors; empty or "null" for those of the config, if any.
+    epochs (int): The epochs; 0 for those of the config.
+    lang (str): The code of the language.
+    RETURNS (Plan): What they have in common.
+    RAISES (ValueError): If something of it is not known.
+    """
+    from spacy.util import is_package
+
+    from ..reproduction.papers import TARGETS
+
+    if not NAME.fullmatch(corpus):
+        options = "letters, digits, '.', '_' and '-'"
+        raise ValueError(
+            Errors.P397.format(option="--corpus-name", name=corpus, where="", options=options)
+        )
+    for option, name, known in (
+        ("--task", task, TASKS),
+        ("--target", target, ("", *TARGETS.get(task, ()))),
+    ):
+        if name not in known:
+            where = f" for {task}" if option == "--target" else ""
+            listed = ", ".join(filter(None, known))
+            raise ValueError(
+                Errors.P397.format(option=option, name=name, where=where, options=listed)
+            )
+    wanted = vectors if vectors not in ("", "null", "None") else None
+    if wanted and not Path(wanted).is_dir() and not is_package(wanted):
+        options = "folders and packages that are there; see psa vectors"
+        raise ValueError(
+            Errors.P397.format(option="--vectors", name=vectors, where="", options=options)
+        )
+    chosen = target or TARGETS[task][0]
+    return Plan(corpus, task, chosen, data, runs, vectors=wanted, epochs=epochs, lang=lang)
+
+
+def parse_options(text: str) -> dict[str, Any]:
+    """Read settings.
+
+    text (str): Names and values, as for spacy train.
+    RETURNS (Dict[str, Any]): The values by the names.
+    RAISES (ValueError): If there is no end to a quotation.
+    """
+    from spacy.cli._util import parse_config_overrides
+
+    try:
+        return parse_config_overrides(shlex.split(text), env_var=None)
+    except ValueError as error:
+        raise ValueError(Errors.P399.format(options=text, problem=error)) from error
+
+
+def reproduce(
+    plan: Plan,
+    systems: dict[str, Path | None],
+    seeds: Sequence[int],
+    results_path: Path,
+    *,
+    options: str = "",
+    gpu_id: int = -1,
+) -> list[Result]:
+    """Train and score systems with several seeds.
+
+    plan (Plan): What all trainings have in common.
+    systems (Dict[str, Optional[Path]]): The systems, with the configs of one's own.
+    seeds (Sequence[int]): The seeds.
+    results_path (Path): The file of results. Those of others that are in it are kept.
+    options (str): Settings for all systems.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (List[Result]): Their results.
+    RAISES (ValueError): If something is missing, or a config does not fit; before the first
+        training.
+    """
+    from dataclasses import replace
+
+    from ..reproduction.results import put, read_results, to_json
+
+    options = " ".join(options.split())
+    plan = replace(plan, options=parse_options(options))
+    digests = data_digests(plan.data)
+    cells = make_cells(plan, systems, seeds, digests)
+    done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
+    found = []
+    for i, cell in enumerate(cells, 1):
+        place = (plan.corpus, plan.task, plan.target, cell.system, cell.seed)
+        name = f"{cell.system}, seed {cell.seed} ({i} of {len(cells)})"
+        known = done.get(place)
+        if known is not None and (known.config, known.data) == (cell.digest, digests):
+            msg.info(f"{name}: finished before")
+            found.append(known)
+            continue
+        msg.divider(name)
+        train_cell(cell, gpu_id)
+        result = score_cell(plan, cell, digests, options, gpu_id)
+        found.append(result)
+        # Another process may have added others in the meantime.
+        others = read_results(results_path) if results_path.exists() else []
+        with atomic_path(results_path) as temporary:
+            temporary.write_text(to_json(put(others, result)), encoding="utf8")
+        msg.good(f"{name}: dev {result.score('dev'):.2f}, test {result.score('test'):.2f}")
+    return found
+
+
+def train_cell(cell: Cell, gpu_id: int) -> None:
+    """Train a system, or go on with it.
+
+    cell (Cell): The system and the seed.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    """
+    from .train import train
+
+    path = cell.folder / "config.cfg"
+    with atomic_path(path) as temporary:
+        cell.config.to_disk(temporary)
+    train(path, cell.folder, resume=True, use_gpu=gpu_id)
+
+
+def score_cell(
+    plan: Plan, cell: Cell, digests: dict[str, str], options: str, gpu_id: int
+) -> Result:
+    """Score the best epoch of a system that is trained.
+
+    plan (Plan): What all trainings have in common.
+    cell (Cell): The system and the seed.
+    digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
+    options (str): The settings for all systems.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (Result): The result.
+    """
+    import spacy
+
+    from ..reproduction.results import Result
+    from ..training.checkpoint import read_checkpoint
+    from ..training.run import CHECKPOINT
+    from .conlleval import score_docbins
+
+    checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
+    assert checkpoint is not None
+    best = cell.folder / "model-best"
+    component = cell.settings["components"][cell.component]
+    scores = {}
+    for part in PARTS[1:]:
+        counts = score_docbins(
+            plan.data / f"{part}.spacy",
+            best,
+            target=plan.target,
+            spans_key=component["spans_key"],
+        )
+        total = counts.chunks
+        scores[part] = {
+            "precision": total.precision,
+            "recall": total.recall,
+            "f1": total.f1,
+            "accuracy": counts.accuracy,
+        }
+    nlp = spacy.load(best)
+    epochs, best_epoch = count_epochs(cell.folder)
+    return Result(
+        corpus=plan.corpus,
+        task=plan.task,
+        target=plan.target,
+        system=cell.system,
+        seed=cell.seed,
+        config=cell.digest,
+        data=digests,
+        max_epochs=max(cell.settings["training"]["max_epochs"], 0),
+        vectors=describe_vectors(nlp, cell.settings["initialize"]["vectors"]),
+        options=options,
+        epochs=epochs,
+        best_epoch=best_epoch,
+        **scores,
+        parameters=count_parameters(nlp),
+        seconds=round(checkpoint.seconds, 1),
+        device="gpu" if gpu_id >= 0 else "cpu",
+        versions=find_versions(),
+    )
+
+
+def count_epochs(folder: Path) -> tuple[float, float]:
+    """Read off the log how long a run was trained.
+
+    folder (Path): The folder of the run.
+    RETURNS (Tuple[float, float]): How many epochs were done at the last evaluation, and at the one
+        whose pipeline was kept as the best.
+    """
+    from ..training.logger import FILE_NAME
+
+    lines = (folder / FILE_NAME).read_text(encoding="utf8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    # spaCy keeps the later one of equals.
+    best = max(enumerate(entries), key=lambda pair: (pair[1]["score"], pair[0]))[1]
+    return round(entries[-1]["epochs"], 2), round(best["epochs"], 2)
+
+
+def count_parameters(nlp: Language) -> dict[str, int]:
+    """Count parameters.
+
+    nlp (Language): The pipeline.
+    RETURNS (Dict[str, int]): "all" of our networks, and "without words", the table of words left
+        out.
+    """
+    networks = [
+        shim.network
+        for _, pipe in nlp.pipeline
+        if hasattr(pipe, "model")
+        for node in pipe.model.walk()
+        for shim in node.shims
+        if hasattr(shim, "network")
+    ]
+    named = [(n, p.numel()) for network in networks for n, p in network.named_parameters()]
+    total = sum(n for _, n in named)
+    words = sum(n for name, n in named if name.startswith("words."))
+    return {"all": total, "without words": total - words}
+
+
+def describe_vectors(nlp: Language, path: str | None) -> str:
+    """RETURNS (str): Name, number and width of the pretrained vectors; empty if there are none."""
+    if not path:
+        return ""
+    n, width = nlp.vocab.vectors.shape
+    return f"{Path(path).name} ({n:,} of width {width})"
+
+
+def find_versions() -> dict[str, str]:
+    """RETURNS (Dict[str, str]): The versions of Python and of the packages that matter."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def result_table(results: Sequence[Result]) -> Table:
+    """Sum results up by system.
+
+    results (Sequence[Result]): Results of one corpus and task.
+    RETURNS (Table): Mean and standard deviation, the best one, and the number of seeds.
+    """
+    from ..evaluation.tables import Table
+    from ..reproduction.papers import METRICS
+    from ..reproduction.results import summarize
+
+    first = results[0]
+    rows = []
+    for system in dict.fromkeys(result.system for result in results):
+        found = [result for result in results if result.system == system]
+        dev, test = (summarize(result.score(part) for result in found) for part in PARTS[1:])
+        rows.append([system, str(dev), str(test), f"{test.max:.2f}", str(test.n)])
+    title = f"{METRICS[first.target]} of {first.corpus}, {first.training}"
+    return Table(title, ["system", "dev", "test", "max", "n"], rows)

@@ -1,0 +1,174 @@
+"""Scores of units by some property of theirs: what a report is broken down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conlleval import Counts
+from .counts import SCORES, Grouping, count_groups
+from .groups import (
+    LENGTHS,
+    VOCABULARY_CLASSES,
+    ByLength,
+    ByVocabulary,
+    are_categories,
+    by_complexity,
+    by_label,
+    labels_of,
+    natural_order,
+)
+from .resampling import Interval, percentile_interval, resampled_sums
+from .sentences import ScoredSentence
+from .units import Layer
+
+
+@dataclass(frozen=True)
+class Row:
+    """The scores of a group of units.
+
+    name (str): The group.
+    counts (Counts): Its units: in the gold standard, predicted, and correct.
+    interval (Optional[Tuple[float, float]]): That of F1; None where it is not defined.
+    """
+
+    name: str
+    counts: Counts
+    interval: Interval | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Counts and scores, ready for JSON."""
+        n = self.counts
+        wrong = {"false_positives": n.predicted - n.correct, "false_negatives": n.gold - n.correct}
+        ends = None if self.interval is None else list(self.interval)
+        return {"name": self.name, **n.to_dict(), **wrong, "f1_interval": ends}
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Scores of units by some property of theirs.
+
+    title (str): The property.
+    rows (List[Row]): The groups, in order.
+    note (str): What to know when reading it.
+    """
+
+    title: str
+    rows: list[Row]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to evaluate.
+
+    lengths (Sequence[int]): Where buckets of sentence length begin, beside 1.
+    vocabulary (Optional[ByVocabulary]): Tells words seen in training from others.
+    vocabulary_note (str): What to say about that.
+    n_resamples (int): How often the bootstrap draws.
+    confidence (float): That of its intervals.
+    seed (int): Where its random numbers start.
+    n_errors (int): How many of the worst sentences to show.
+    """
+
+    lengths: Sequence[int] = LENGTHS
+    vocabulary: ByVocabulary | None = None
+    vocabulary_note: str = ""
+    n_resamples: int = 1000
+    confidence: float = 0.95
+    seed: int = 0
+    n_errors: int = 10
+
+
+def break_down(
+    sentences: Sequence[ScoredSentence],
+    group_of: Grouping,
+    settings: Settings,
+    order: Callable[[list[str]], list[str]] = natural_order,
+) -> list[Row]:
+    """Score groups of units.
+
+    sentences (Sequence[ScoredSentence]): The sentences.
+    group_of (Grouping): The group of a unit.
+    settings (Settings): How to evaluate.
+    order (Callable[[List[str]], List[str]]): Brings the names of the groups into order; it may
+        add names of groups that have no units.
+    RETURNS (List[Row]): The groups.
+    """
+    names, counts = count_groups(sentences, group_of)
+    sums = resampled_sums(counts, settings.n_resamples, settings.seed)
+    found = {
+        name: Row(
+            name,
+            read_counts(counts[:, i].sum(0)),
+            percentile_interval(SCORES["f1"](sums[:, i]), settings.confidence),
+        )
+        for i, name in enumerate(names)
+    }
+    return [found.get(name, Row(name, Counts(), None)) for name in order(names)]
+
+
+def read_counts(sums: NDArray[np.int64]) -> Counts:
+    """RETURNS (Counts): The first three columns of some counts."""
+    gold, predicted, correct = (int(n) for n in sums[:3])
+    return Counts(gold, predicted, correct)
+
+
+def _by_label(sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings) -> Breakdown:
+    return Breakdown(f"By {layer.label}", break_down(sentences, by_label, settings))
+
+
+def _by_length(sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings) -> Breakdown:
+    by_length = ByLength(settings.lengths)
+    rows = break_down(sentences, by_length, settings, lambda names: by_length.names)
+    return Breakdown("By sentence length (tokens)", rows)
+
+
+def _by_vocabulary(
+    sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings
+) -> Breakdown | None:
+    if settings.vocabulary is None:
+        return None
+    rows = break_down(
+        sentences, settings.vocabulary, settings, lambda names: list(VOCABULARY_CLASSES)
+    )
+    return Breakdown("By vocabulary", rows, settings.vocabulary_note)
+
+
+def _by_complexity(
+    sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings
+) -> Breakdown | None:
+    if not are_categories(labels_of(sentences)):
+        return None
+    return Breakdown(
+        "By complexity (basic categories)",
+        break_down(sentences, by_complexity, settings),
+        "The recall is the accuracy on gold categories of that complexity.",
+    )
+
+
+BREAKDOWNS: dict[str, Callable[[Sequence[ScoredSentence], Layer, Settings], Breakdown | None]] = {
+    "label": _by_label,
+    "length": _by_length,
+    "vocabulary": _by_vocabulary,
+    "complexity": _by_complexity,
+}
+"""Ways to group units, which make a breakdown, or None if they tell nothing of these sentences."""
+
+
+def break_down_all(
+    sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings
+) -> dict[str, Breakdown]:
+    """Group the units of a layer in all ways that make sense.
+
+    sentences (Sequence[ScoredSentence]): The sentences.
+    layer (Layer): Names the ways.
+    settings (Settings): How to evaluate.
+    RETURNS (Dict[str, Breakdown]): The breakdowns by their names in `BREAKDOWNS`.
+    """
+    found = {name: BREAKDOWNS[name](sentences, layer, settings) for name in layer.groups}
+    return {name: breakdown for name, breakdown in found.items() if breakdown is not None}

@@ -1,0 +1,1 @@
+"""The figures of the papers, and how ours compare with them."""

@@ -1,0 +1,184 @@
+"""What `psa reproduce` writes: a result for each system and seed, and what follows from several."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors
+from .papers import METRICS
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Training:
+    """In what trainings of the same system differ, beside the seed.
+
+    max_epochs (int): The epochs of the config; 0 for any number.
+    vectors (str): The pretrained vectors, in words; empty for none.
+    options (str): The settings that were given for all systems; empty for none.
+    """
+
+    max_epochs: int
+    vectors: str
+    options: str
+
+    def __str__(self) -> str:
+        epochs = f"{self.max_epochs} epochs" if self.max_epochs > 0 else "no limit of epochs"
+        vectors = f"vectors {self.vectors}" if self.vectors else "no pretrained vectors"
+        options = f", `{self.options}`" if self.options else ""
+        return f"{epochs}, {vectors}{options}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one training.
+
+    corpus (str): The name of the corpus.
+    task (str): The task.
+    target (str): What was predicted.
+    system (str): The system.
+    seed (int): The seed.
+    config (str): The SHA-256 of config and training data, by which a run is known.
+    data (Dict[str, str]): The SHA-256 of train.spacy, dev.spacy and test.spacy.
+    max_epochs (int): The epochs of the config; 0 for any number.
+    vectors (str): The pretrained vectors, in words; empty for none.
+    options (str): The settings that were given for all systems; empty for none.
+    epochs (float): The epochs that were trained.
+    best_epoch (float): The epochs after which the pipeline was best, which is the one scored.
+    dev (Dict[str, float]): Precision, recall, F1 and accuracy on the development set, 0 to 1.
+    test (Dict[str, float]): The same on the test set.
+    parameters (Dict[str, int]): How many there are: "all" and "without words".
+    seconds (float): How long it was trained.
+    device (str): On what: "cpu" or "gpu".
+    versions (Dict[str, str]): Those of Python and of the packages that matter.
+    """
+
+    corpus: str
+    task: str
+    target: str
+    system: str
+    seed: int
+    config: str
+    data: dict[str, str]
+    max_epochs: int
+    vectors: str
+    options: str
+    epochs: float
+    best_epoch: float
+    dev: dict[str, float]
+    test: dict[str, float]
+    parameters: dict[str, int]
+    seconds: float
+    device: str
+    versions: dict[str, str]
+
+    @property
+    def place(self) -> tuple[str, str, str, str, int]:
+        """RETURNS (Tuple): Where it belongs: a file has one result for each."""
+        return self.corpus, self.task, self.target, self.system, self.seed
+
+    @property
+    def training(self) -> Training:
+        """RETURNS (Training): What it has in common with the other seeds."""
+        return Training(self.max_epochs, self.vectors, self.options)
+
+    def score(self, part: str) -> float:
+        """The score that papers report.
+
+        part (str): "dev" or "test".
+        RETURNS (float): The score, in percent.
+        """
+        return 100.0 * getattr(self, part)[METRICS[self.target]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Scores over seeds, in percent.
+
+    mean (float): Their mean.
+    std (Optional[float]): Their standard deviation (n - 1); None for a single one.
+    max (float): The best one.
+    n (int): How many there are.
+    """
+
+    mean: float
+    std: float | None
+    max: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" if self.std is None else f"{self.mean:.2f} ± {self.std:.2f}"
+
+
+def summarize(scores: Iterable[float]) -> Summary:
+    """Sum scores up.
+
+    scores (Iterable[float]): One or more scores.
+    RETURNS (Summary): Mean, standard deviation, best one and number.
+    """
+    values = list(scores)
+    std = statistics.stdev(values) if len(values) > 1 else None
+    return Summary(statistics.fmean(values), std, max(values), len(values))
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read a file of results.
+
+    path (Path): The JSON file.
+    RETURNS (List[Result]): The results.
+    RAISES (ValueError): If there is no such file, or if it is none of results.
+    """
+    if not path.is_file():
+        raise ValueError(Errors.P109.format(path=path))
+    try:
+        data = json.loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        raise ValueError(Errors.P396.format(path=path, problem=error)) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        problem = f"it is not in format {FORMAT}"
+        raise ValueError(Errors.P396.format(path=path, problem=problem))
+    names = {field.name for field in fields(Result)}
+    results = []
+    for i, entry in enumerate(data.get("results", ()), 1):
+        different = names ^ set(entry)
+        if different:
+            problem = f"its result {i} lacks or should not have '{min(different)}'"
+            raise ValueError(Errors.P396.format(path=path, problem=problem))
+        results.append(Result(**entry))
+    return results
+
+
+def to_json(results: Sequence[Result]) -> str:
+    """RETURNS (str): The text of a file of results."""
+    data: dict[str, Any] = {"format": FORMAT, "results": [asdict(result) for result in results]}
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def put(results: Sequence[Result], new: Result) -> list[Result]:
+    """Add a result, in place of the one that had its place.
+
+    results (Sequence[Result]): The results so far.
+    new (Result): The new one.
+    RETURNS (List[Result]): All of them.
+    """
+    kept = {result.place: result for result in results}
+    kept[new.place] = new
+    return list(kept.values())
+
+
+def by_training(results: Iterable[Result]) -> dict[Training, list[Result]]:
+    """Group results that differ in the seed alone.
+
+    results (Iterable[Result]): Results of one system on one corpus.
+    RETURNS (Dict[Training, List[Result]]): By how they were trained.
+    """
+    groups: dict[Training, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.training, []).append(result)
+    return groups

@@ -1,0 +1,309 @@
+"""`psa reproduce`: systems with several seeds on a tiny corpus."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from spacy.language import Language
+from thinc.api import Config
+
+from spacy_psa.cli._cells import Plan, make_system, parse_systems
+from spacy_psa.cli._templates import names
+from spacy_psa.cli.conlleval import score_docbins
+from spacy_psa.cli.init_config import make_config
+from spacy_psa.reproduction.papers import read_papers
+from spacy_psa.reproduction.results import Result, read_results
+
+from ..training.runs import CONFIG, weights, write_corpora
+from .commands import plain, run
+
+torch.set_num_threads(1)
+
+UPDATES = 4  # an epoch of the corpus
+HEAD = "[paths]\ntrain = null\ndev = null\nvectors = null\n\n[system]\nseed = 0\n"
+
+
+def write_system(path: Path, **encoder: Any) -> Path:
+    """Write a config as users write theirs."""
+    config = Config().from_str(HEAD + CONFIG, interpolate=False)
+    for part in ("train", "dev"):
+        config["corpora"][part]["path"] = f"${{paths.{part}}}"
+    config["training"]["seed"] = "${system.seed}"
+    config["components"]["labels"]["model"]["encoder"].update(encoder)
+    config.to_disk(path)
+    return path
+
+
+def call(folder: Path, home: Path, *more: object, systems: str = "") -> Any:
+    """Run the command on the corpus and the configs of a folder. What it writes is in `home`."""
+    two = f"small={folder / 'small.cfg'} smaller={folder / 'smaller.cfg'}"
+    options: dict[str, object] = {
+        "--corpus-name": "tiny",
+        "--task": "pos",
+        "--data": folder,
+        "--systems": systems or two,
+        "--seeds": "0 1",
+        "--epochs": 1,
+        "--runs": home / "runs",
+        "--results": home / "results.json",
+    }
+    options.update(zip(more[::2], more[1::2], strict=True))
+    return run("psa", "reproduce", *(word for pair in options.items() for word in pair))
+
+
+def fail(*arguments: Any, **options: Any) -> str:
+    """Run the command, which has to end with an error. RETURNS (str): What it says, in a line."""
+    result = call(*arguments, **options)
+    assert result.exit_code == 1, result.output
+    return " ".join(plain(result.output).split())
+
+
+def results(home: Path) -> list[Result]:
+    """The results in a folder, by their places, without times."""
+    found = sorted(read_results(home / "results.json"), key=lambda result: result.place)
+    return [Result(**{**vars(result), "seconds": 0.0}) for result in found]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus and two configs."""
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpora(folder)
+    shutil.copy(folder / "dev.spacy", folder / "test.spacy")
+    write_system(folder / "small.cfg")
+    write_system(folder / "smaller.cfg", hidden_width=4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
+    """Where two systems are trained with two seeds."""
+    home = tmp_path_factory.mktemp("finished")
+    done = call(folder, home)
+    assert done.exit_code == 0, done.output
+    (home / "output.txt").write_text(plain(done.output), encoding="utf8")
+    return home
+
+
+@pytest.fixture
+def home(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(finished, tmp_path / "home"))
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many updates have been made is the sum."""
+    done: list[int] = []
+    original = Language.update
+
+    def counted(self: Language, *args: Any, **kwargs: Any) -> Any:
+        done.append(1)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Language, "update", counted)
+    return done
+
+
+def test_there_is_a_result_for_each_system_and_seed(finished: Path) -> None:
+    found = results(finished)
+    expected = [(system, seed) for system in ("small", "smaller") for seed in (0, 1)]
+    assert [(r.system, r.seed) for r in found] == expected
+    for result in found:
+        assert (result.corpus, result.task, result.target) == ("tiny", "pos", "tag")
+        assert result.max_epochs == 1 and 0 < result.best_epoch <= result.epochs <= 1
+        assert result.parameters["all"] > result.parameters["without words"] > 0
+        assert {"python", "spacy", "torch", "spacy-psa"} <= set(result.versions)
+        # The test set of these is their development set.
+        assert result.test == result.dev
+    assert found[0].parameters["all"] > found[2].parameters["all"]
+    assert len({result.config for result in found}) == 4
+
+
+def test_scores_are_those_of_the_conll_script(folder: Path, finished: Path) -> None:
+    result = results(finished)[0]
+    (run_folder,) = (finished / "runs" / "tiny-pos").glob(f"small-0-{result.config[:8]}")
+    counts = score_docbins(folder / "test.spacy", run_folder / "model-best", target="tag")
+    assert result.test["accuracy"] == counts.accuracy
+    assert result.score("test") == 100 * counts.accuracy
+
+
+def test_the_table_has_means_and_numbers(finished: Path) -> None:
+    output = (finished / "output.txt").read_text(encoding="utf8")
+    scores = [r.score("test") for r in results(finished) if r.system == "small"]
+    line = next(row for row in output.splitlines() if row.startswith("small "))
+    assert f"{sum(scores) / 2:.2f} ±" in line
+    assert line.split()[-2:] == [f"{max(scores):.2f}", "2"]
+
+
+def test_seeds_make_different_models_and_equal_seeds_equal_ones(
+    folder: Path, finished: Path, tmp_path: Path
+) -> None:
+    small = f"small={folder / 'small.cfg'}"
+    assert call(folder, tmp_path, "--seeds", "1", systems=small).exit_code == 0
+    (again,) = (tmp_path / "runs" / "tiny-pos").iterdir()
+    (other,) = (finished / "runs" / "tiny-pos").glob("small-0-*")
+    same = finished / "runs" / "tiny-pos" / again.name
+    assert weights(again, "model-best") == weights(same, "model-best")
+    assert weights(again, "model-best") != weights(other, "model-best")
+
+
+def test_nothing_is_trained_twice(folder: Path, home: Path, updates: list[int]) -> None:
+    before = (home / "results.json").read_bytes()
+    done = call(folder, home)
+    assert done.exit_code == 0 and plain(done.output).count("finished before") == 4
+    assert updates == []
+    assert (home / "results.json").read_bytes() == before
+
+
+def test_a_result_that_is_lost_needs_no_training(
+    folder: Path, home: Path, updates: list[int]
+) -> None:
+    before = results(home)
+    (home / "results.json").unlink()
+    small = f"small={folder / 'small.cfg'}"
+    assert call(folder, home, "--seeds", "0", systems=small).exit_code == 0
+    assert updates == []
+    assert results(home) == before[:1]
+
+
+def test_a_matrix_that_was_broken_off_goes_on(
+    folder: Path,
+    finished: Path,
+    tmp_path: Path,
+    updates: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = Language.update
+
+    def mortal(self: Language, *args: Any, **kwargs: Any) -> Any:
+        if len(updates) == UPDATES + 2:
+            raise KeyboardInterrupt
+        return counted(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Language, "update", mortal)
+        assert call(folder, tmp_path).exit_code != 0
+    assert [(r.system, r.seed) for r in results(tmp_path)] == [("small", 0)]
+    assert list(tmp_path.glob(".*")) == []
+    updates.clear()
+
+    assert call(folder, tmp_path).exit_code == 0
+    # It goes on after the first update of the second training, of which there is a checkpoint.
+    assert len(updates) == 3 * UPDATES - 1
+    assert results(tmp_path) == results(finished)
+
+
+def test_a_changed_config_is_trained_again(folder: Path, home: Path, updates: list[int]) -> None:
+    small = f"small={write_system(home / 'small.cfg', hidden_width=8)}"
+    before = results(home)
+    assert call(folder, home, "--seeds", "0", systems=small).exit_code == 0
+    assert len(updates) == UPDATES
+    after = results(home)
+    assert after[1:] == before[1:]
+    assert after[0].parameters["all"] > before[0].parameters["all"]
+
+
+def test_changed_training_data_are_trained_on_again(
+    folder: Path, home: Path, updates: list[int]
+) -> None:
+    other = home / "corpus"
+    shutil.copytree(folder, other)
+    small = f"small={folder / 'small.cfg'}"
+    assert call(other, home, "--seeds", "0", systems=small).exit_code == 0
+    write_corpora(other, n_train=23)
+    updates.clear()
+    assert call(other, home, "--seeds", "0", systems=small).exit_code == 0
+    assert len(updates) == UPDATES
+
+
+def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list[int]) -> None:
+    options = "--training.batcher.size  11"
+    done = call(folder, tmp_path, "--seeds", "0", "--options", options)
+    assert done.exit_code == 0, done.output
+    assert [r.options for r in results(tmp_path)] == ["--training.batcher.size 11"] * 2
+    assert len(updates) < 2 * UPDATES
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "code", "words"),
+    [
+        ("--data", "nowhere", "P390", "train.spacy, dev.spacy, test.spacy"),
+        ("--systems", "bilstm-cfr", "P391", "'bilstm-crf'"),
+        ("--systems", "", "P393", "NAME=CONFIG.cfg"),
+        ("--systems", "mine=nowhere.cfg", "P393", "mine=nowhere.cfg"),
+        ("--seeds", "0 one", "P392", "0 one"),
+        ("--seeds", "-1", "P392", "from 0 on"),
+        ("--seeds", "", "P392", "0 1 2"),
+        ("--task", "parse", "P397", "chunk, pos, ner"),
+        ("--target", "ents", "P397", "for pos. Choose one of: tag, pos"),
+        ("--corpus-name", "a/b", "P397", "a/b"),
+        ("--vectors", "nowhere", "P397", "nowhere"),
+        ("--options", "--training.no 1", "P394", "training.no"),
+        ("--options", "--training.seed 'a", "P399", "quotation"),
+        ("--options", "--training.dropout none", "P395", "dropout"),
+        ("--task", "ner", "P398", "ents"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_done(
+    folder: Path, home: Path, updates: list[int], option: str, value: str, code: str, words: str
+) -> None:
+    before = (home / "results.json").read_bytes()
+    runs = sorted(home.rglob("*"))
+    message = fail(folder, home, option, value, *("--seeds", "7") * (option != "--seeds"))
+    assert f"[{code}]" in message and words in message
+    assert (home / "results.json").read_bytes() == before
+    assert sorted(home.rglob("*")) == runs and updates == []
+
+
+def test_names_of_systems_are_not_taken_by_others(folder: Path, tmp_path: Path) -> None:
+    message = fail(folder, tmp_path, systems=f"psa={folder / 'small.cfg'}")
+    assert "[P393]" in message and list(tmp_path.iterdir()) == []
+
+
+def test_a_config_without_paths_is_refused(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bare.cfg"
+    path.write_text(CONFIG, encoding="utf8")
+    message = fail(folder, tmp_path, systems=f"bare={path}")
+    assert "[P394]" in message and "paths.train" in message
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1, "results": [{"corpus": "x"}]}'])
+def test_files_of_others_are_not_written_over(folder: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.json").write_text(text, encoding="utf8")
+    assert "[P396]" in fail(folder, tmp_path)
+    assert (tmp_path / "results.json").read_text(encoding="utf8") == text
+
+
+def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: Path) -> None:
+    plan = Plan("tiny", "pos", "pos", folder, tmp_path, epochs=3)
+    config = make_system(plan, "bilstm-crf")
+    text = make_config("bilstm-crf", "pos", name="x.cfg", corpus=folder / "train.spacy")
+    plainly = Config().from_str(text, interpolate=False)
+    assert config["components"]["psa_tagger"]["target"] == "pos"
+    weights = {k: v for k, v in config["training"]["score_weights"].items() if v}
+    assert weights == {"pos_acc": 1.0}
+    assert config["training"]["max_epochs"] == 3
+    rate = plainly["training"]["optimizer"]["learn_rate"]
+    assert config["training"]["optimizer"]["learn_rate"] == rate
+
+
+def test_systems_are_templates_variants_and_files(folder: Path) -> None:
+    path = folder / "small.cfg"
+    assert parse_systems(f"psa mine={path} psa-no-bias") == {
+        "psa": None,
+        "mine": path,
+        "psa-no-bias": None,
+    }
+    assert not set(names("systems")) & set(read_papers().variants)
+
+
+def test_the_file_is_plain_json(finished: Path) -> None:
+    data = json.loads((finished / "results.json").read_text(encoding="utf8"))
+    assert data["format"] == 1
+    assert {"corpus", "seed", "best_epoch", "test", "seconds"} <= set(data["results"][0])

@@ -1,0 +1,39 @@
+"""Results that nobody has trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spacy_psa.reproduction.results import Result
+
+
+def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: Any) -> Result:
+    """A result of chunking on CoNLL-2000.
+
+    system (str): The system.
+    seed (int): The seed.
+    test (float): F1 on the test set, 0 to 1.
+    dev (float): F1 on the development set.
+    **more: What else differs.
+    RETURNS (Result): The result.
+    """
+    fields: dict[str, Any] = {
+        "corpus": "conll2000",
+        "task": "chunk",
+        "target": "spans",
+        "config": f"{system}-{seed}",
+        "data": {},
+        "max_epochs": 20,
+        "vectors": "mini (9 of width 3)",
+        "options": "",
+        "epochs": 20.0,
+        "best_epoch": 11.0,
+        "dev": {"f1": dev, "accuracy": dev},
+        "test": {"f1": test, "accuracy": test},
+        "parameters": {"all": 2, "without words": 1},
+        "seconds": 1.0,
+        "device": "cpu",
+        "versions": {},
+        **more,
+    }
+    return Result(system=system, seed=seed, **fields)

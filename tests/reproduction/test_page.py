@@ -1,0 +1,111 @@
+"""The tables of the papers beside our results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spacy_psa.reproduction.page import needs, to_page
+from spacy_psa.reproduction.papers import read_papers
+from spacy_psa.reproduction.results import Result
+
+from .helpers import make_result
+
+PAPERS = read_papers()
+
+
+def lines(results: Sequence[Result], start: str, title: str = "### Table 4. Overall") -> list[str]:
+    """The lines of a table that begin so."""
+    _, _, text = to_page(PAPERS, results).partition(title)
+    part, _, _ = text.partition("\n### ")
+    return [line for line in part.splitlines() if line.startswith(start)]
+
+
+def test_every_table_has_its_rows() -> None:
+    page = to_page(PAPERS, [])
+    for table in PAPERS.tables:
+        assert f"### Table {table.number}. {table.caption}\n" in page
+        for row in table.rows:
+            assert f"| {row.label} | `{row.system}` | {row.figure}" in page
+
+
+def test_cells_without_results_say_what_they_need() -> None:
+    assert needs("conll2003", PAPERS.corpora) == "needs CoNLL-2003"
+    assert needs("conll2000", PAPERS.corpora) == "not trained yet"
+    (line,) = lines([], "| Our model")
+    assert line == (
+        "| Our model | `psa` | 95.09 ± 0.04 | 95.15 | not trained yet | - | - | - | - |"
+    )
+    (line,) = lines([], "| Our model", "### Table 2. Overall")
+    assert "| needs CoNLL-2003 | - |" in line
+
+
+def test_results_stand_beside_the_figures() -> None:
+    results = [make_result("psa", seed, f1) for seed, f1 in enumerate((0.94, 0.95, 0.96))]
+    (line,) = lines(results, "| Our model")
+    assert line == (
+        "| Our model | `psa` | 95.09 ± 0.04 | 95.15 | 95.00 ± 1.00 | 96.00 | 3 | \u22120.09 | a |"
+    )
+    assert lines(results, "Ours:") == ["Ours: a: 20 epochs, vectors mini (9 of width 3)."]
+    (line,) = lines(results, "| Bi-LSTM-CRF")
+    assert "not trained yet" in line
+
+
+def test_other_trainings_have_lines_of_their_own() -> None:
+    results = [
+        make_result("psa", 0, 0.94),
+        make_result("psa", 0, 0.96, max_epochs=40, vectors="", options="--a.b 1"),
+    ]
+    first, second = lines(results, "| Our model")
+    assert first.endswith("| 94.00 | 94.00 | 1 | \u22121.09 | a |")
+    assert second.endswith("| 96.00 | 96.00 | 1 | +0.91 | b |")
+    (note,) = lines(results, "Ours:")
+    assert note.endswith("b: 40 epochs, no pretrained vectors, `--a.b 1`.")
+
+
+def test_a_result_counts_once_and_the_last_one_at_that() -> None:
+    results = [make_result("psa", 0, 0.9), make_result("psa", 0, 0.95, config="newer")]
+    (line,) = lines(results, "| Our model")
+    assert "| 95.00 | 95.00 | 1 |" in line
+
+
+def test_tags_of_another_kind_are_not_compared() -> None:
+    title = "### Table 7. Multilingual"
+    more = {"corpus": "ud-en", "task": "pos"}
+    results = [make_result("lan", 0, 0.95, target="tag", **more)]
+    (line,) = lines(results, "| en: BiLSTM-LAN", title)
+    assert "not trained yet" in line
+    results = [make_result("lan", 0, 0.95, target="pos", **more)]
+    (line,) = lines(results, "| en: BiLSTM-LAN", title)
+    assert "| 95.00 | 95.00 | 1 | \u22120.59 | a |" in line
+
+
+def test_ablations_on_other_corpora_follow_their_table() -> None:
+    results = [make_result("psa", 0, 0.94), make_result("psa-no-gaussian", 0, 0.93)]
+    title = "### Table 7. Ablating"
+    (line,) = lines(results, "The systems of this table", title)
+    assert line == "The systems of this table on conll2000 chunk spans:"
+    rows = lines(results, "| `psa", title)
+    assert rows == [
+        "| `psa-no-gaussian` | 93.00 | 93.00 | 1 | a |",
+        "| `psa` | 94.00 | 94.00 | 1 | a |",
+    ]
+    # One system alone is no comparison.
+    assert lines(results[:1], "The systems of this table", title) == []
+
+
+def test_results_of_no_table_stand_at_the_end() -> None:
+    page = to_page(PAPERS, [make_result("mine", 0, 0.5, dev=0.6, corpus="wnut17", target="ents")])
+    _, _, end = page.partition("## Other results")
+    assert "### wnut17 chunk ents" in end
+    assert "| `mine` | 60.00 | 60.00 | 50.00 | 50.00 | 1 | a |" in end
+    assert "## Other results" not in to_page(PAPERS, [make_result("psa", 0, 0.5)])
+
+
+def test_commands_name_corpus_language_and_target() -> None:
+    page = to_page(PAPERS, [])
+    assert (
+        "python -m spacy psa reproduce --corpus-name ud-no --task pos --lang nb --target pos "
+        '--data corpus/ud/no --systems "bilstm-crf bilstm-softmax lan" --seeds "0 1 2 3 4" '
+        "--results metrics/reproduce.json"
+    ) in page
+    assert "python -m spacy project run conll2005" in page

@@ -1,0 +1,137 @@
+"""The tables of the papers, and the variants of systems in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from spacy.util import load_model_from_config
+from thinc.api import Config
+
+from spacy_psa.cli._cells import Plan, change, make_system
+from spacy_psa.cli._templates import names
+from spacy_psa.cli.treebank import treebanks
+from spacy_psa.corpora.published import published_corpora
+from spacy_psa.reproduction.papers import METRICS, TARGETS, PaperTable, Row, read_papers
+
+from ..documentation import ROOT
+from ..training.runs import write_corpora
+
+torch.set_num_threads(1)
+
+PAPERS = read_papers()
+ROWS = [(table, row) for table in PAPERS.tables for row in table.rows]
+SYSTEMS = {*names("systems"), *PAPERS.variants}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpora(folder)
+    return folder
+
+
+def row(paper: str, number: str, label: str) -> Row:
+    """A row of a table."""
+    (table,) = (t for t in PAPERS.tables if (t.paper, t.number) == (paper, number))
+    (found,) = (r for r in table.rows if r.label == label)
+    return found
+
+
+def test_tables_are_there_once() -> None:
+    places = [(table.paper, table.number) for table in PAPERS.tables]
+    assert len(places) == len(set(places))
+    assert {paper for paper, _ in places} == set(PAPERS.titles)
+
+
+@pytest.mark.parametrize("table", PAPERS.tables, ids=lambda table: f"{table.paper}-{table.number}")
+def test_rows_are_of_systems_and_corpora_that_exist(table: PaperTable) -> None:
+    assert len({row.label for row in table.rows}) == len(table.rows)
+    for found in table.rows:
+        assert found.system in SYSTEMS
+        assert found.corpus in published_corpora() and found.corpus in PAPERS.corpora
+        assert found.target in TARGETS[table.task] and found.target in METRICS
+        assert found.part in ("dev", "test", "brown")
+
+
+def test_figures_are_percentages() -> None:
+    for _, found in ROWS:
+        assert (found.value is None) != (found.mean is None)
+        assert 0 < found.figure < 100
+        if found.std is not None:
+            assert found.mean is not None and 0 < found.std < 1
+        if found.max is not None:
+            assert found.mean is not None and found.mean <= found.max < 100
+
+
+@pytest.mark.parametrize(
+    ("paper", "number", "label", "printed"),
+    [
+        ("psa", "4", "Our model", "95.09 0.04 95.15"),
+        ("psa", "7", "without P", "91.07 0.05 None"),
+        ("psa", "10", "1 layer, absolute position embedding", "88.7 0.23 None"),
+        ("lan", "2", "BiLSTM-LAN, H 400, L 4", "97.60 None None"),
+        ("lan", "7", "en: BiLSTM-LAN", "95.59 0.13 None"),
+        ("refinement", "7", "shared, 73, shared", "88.65 None None"),
+        ("deepatt", "1", "WSJ test: DeepAtt (FFN)", "84.8 None None"),
+    ],
+)
+def test_figures_have_the_decimals_of_the_paper(
+    paper: str, number: str, label: str, printed: str
+) -> None:
+    found = row(paper, number, label)
+    assert f"{found.figure} {found.std} {found.max}" == printed
+
+
+def test_variants_belong_to_a_system_and_to_a_table() -> None:
+    used = {found.system for _, found in ROWS}
+    for name, variant in PAPERS.variants.items():
+        assert variant.system in names("systems") and name.startswith(variant.system)
+        assert name in used and variant.settings
+
+
+@pytest.fixture(scope="module")
+def systems(folder: Path) -> dict[str, Config]:
+    """The configs of the systems that have variants."""
+    plan = Plan("tiny", "pos", "tag", folder, folder / "runs")
+    return {name: make_system(plan, name) for name in {v.system for v in PAPERS.variants.values()}}
+
+
+@pytest.mark.parametrize("name", list(PAPERS.variants))
+def test_variants_differ_from_their_system_and_can_be_built(
+    name: str, systems: dict[str, Config]
+) -> None:
+    variant = PAPERS.variants[name]
+    config = systems[variant.system].copy()
+    change(config, variant.settings, name)
+    assert config != systems[variant.system]
+    assert load_model_from_config(config, auto_fill=True).pipe_names == ["psa_tagger"]
+
+
+def test_variants_are_made_of_their_system(folder: Path, systems: dict[str, Config]) -> None:
+    config = make_system(Plan("tiny", "pos", "tag", folder, folder / "runs"), "psa-no-bias")
+    expected = systems["psa"].copy()
+    change(expected, PAPERS.variants["psa-no-bias"].settings, "psa")
+    assert config == expected
+
+
+def test_treebanks_have_their_languages() -> None:
+    codes = {name.removeprefix("ud-") for name in PAPERS.corpora if name.startswith("ud-")}
+    assert codes == set(treebanks())
+    assert PAPERS.corpora["ud-no"].lang == "nb" and PAPERS.corpora["ud-sv"].lang == "sv"
+
+
+def test_the_data_are_where_workflows_put_them() -> None:
+    text = (ROOT / "project.yml").read_text(encoding="utf8")
+    for name, corpus in PAPERS.corpora.items():
+        if not name.startswith("ud-"):
+            assert f'- "{corpus.data}/train.spacy"' in text
+
+
+def test_variants_are_documented_with_their_tables() -> None:
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf8")
+    for name, variant in PAPERS.variants.items():
+        tables = [f"{t.paper} {t.number}" for t, found in ROWS if found.system == name]
+        listed = ", ".join(dict.fromkeys(tables))
+        assert f"| `{name}` | `{variant.system}` | {variant.what} | {listed} |" in text
