@@ -36,6 +36,29 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
     return nlp, ours[chosen]
 
 
+def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
+    """Load a pipeline with a component to calibrate.
+
+    model (str): The folder or the name of the pipeline.
+    component (Optional[str]): The component; None for the only one there is.
+    RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
+    RAISES (ValueError): If there is no such component, or it is not clear which one.
+    """
+    import spacy
+
+    from ..pipeline.tagger import PSATagger
+
+    nlp = spacy.load(model)
+    taggers = [name for name, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+    if not taggers or component not in (None, *taggers):
+        named = f" '{component}'" if component else ""
+        found = ", ".join(nlp.pipe_names) or "none"
+        raise ValueError(Errors.P346.format(path=model, named=named, found=found))
+    if component is None and len(taggers) > 1:
+        raise ValueError(Errors.P347.format(path=model, found=", ".join(taggers)))
+    return nlp, component or taggers[0]
+
+
 def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
     """Find the components that label semantic roles.
 

@@ -61,7 +61,7 @@ def annotate_cli(
     entropy alone grows with the length of a text, as does the work to annotate it: per token, it
     says which texts teach most for that work.
     """
-    from .calibrate import load_tagger
+    from ._components import load_tagger
 
     with user_errors():
         if form not in FORMATS:

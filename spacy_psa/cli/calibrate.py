@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._calibration import Calibration, draw_calibration, print_calibration
+from ._components import load_tagger
 from ._outputs import check_outputs, save_output
 from ._predictions import join_names, read_data, use_gpu, words_alone
 from ._util import atomic_path, psa_cli, user_errors
@@ -22,12 +23,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..pipeline.calibration import Confidences, HeldOut
-    from ..pipeline.calibration_fit import TemperatureFit
+    from ..pipeline.calibration import HeldOut
     from ..pipeline.tagger import PSATagger
-
-# Steps for those who look, and one where most of the predictions are
-THRESHOLDS = [*(i / 20 for i in range(20)), 0.99]
 
 
 class Unit(str, Enum):
@@ -88,55 +85,6 @@ def calibrate_cli(
             save_output(plot, draw_calibration(found, n_bins=bins), "reliability diagram")
         path = save_temperature(nlp, name, found.fit.temperature, output)
         msg.good(f"Saved the temperature {found.fit.temperature:.4f} of '{name}' in {path}")
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How good the probabilities of a component are, before and after.
-
-    component (str): Its name.
-    initial (float): Its temperature before.
-    fit (TemperatureFit): The temperature that was found.
-    n_new (int): Sentences that were left out because they have labels that the component has not.
-    before (Dict[str, Confidences]): How confident it was, and whether it was right: for "tokens"
-        and, if it finds spans, for "spans".
-    after (Dict[str, Confidences]): The same at the temperature found.
-    """
-
-    component: str
-    initial: float
-    fit: TemperatureFit
-    n_new: int
-    before: dict[str, Confidences]
-    after: dict[str, Confidences]
-
-    @property
-    def unit(self) -> str:
-        """RETURNS (str): What the component finds: "tokens" or "spans"."""
-        return list(self.after)[-1]
-
-
-def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
-    """Load a pipeline with a component to calibrate.
-
-    model (str): The folder or the name of the pipeline.
-    component (Optional[str]): The component; None for the only one there is.
-    RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
-    RAISES (ValueError): If there is no such component, or it is not clear which one.
-    """
-    import spacy
-
-    from ..pipeline.tagger import PSATagger
-
-    nlp = spacy.load(model)
-    taggers = [name for name, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
-    if not taggers or component not in (None, *taggers):
-        named = f" '{component}'" if component else ""
-        found = ", ".join(nlp.pipe_names) or "none"
-        raise ValueError(Errors.P346.format(path=model, named=named, found=found))
-    if component is None and len(taggers) > 1:
-        raise ValueError(Errors.P347.format(path=model, found=", ".join(taggers)))
-    return nlp, component or taggers[0]
 
 
 def calibrate(
@@ -206,94 +154,6 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
             batches.append(hold_out(nlp.get_pipe(name), *zip(*pairs, strict=True)))
             progress.update(len(pairs))
     return batches
-
-
-def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
-    """Print how good the probabilities are before and after.
-
-    found (Calibration): What was found.
-    n_bins (int): The bins of the calibration error.
-    """
-    from ..evaluation.calibration import brier_score, expected_calibration_error
-    from ..evaluation.tables import DASH, Table, percent
-
-    fit, worse = found.fit, False
-    rows = [
-        ["temperature", f"{found.initial:.4f}", f"{fit.temperature:.4f}"],
-        ["NLL per sentence (nats)", f"{fit.nll_before:.4f}", f"{fit.nll_after:.4f}"],
-    ]
-    for unit in found.after:
-        sides = [side[unit] for side in (found.before, found.after)]
-        args = [(side.confidence, side.correct) for side in sides]
-        some = all(len(side.correct) for side in sides)
-        errors = [expected_calibration_error(*pair, n_bins=n_bins) for pair in args]
-        worse |= unit == found.unit and errors[1] > errors[0]
-        briers = [f"{brier_score(*pair):.4f}" for pair in args]
-        means = [[percent(a.mean()) for a in column] for column in zip(*args, strict=True)]
-        confident, right = means if some else [[DASH, DASH]] * 2
-        rows += [
-            [f"{unit}: right (%)", *right],
-            [f"{unit}: mean confidence (%)", *confident],
-            [f"{unit}: ECE (%)", *map(percent, errors)],
-            [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
-        ]
-    msg.divider(f"Calibration of {found.component}")
-    print(Table("", ["", "before", "after"], rows).to_text())
-    print(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
-    if worse:
-        msg.warn(
-            f"The calibration error of {found.unit} grew. What is predicted and what is missed ask "
-            f"for other temperatures: --fit {found.unit} looks at what is predicted alone."
-        )
-    if fit.at_bound:
-        msg.warn(
-            f"The temperature {fit.temperature:g} is the end of the range: the best one may lie "
-            "beyond. The data may be too easy, too small, or part of the training data."
-        )
-
-
-def _left_out(found: Calibration) -> str:
-    reasons = {
-        "without annotation": found.fit.n_unknown - found.n_new,
-        "with labels that the component has not": found.n_new,
-        "whose annotation the tag scheme or rules do not allow": found.fit.n_impossible,
-    }
-    told = [f"{n} {reason}" for reason, n in reasons.items() if n]
-    return f"; left out: {', '.join(told)}" if told else ""
-
-
-def draw_calibration(found: Calibration, *, n_bins: int = 10) -> str:
-    """Draw a reliability diagram, and precision and recall by threshold.
-
-    found (Calibration): What was found.
-    n_bins (int): The bins of the diagram.
-    RETURNS (str): An SVG image of what the component finds: spans, or tokens with their labels.
-    RAISES (ValueError): If it finds nothing.
-    """
-    from ..analysis.plots import stack
-    from ..evaluation.calibration import precision_recall_by_threshold, reliability
-    from ..evaluation.reliability_plots import reliability_diagram, threshold_plot
-
-    diagrams = {}
-    for title, temperature, sides in (
-        ("before", found.initial, found.before),
-        ("after", found.fit.temperature, found.after),
-    ):
-        side = sides[found.unit]
-        bins = reliability(side.confidence, side.correct, n_bins=n_bins)
-        error = 100.0 * bins.expected_error
-        diagrams[f"{title}: T = {temperature:.3f}, ECE {error:.2f} %"] = bins
-    # Of the last one, which is the one after
-    curve = precision_recall_by_threshold(
-        side.confidence, side.correct, side.n_gold, thresholds=THRESHOLDS
-    )
-    name = f"{found.unit} of {found.component}"
-    return stack(
-        [
-            reliability_diagram(diagrams, found.unit, f"Reliability: {name}"),
-            threshold_plot(curve, found.unit, f"Scores by threshold after calibration: {name}"),
-        ]
-    )
 
 
 def check_folder(output: Path | None, source: Path) -> None:

@@ -41,7 +41,7 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
         an SVG file.
     """
     from ..analysis.lattice import draw_lattice, make_lattice
-    from .calibrate import load_tagger
+    from ._components import load_tagger
 
     if output_path.suffix != ".svg":
         raise ValueError(Errors.P250.format(path=output_path))

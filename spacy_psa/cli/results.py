@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ._outputs import check_outputs, save_output
 from ._util import psa_cli, user_errors
-from .evaluate import check_outputs, save_output
 
 
 @psa_cli.command("results")
