@@ -73,7 +73,7 @@ def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for system, nlp in tqdm(pipelines.items(), desc="accuracy"):
         config = nlp.config["training"]
-        results[system] = {"epochs": config["max_epochs"], "parameters": count_parameters(nlp)}
+        results[system] = {"epochs": config["max_epochs"] or None, "parameters": count_parameters(nlp)}
         for part in ("dev", "test"):
             examples = read_examples(nlp, data / f"{part}.spacy")
             results[system][part] = {}
@@ -164,7 +164,7 @@ def to_markdown(results: dict[str, Any]) -> str:
         for decoding in DECODINGS:
             dev, test = r["dev"][decoding], r["test"][decoding]
             lines.append(
-                f"| [{system}]({TASK}/{system}-{TASK}) | {r['epochs']} | "
+                f"| [{system}]({TASK}/{system}-{TASK}) | {r['epochs'] or '–'} | "
                 f"{r['parameters']['without words']:,} | {decoding} | {dev['f']:.2f} | "
                 f"{test['p']:.2f} | {test['r']:.2f} | {test['f']:.2f} | {test['complete']:.2f} |"
             )
