@@ -73,7 +73,9 @@ def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for system, nlp in tqdm(pipelines.items(), desc="accuracy"):
         config = nlp.config["training"]
-        results[system] = {"epochs": config["max_epochs"] or None, "parameters": count_parameters(nlp)}
+        # None where the config counts updates
+        epochs = config["max_epochs"] or None
+        results[system] = {"epochs": epochs, "parameters": count_parameters(nlp)}
         for part in ("dev", "test"):
             examples = read_examples(nlp, data / f"{part}.spacy")
             results[system][part] = {}
