@@ -23,12 +23,13 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 from spacy_psa.annotation.propositions import get_frames
+from spacy_psa.cli.reproduce import count_parameters
 from spacy_psa.corpora.docbins import fast_msgpack
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
 
 from .machine import describe_machine
-from .systems import RESULTS, count_parameters, find_runs, keep
+from .systems import RESULTS, find_runs, keep
 
 TASK = "srl"
 SENTENCES, BATCH = 640, 256

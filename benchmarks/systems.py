@@ -25,6 +25,8 @@ from spacy.training import Corpus, Example
 from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
+from spacy_psa.cli.reproduce import count_parameters
+
 from .machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
@@ -114,25 +116,6 @@ def measure(task: str, data: Path, runs: dict[str, Path], repeat: int) -> dict[s
 def score(nlp: Language, path: Path, name: str) -> float:
     """A pipeline's score on a corpus."""
     return nlp.evaluate(list(Corpus(path)(nlp)))[name]
-
-
-def count_parameters(nlp: Language) -> dict[str, int]:
-    """How many parameters a pipeline has, with and without the table of words."""
-    modules = [
-        shim.network
-        for _, pipe in nlp.pipeline
-        for node in pipe.model.walk()
-        for shim in node.shims
-        if hasattr(shim, "network")
-    ]
-    total = sum(p.numel() for module in modules for p in module.parameters())
-    words = sum(
-        p.numel()
-        for module in modules
-        for name, p in module.named_parameters()
-        if name.startswith("words.")
-    )
-    return {"all": total, "without words": total - words}
 
 
 def count_epochs(run: Path) -> int:
