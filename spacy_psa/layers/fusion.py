@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .additive import additive_scores
 from .initialization import glorot_, linear
+from .interfaces import Gate
 from .mask import SequenceMask, masked_softmax
 
 
@@ -45,10 +46,12 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n); rows sum to one, or to zero where there is
             nothing to attend to.
         """
-        scores = additive_scores(self.query(x), self.key(x), self.weight)
+        tokens = mask.pack(x)
+        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
+        scores = additive_scores(queries, keys, self.weight, mask.known_lengths)
         masks_self = False
         if self.bias is not None:
-            masks_self = self.bias.masks_self
+            masks_self = bool(self.bias.masks_self)
             position = self.bias(x)
             if position is not None:
                 scores = scores + position
@@ -134,7 +137,7 @@ class ContextFusion(nn.Module):
 
     width (int): Width d of the token vectors, in and out.
     bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width.
-    gate (Callable[[int], nn.Module]): Makes the gate that mixes tokens and contexts.
+    gate (Callable[[int], Gate]): Makes the gate that mixes tokens and contexts.
     dropout (float): Dropout on the output s of the self-attention (the paper's 0.2).
 
     Source: Wei et al. (2021), section 4.2, equations 12 to 14.
@@ -145,7 +148,7 @@ class ContextFusion(nn.Module):
         width: int,
         *,
         bias: Callable[[int], nn.Module] | None = None,
-        gate: Callable[[int], nn.Module] = FeatureGate,
+        gate: Callable[[int], Gate] = FeatureGate,
         dropout: float = 0.2,
     ) -> None:
         super().__init__()
@@ -163,7 +166,8 @@ class ContextFusion(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        return self.gate(x, self._transformed(self.attention(x, mask)))
+        context = self._transformed(mask.pack(self.attention(x, mask)))
+        return mask.unpack(self.gate(mask.pack(x), context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.

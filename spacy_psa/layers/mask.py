@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +24,35 @@ class SequenceMask:
     def is_padded(self) -> bool:
         """Whether any row is shorter than the batch is wide."""
         return bool((self.lengths < self.width).any())
+
+    @cached_property
+    def known_lengths(self) -> list[int] | None:
+        """The lengths as numbers, where they are at hand: None on a GPU, which would be waited for."""
+        return self.lengths.tolist() if self.lengths.device.type == "cpu" else None
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The places of the real positions in the flattened batch. Shape: (tokens,), integers."""
+        return self.positions.flatten().nonzero().squeeze(1)
+
+    def pack(self, x: Tensor) -> Tensor:
+        """Leave padding out, for layers that treat each position by itself.
+
+        x (Tensor): Shape: (batch_size, width, d).
+        RETURNS (Tensor): The vectors of the real positions. Shape: (tokens, d).
+        """
+        flat = x.flatten(0, 1)
+        return _Gather.apply(flat, self.rows) if self.is_padded else flat
+
+    def unpack(self, x: Tensor) -> Tensor:
+        """Put real positions back among zeros. The inverse of `pack`, but for the padding.
+
+        x (Tensor): Shape: (tokens, d).
+        RETURNS (Tensor): Shape: (batch_size, width, d).
+        """
+        n = len(self.lengths) * self.width
+        flat = _Scatter.apply(x, self.rows, n) if self.is_padded else x
+        return flat.view(len(self.lengths), self.width, x.shape[1])
 
     @cached_property
     def positions(self) -> Tensor:
@@ -50,6 +80,35 @@ class SequenceMask:
         if include_self:
             return allowed
         return allowed & ~torch.eye(self.width, dtype=torch.bool, device=allowed.device)
+
+
+class _Gather(torch.autograd.Function):
+    """Rows by index. As no row is taken twice, its gradient is a copy; PyTorch would add them up."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        ctx.n = len(x)
+        return x.index_select(0, rows)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        return _Scatter.apply(grad, rows, ctx.n), None
+
+
+class _Scatter(torch.autograd.Function):
+    """Rows to their places among zeros: the inverse of `_Gather`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, n: int) -> Tensor:
+        ctx.save_for_backward(rows)
+        return x.new_zeros(n, x.shape[1]).index_copy_(0, rows, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (rows,) = ctx.saved_tensors
+        return _Gather.apply(grad, rows), None, None
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:

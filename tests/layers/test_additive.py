@@ -169,6 +169,45 @@ def test_any_shape_and_tile_equals_tanh(shape, tile, scale, seed):
             assert_close(a, e, 1e-11)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
+    extra=st.integers(0, 2),
+    tile=st.integers(1, 300),
+    seed=st.integers(0, 2**20),
+)
+def test_known_lengths_change_nothing_between_real_positions(lengths, extra, tile, seed):
+    n, d = max(lengths) + extra, 3
+    tensors = inputs(len(lengths), n, n, d, seed=seed)
+    order = torch.arange(n)
+    real = torch.stack([(order < m)[:, None] & (order < m) for m in lengths])
+
+    def masked(function):
+        return lambda *args: function(*args).masked_fill(~real, 0.0)
+
+    def ragged(q, k, w):
+        return additive_scores(q, k, w, lengths)
+
+    with patch.object(additive, "CPU_TILE", tile):
+        assert_close(masked(ragged)(*tensors), masked(naive)(*tensors), 1e-11)
+        actual = gradients(masked(ragged), tensors)
+    for a, e in zip(actual, gradients(masked(naive), tensors), strict=True):
+        assert_close(a, e, 1e-11)
+
+
+def test_padding_is_left_out_where_lengths_are_known():
+    q, k, w = inputs(2, 6, 6, 3)
+    pairs = [
+        r.shape[0] * r.shape[1] * r.shape[2]
+        for *_, r in additive._Reciprocals(q, k, [6, 2]).tiles()
+    ]
+    assert sum(pairs) == 2 * 36
+    with patch.object(additive, "CPU_TILE", 36 * 3):
+        pairs = [r.shape[1] * r.shape[2] for *_, r in additive._Reciprocals(q, k, [6, 2]).tiles()]
+    assert pairs == [36, 4]
+    assert additive_scores(q, k, w, [6, 2]).isfinite().all()
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2)])
 def test_empty_dimensions_have_empty_scores_and_zero_gradients(shape):
     tensors = inputs(*shape)

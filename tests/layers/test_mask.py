@@ -33,6 +33,33 @@ def test_reversal_turns_each_row_around_and_leaves_its_padding(lengths, extra):
 
 
 @settings(deadline=None, derandomize=True)
+@given(some_lengths, st.integers(0, 2))
+def test_packing_leaves_padding_out_and_unpacking_puts_zeros_there(lengths, extra):
+    width = max(lengths) + extra
+    mask = SequenceMask(torch.tensor(lengths), width)
+    x = normal(len(lengths), width, 3, seed=4)
+    packed = mask.pack(x)
+    assert torch.equal(packed, torch.cat([row[:n] for row, n in zip(x, lengths, strict=True)]))
+    assert torch.equal(mask.unpack(packed), x.masked_fill(~mask.positions.unsqueeze(2), 0.0))
+
+
+@pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
+def test_packing_and_unpacking_pass_gradcheck(lengths):
+    mask = mask_of(lengths)
+    x = normal(2, mask.width, 2, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(mask.pack, x)
+    assert torch.autograd.gradcheck(mask.unpack, normal(4, 2, seed=2).requires_grad_())
+    # Used by differentiation of gradients as well.
+    assert torch.autograd.gradgradcheck(lambda x: mask.pack(x) ** 2, x)
+
+
+@pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
+def test_lengths_are_known_on_a_cpu_alone(lengths, device):
+    known = mask_of(lengths, device).known_lengths
+    assert known == (lengths if device.type == "cpu" else None)
+
+
+@settings(deadline=None, derandomize=True)
 @given(some_lengths, st.booleans())
 def test_pairs_are_real_columns_and_perhaps_not_the_row_itself(lengths, include_self):
     mask = mask_of(lengths)
