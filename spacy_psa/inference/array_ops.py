@@ -188,10 +188,12 @@ class TorchOps:
         return logs.masked_fill(impossible, -torch.inf)
 
     def mixture_entropy(self, scores: Tensor, entropies: Tensor) -> Tensor:
-        total = self.logsumexp(scores)
-        log_shares = scores - total.masked_fill(total == -torch.inf, 0.0).unsqueeze(-1)
-        finite = log_shares.masked_fill(log_shares == -torch.inf, 0.0)
-        return (log_shares.exp() * (entropies - finite)).sum(dim=-1)
+        gaps = scores - self.peak(scores.detach())
+        weights = gaps.exp()
+        total = weights.sum(dim=-1)
+        total = total.masked_fill(total == 0.0, 1.0)
+        finite = gaps.masked_fill(gaps == -torch.inf, 0.0)
+        return total.log() + (weights * (entropies - finite)).sum(dim=-1) / total
 
     def top(self, values: Tensor, k: int) -> Tensor:
         best = values.sort(dim=1, descending=True, stable=True).indices[:, :k]

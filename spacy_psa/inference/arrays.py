@@ -39,11 +39,25 @@ class Scores(NamedTuple):
 
     def of_tokens(self, tokens: np.ndarray) -> "Scores":
         """RETURNS (Scores): Those of some of the tokens only, in float64."""
-        arrays = self._replace(
-            emissions=self.emissions[tokens],
-            pairwise=None if self.pairwise is None else self.pairwise[tokens],
+        return Scores(
+            _wide(self.emissions[tokens]),
+            _wide(self.transitions),
+            _wide(self.start),
+            _wide(self.end),
+            None if self.pairwise is None else _wide(self.pairwise[tokens]),
         )
-        return Scores(*(None if a is None else a.astype(np.float64, copy=False) for a in arrays))
+
+    def with_wide_tables(self) -> "Scores":
+        """RETURNS (Scores): All in float64 but the pairwise scores, which are too large to be
+        converted as a whole.
+        """
+        return Scores(
+            _wide(self.emissions),
+            _wide(self.transitions),
+            _wide(self.start),
+            _wide(self.end),
+            self.pairwise,
+        )
 
 
 class Gradient(NamedTuple):
@@ -82,6 +96,10 @@ def to_tensor(array: np.ndarray, like: Tensor) -> Tensor:
     RETURNS (Tensor): The copy.
     """
     return torch.from_numpy(array).to(like, copy=True)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64, copy=False)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from ..errors import Errors
+from ..errors import Errors, suggestion
 from .potentials import Potentials
 
 
@@ -53,5 +53,6 @@ def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
     RAISES (ValueError): If there is none of this name.
     """
     if name not in backends:
-        raise ValueError(Errors.P002.format(name=name, options=", ".join(sorted(backends))))
+        nearest, options = suggestion(name, backends), ", ".join(sorted(backends))
+        raise ValueError(Errors.P002.format(name=name, suggestion=nearest, options=options))
     return backends[name]

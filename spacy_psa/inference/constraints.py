@@ -10,7 +10,7 @@ from ..errors import Errors
 from .potentials import Potentials
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Constraints:
     """Which labels may follow which, begin a chain, and end it. True means allowed.
 
@@ -20,13 +20,19 @@ class Constraints:
     RAISES (ValueError): If the three do not hold booleans or do not fit together.
     """
 
-    transitions: np.ndarray | Tensor
-    start: np.ndarray | Tensor
-    end: np.ndarray | Tensor
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
 
-    def __post_init__(self) -> None:
-        for name in ("transitions", "start", "end"):
-            allowed = torch.as_tensor(getattr(self, name))
+    def __init__(
+        self,
+        transitions: np.ndarray | Tensor,
+        start: np.ndarray | Tensor,
+        end: np.ndarray | Tensor,
+    ) -> None:
+        given = {"transitions": transitions, "start": start, "end": end}
+        for name, value in given.items():
+            allowed = torch.as_tensor(value)
             if allowed.dtype != torch.bool:
                 problem = f"{name} holds {allowed.dtype}, not booleans"
                 raise ValueError(Errors.P004.format(problem=problem))

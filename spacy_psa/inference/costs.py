@@ -58,8 +58,8 @@ def error_costs(missed: Tensor | None = None, invented: Tensor | None = None) ->
     RETURNS (Tensor): *Shape:* (L, L). Costs for `cost_augmented`.
     RAISES (ValueError): If there are no weights, or they are not positive or do not fit together.
     """
-    given = {"missed": missed, "invented": invented}
-    given = {name: weights for name, weights in given.items() if weights is not None}
+    both = {"missed": missed, "invented": invented}
+    given = {name: weights for name, weights in both.items() if weights is not None}
     problem = None if given else "there are none"
     for name, weights in given.items():
         if weights.dim() != 1 or not bool(((weights > 0) & weights.isfinite()).all()):
@@ -68,10 +68,13 @@ def error_costs(missed: Tensor | None = None, invented: Tensor | None = None) ->
         problem = "there are not as many of missing as of inventing a label"
     if problem is not None:
         raise ValueError(Errors.P018.format(problem=problem))
-    rows = 0.0 if missed is None else missed.log().unsqueeze(1)
-    columns = 0.0 if invented is None else invented.log().unsqueeze(0)
-    n_labels = len(next(iter(given.values())))
-    costs = (rows + columns).expand(n_labels, n_labels)
+    some = next(iter(given.values()))
+    n_labels = len(some)
+    costs = some.new_zeros(n_labels, n_labels)
+    if missed is not None:
+        costs = costs + missed.log().unsqueeze(1)
+    if invented is not None:
+        costs = costs + invented.log().unsqueeze(0)
     return costs * (1 - torch.eye(n_labels).to(costs))
 
 

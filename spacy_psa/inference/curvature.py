@@ -78,7 +78,7 @@ class Posterior:
             d_onward[begin:stop] += part
             steps.backward(d_onward[begin:stop], begin, stop, d_betas[before:before_stop])
 
-        both = (None, None)
+        both: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
         if pairs:
             both = steps.pairs([(d_alphas, self._onward), (alphas, d_onward)])
         rows = np.multiply(alphas, d_betas, out=d_betas)

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from ..errors import Errors
 from .linear_chain import LinearChain
+from .scores import working_dtype
 
 
 def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
@@ -29,10 +30,13 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     with torch.enable_grad():
         log_partition = teacher._backend.log_partition(leaf).sum()
         log_partition.backward()
-    counts = leaf.gradients()
+    # In the type of log-scores: differences of large scores may leave the range of their own.
+    dtype = working_dtype(student.potentials)
+    counts = {name: count.to(dtype) for name, count in leaf.gradients().items()}
     # What the teacher rules out (-inf) it expects no time; -inf - -inf must not spoil the sum.
     differences = (
-        counts[name] * (p[name] - q[name]).masked_fill(counts[name] == 0, 0) for name in q
+        counts[name] * (p[name].to(dtype) - q[name].to(dtype)).masked_fill(counts[name] == 0, 0)
+        for name in q
     )
     difference = torch.stack([terms.sum() for terms in differences]).sum()
     return student.log_partition.sum() - log_partition.detach() + difference

@@ -25,9 +25,9 @@ class IndependentBackend:
         log_z = _token_log_partition(potentials)
         impossible = sum_by_chain(log_z.detach(), potentials) == -torch.inf
         chains = torch.from_numpy(time_major(potentials.lengths).chain_of_token)
-        dead = impossible[chains.to(impossible.device)]
-        scores = potentials.emissions.to(log_z.dtype) - log_z.masked_fill(dead, 0.0).unsqueeze(1)
-        probabilities = scores.masked_fill(dead.unsqueeze(1), -torch.inf).exp()
+        dead = impossible[chains.to(impossible.device)].unsqueeze(1)
+        scores = potentials.emissions.to(log_z.dtype).masked_fill(dead, 0.0)
+        probabilities = torch.softmax(scores, dim=1).masked_fill(dead, 0.0)
         return probabilities.to(potentials.emissions.dtype)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:

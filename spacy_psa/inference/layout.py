@@ -4,6 +4,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+# Tokens of a batch whose layout is remembered: that of a long document takes megabytes, and next to
+# no time compared with the rest.
+REMEMBERED = 1 << 14
+
 
 class TimeMajor:
     """Tokens of many chains, sorted by their position in the chain, then by the chain's length.
@@ -78,11 +82,15 @@ def sum_by(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(index, values, size).astype(np.float64, copy=False)
 
 
-@lru_cache(maxsize=16)
 def time_major(lengths: tuple[int, ...]) -> TimeMajor:
     """The layout for these lengths. The same batch asks for it several times.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
     RETURNS (TimeMajor): The layout, shared between callers: not to be changed.
     """
+    return _remembered(lengths) if sum(lengths) <= REMEMBERED else TimeMajor(lengths)
+
+
+@lru_cache(maxsize=16)
+def _remembered(lengths: tuple[int, ...]) -> TimeMajor:
     return TimeMajor(lengths)

@@ -38,12 +38,10 @@ class LogDomainRecursion:
     def _step(self, begin: int, stop: int) -> np.ndarray:
         return self._steps[begin:stop] if self._has_pairwise else self._steps
 
-    def _weights(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weight and log Z of each row's chain: zeros where no sequence is possible."""
+    def _weights(self, weights: np.ndarray) -> np.ndarray:
+        """The weight of each row's chain: zeros where no sequence is possible."""
         possible = self.log_partition != -np.inf
-        chains = self.layout.chain_of_row
-        log_z = np.where(possible, self.log_partition, 0.0)[chains][:, None]
-        return np.where(possible, weights, 0.0)[chains][:, None], log_z
+        return np.where(possible, weights, 0.0)[self.layout.chain_of_row][:, None]
 
     def _backward(self) -> np.ndarray:
         betas = np.empty_like(self._alphas)
@@ -60,10 +58,10 @@ class LogDomainRecursion:
         pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
         RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
         """
-        row_weights, log_z = self._weights(weights)
+        row_weights = self._weights(weights)
         betas = self._backward()
-        marginals = np.exp(self._alphas + betas - log_z) * row_weights
-        onward = betas + self._emissions - log_z
+        marginals = shares(self._alphas + betas) * row_weights
+        onward = betas + self._emissions
         both = self._pairs(onward, np.zeros_like(betas), row_weights) if pairs else (None, None)
         return self._assemble(marginals, *both)
 
@@ -78,12 +76,8 @@ class LogDomainRecursion:
         RETURNS (Gradient): The derivative, zeros for a chain for which no sequence is possible.
         """
         layout = self.layout
-        weights, log_z = self._weights(np.ones(layout.n_chains))
         betas = self._backward()
-        marginals = np.exp(self._alphas + betas - log_z) * weights
-        # Scores of 1e6 leave 1e-9 of rounding, which must not move certain labels
-        sums = marginals.sum(axis=1, keepdims=True)
-        marginals /= np.where(sums > 0.0, sums, 1.0)
+        marginals = shares(self._alphas + betas) * self._weights(np.ones(layout.n_chains))
         # Such that log Z, and with it the denominator of the marginals, stands still
         move = _centred(direction[layout.order], marginals)
         before, after = move.copy(), np.zeros_like(move)
@@ -95,7 +89,7 @@ class LogDomainRecursion:
             onward = betas[begin:stop] + self._emissions[begin:stop]
             moved = after[begin:stop] + move[begin:stop]
             after[source:source_stop] = weighted_mean(onward, self._step(begin, stop), moved)
-        onward = betas + self._emissions - log_z
+        onward = betas + self._emissions
         both = self._pairs(onward, before, after + move) if pairs else (None, None)
         return self._assemble(marginals * _centred(before + after, marginals), *both)
 
@@ -113,7 +107,8 @@ class LogDomainRecursion:
                 ahead = slice(begin + part.start, begin + part.stop)
                 behind = slice(before + part.start, before + part.stop)
                 step = self._step(ahead.start, ahead.stop)
-                pairs = np.exp(self._alphas[behind, :, None] + step + onward[ahead, None, :])
+                scores = self._alphas[behind, :, None] + step + onward[ahead, None, :]
+                pairs = shares(scores.reshape(len(scores), -1)).reshape(scores.shape)
                 pairs *= left[behind, :, None] + right[ahead, None, :]
                 total += pairs.sum(axis=0)
                 if by_token is not None:
@@ -169,6 +164,22 @@ def _centred(values: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
 def _part_of(steps: np.ndarray, part: slice) -> np.ndarray:
     return steps if len(steps) == 1 else steps[part]
+
+
+def shares(scores: np.ndarray) -> np.ndarray:
+    """exp(scores) divided by their sum, rather than by a sum that was found elsewhere: scores of
+    1e17 leave room for an error of e^16 between the two.
+
+    scores (np.ndarray): *Shape:* (n, K). Log-scores, -inf allowed.
+    RETURNS (np.ndarray): *Shape:* (n, K). Zeros where all are -inf.
+    """
+    peak = scores.max(axis=1, keepdims=True)
+    peak[peak == -np.inf] = 0.0
+    weights = np.exp(scores - peak)
+    total = weights.sum(axis=1, keepdims=True)
+    total[total == 0.0] = 1.0
+    weights /= total
+    return weights
 
 
 def logsumexp(scores: np.ndarray) -> np.ndarray:

@@ -98,9 +98,11 @@ def mixture_entropy(scores: np.ndarray, entropies: np.ndarray) -> np.ndarray:
     entropies (np.ndarray): *Shape:* broadcast to that of the scores.
     RETURNS (np.ndarray): *Shape:* (…). 0 where no i is possible.
     """
-    total = logsumexp(scores)
-    log_shares = scores - np.where(total == -np.inf, 0.0, total)[..., None]
-    return (np.exp(log_shares) * (entropies - _finite(log_shares))).sum(axis=-1)
+    gaps = scores - peak(scores, axis=-1)
+    weights = np.exp(gaps)
+    total = weights.sum(axis=-1)
+    total = np.where(total > 0.0, total, 1.0)
+    return np.log(total) + (weights * (entropies - _finite(gaps))).sum(axis=-1) / total
 
 
 def _finite(logs: np.ndarray) -> np.ndarray:

@@ -35,8 +35,10 @@ class LogMatMul(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         a, b, out = ctx.saved_tensors
-        out = out.masked_fill(out == -torch.inf, 0.0)
-        shares = torch.exp(a.unsqueeze(1) + b.mT - out.unsqueeze(2)) * grad.unsqueeze(2)
+        impossible = (out == -torch.inf).unsqueeze(2)
+        # Shares of the sum as it is: `out` is rounded, by more than log 2 if scores are huge
+        summands = (a.unsqueeze(1) + b.mT).masked_fill(impossible, 0.0)
+        shares = torch.softmax(summands, dim=2).masked_fill(impossible, 0.0) * grad.unsqueeze(2)
         return shares.sum(dim=1), (shares if b.dim() == 3 else shares.sum(dim=0)).mT
 
 

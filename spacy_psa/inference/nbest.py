@@ -33,8 +33,9 @@ class KBest(NamedTuple):
 class RankedPaths(NamedTuple):
     """The best paths of the chains that have tokens, before normalisation."""
 
-    labels: Array  # (N, k), void where the score is -inf
-    scores: Array  # (counts[0], k), from the longest chain to the shortest
+    labels: Array  # (N, k), void where the loss is -inf
+    peaks: Array  # (counts[0], 1), the best score, from the longest chain to the shortest
+    losses: Array  # (counts[0], k), how far behind that each path is: at most 0
 
 
 def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
@@ -76,13 +77,13 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
         kept.append(numbers[: counts[t - 1]])
 
     place = ops.ranking(losses)
-    scores = peaks + losses.take(rows * k + place)
+    ranked = losses.take(rows * k + place)
     paths = []
     for numbers in reversed(kept):
         n = len(numbers)
         paths.append(numbers.take(rows[:n] * k + place[:n]))
         place = place_of.take(paths[-1])
-    return RankedPaths(label_of.take(trellis.by_token(paths)), scores)
+    return RankedPaths(label_of.take(trellis.by_token(paths)), peaks, ranked)
 
 
 def _replace(ops: ArrayOps, old: Array, new: Array) -> Array:
@@ -114,11 +115,13 @@ def k_best(trellis: Trellis, k: int, log_partition: Tensor) -> KBest:
     log_prob[:, 0] = 0.0
     if not layout.n_tokens:
         return KBest(torch.empty((0, k), dtype=torch.long, device=device), log_prob)
-    labels, scores = ranked_paths(trellis, k)
+    labels, peaks, losses = ranked_paths(trellis, k)
     log_z = ops.finite(ops.from_tensor(log_partition)[ops.integers(layout.chains)])
-    log_prob = trellis.by_chain((scores - log_z[:, None]).clip(max=0.0), log_prob)
+    # Rounding must not make the k best together more than certain
+    most = losses - ops.finite(ops.logsumexp(losses))[:, None]
+    log_prob = trellis.by_chain((peaks - log_z[:, None] + losses).clip(max=most), log_prob)
     labels = torch.as_tensor(labels).to(device)
-    if (scores == -np.inf).any():
+    if (losses == -np.inf).any():
         chain_of_token = torch.from_numpy(layout.chain_of_token).to(device)
         labels = labels.masked_fill((log_prob == -torch.inf)[chain_of_token], UNKNOWN)
     return KBest(labels, log_prob)

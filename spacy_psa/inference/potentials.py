@@ -1,6 +1,6 @@
 """What a decoder hands over to inference: the scores of a batch of label sequences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,8 +8,10 @@ from torch import Tensor
 
 from ..errors import Errors
 
+Fields = tuple[Tensor, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, init=False)
 class Potentials:
     """Unnormalised log-scores of a batch of linear chains, stored without padding.
 
@@ -40,8 +42,21 @@ class Potentials:
     end: Tensor | None = None
     pairwise: Tensor | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", _as_lengths(self.lengths))
+    def __init__(
+        self,
+        emissions: Tensor,
+        lengths: Sequence[int],
+        transitions: Tensor | None = None,
+        start: Tensor | None = None,
+        end: Tensor | None = None,
+        pairwise: Tensor | None = None,
+    ) -> None:
+        object.__setattr__(self, "emissions", emissions)
+        object.__setattr__(self, "lengths", _as_lengths(lengths))
+        object.__setattr__(self, "transitions", transitions)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
+        object.__setattr__(self, "pairwise", pairwise)
         problem = self._problem()
         if problem is not None:
             raise ValueError(Errors.P001.format(problem=problem))
@@ -104,9 +119,24 @@ class Potentials:
         fields = {name: getattr(self, name) for name in _TENSORS}
         return {name: tensor for name, tensor in fields.items() if tensor is not None}
 
+    def fields(self) -> Fields:
+        """RETURNS (Tuple[Tensor, Optional[Tensor], ...]): All tensors, and None for those that are
+        missing: emissions, transitions, start, end and pairwise.
+        """
+        return (self.emissions, self.transitions, self.start, self.end, self.pairwise)
+
     def detach(self) -> "Potentials":
         """RETURNS (Potentials): The same scores, outside of any autograd graph."""
-        return replace(self, **{name: t.detach() for name, t in self.tensors().items()})
+        return self.map(Tensor.detach)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Potentials":
+        """Change all tensors that are there.
+
+        function (Callable[[Tensor], Tensor]): From a tensor to one of the same shape.
+        RETURNS (Potentials): A copy with what it gives.
+        """
+        changed = {name: function(tensor) for name, tensor in self.tensors().items()}
+        return Potentials(lengths=self.lengths, **changed)
 
     def requires_grad_(self) -> "Potentials":
         """A detached copy whose tensors are leaves that collect gradients.
@@ -116,8 +146,7 @@ class Potentials:
 
         RETURNS (Potentials): The copy. It shares memory with the original.
         """
-        leaves = {name: t.detach().requires_grad_() for name, t in self.tensors().items()}
-        return replace(self, **leaves)
+        return self.map(lambda tensor: tensor.detach().requires_grad_())
 
     def within(self, allowed: Tensor) -> "Potentials":
         """Condition the distribution on sets of labels: forbid all others. What is asked of the
@@ -156,7 +185,7 @@ class Potentials:
                 impossible, -torch.inf
             )
 
-        return replace(self, **{name: divide(t) for name, t in self.tensors().items()})
+        return self.map(divide)
 
     def gradients(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): By field name, the gradient collected so far (or zeros)."""

@@ -145,7 +145,9 @@ class ScaledRecursion:
         ratios = self._ratios(workspace)
         betas, onward = self._backward(self._scaled_weights(weights), ratios, workspace)
         marginals = np.multiply(betas, self._alphas, out=betas)
-        both = self._steps.pairs([(self._alphas, onward)]) if pairs else (None, None)
+        both: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+        if pairs:
+            both = self._steps.pairs([(self._alphas, onward)])
         gradient = self._assemble(marginals, *both, workspace, out=onward)
         if self._again is None:
             return gradient

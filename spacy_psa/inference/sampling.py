@@ -38,10 +38,10 @@ def draw_labels(
     if not layout.n_tokens:
         return torch.empty_like(uniform, dtype=torch.long)
     labels = torch.as_tensor(sampled_paths(trellis, trellis.ops.from_tensor(uniform))).to(device)
-    log_z = trellis.by_chain(trellis.log_partition, torch.zeros(layout.n_chains, device=device))
+    nowhere = torch.zeros(layout.n_chains, dtype=torch.bool, device=device)
+    impossible = trellis.by_chain(trellis.log_partition == -torch.inf, nowhere)
     chain_of_token = torch.from_numpy(layout.chain_of_token).to(device)
-    impossible = (log_z == -torch.inf)[chain_of_token]
-    return labels.masked_fill(impossible.unsqueeze(1), UNKNOWN)
+    return labels.masked_fill(impossible[chain_of_token].unsqueeze(1), UNKNOWN)
 
 
 def sampled_paths(trellis: Trellis, uniform: Array) -> Array:

@@ -22,20 +22,21 @@ class ScaledBackend:
 
     def log_partition(self, potentials: Potentials) -> Tensor:
         layout = time_major(potentials.lengths)
-        return ScaledLogScore.apply(*_fields(potentials), None, layout)
+        return ScaledLogScore.apply(*potentials.fields(), None, layout)
 
     def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
         layout = time_major(potentials.lengths)
-        return ScaledLogScore.apply(*_fields(potentials), labels, layout)
+        return ScaledLogScore.apply(*potentials.fields(), labels, layout)
 
     def marginals(self, potentials: Potentials) -> Tensor:
         if torch.is_grad_enabled() and potentials.requires_grad:
-            return ScaledMarginals.apply(*_fields(potentials), time_major(potentials.lengths))
+            return ScaledMarginals.apply(*potentials.fields(), time_major(potentials.lengths))
         gradient = _expectations(potentials, pairs=False)
         return to_tensor(gradient.emissions, potentials.emissions)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
         gradient = _expectations(potentials, pairs=True)
+        assert gradient.transitions is not None
         counts = (gradient.transitions, gradient.start, gradient.end)
         return ExpectedCounts(*(to_tensor(count, potentials.emissions) for count in counts))
 
@@ -69,6 +70,8 @@ class ScaledLogScore(torch.autograd.Function):
             score = gold.score(scores)
             possible &= score != -np.inf
             values = np.subtract(score, values, out=np.full_like(score, -np.inf), where=possible)
+            # Rounding must not make anything more than certain
+            np.minimum(values, 0.0, out=values)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(*inputs)
             ctx.recursion, ctx.gold, ctx.possible = recursion, gold, possible
@@ -125,10 +128,10 @@ def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None
         gradient.end,
         gradient.pairwise,
     )
-    tensors = [
-        to_tensor(array, like) if needed else None
-        for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:5], strict=True)
-    ]
+    tensors: list[Tensor | None] = []
+    for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:5], strict=True):
+        assert array is not None or not needed
+        tensors.append(to_tensor(array, like) if array is not None and needed else None)
     if torch.is_grad_enabled():  # the gradient is to be differentiated
         tensors = [
             None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
@@ -196,17 +199,7 @@ class _Gold:
         gradient.end[...] += sum_by(self.last, chain_weights, n_labels)
 
 
-def _fields(potentials: Potentials) -> tuple[Tensor | None, ...]:
-    return (
-        potentials.emissions,
-        potentials.transitions,
-        potentials.start,
-        potentials.end,
-        potentials.pairwise,
-    )
-
-
 def _expectations(potentials: Potentials, *, pairs: bool) -> Gradient:
     layout = time_major(potentials.lengths)
-    recursion = ScaledRecursion(Scores.of(*_fields(potentials)), layout)
+    recursion = ScaledRecursion(Scores.of(*potentials.fields()), layout)
     return recursion.gradient(np.ones(layout.n_chains), pairs=pairs)

@@ -145,7 +145,10 @@ def log_bmm(a: Tensor, b: Tensor) -> Tensor:
     parts = []
     for at in again.split(max(1, CHUNK // a.shape[2])):
         n, row, column = at.unbind(dim=1)
-        parts.append(torch.logsumexp(a[n, row] + b[n, :, column], dim=1))
+        terms = a[n, row] + b[n, :, column]
+        peak = terms.detach().amax(dim=1, keepdim=True)
+        # PyTorch's own has a gradient whose shares need not add up to 1 if scores are huge
+        parts.append((terms - peak).exp().sum(dim=1).log() + peak.squeeze(1))
     return out.index_put(tuple(again.unbind(dim=1)), torch.cat(parts))
 
 

@@ -93,10 +93,11 @@ def log_ratio(part: Tensor, whole: Tensor) -> Tensor:
 
     part (Tensor): *Shape:* (C,). The log of a sum over some label sequences.
     whole (Tensor): *Shape:* (C,). The log of the sum over all of them.
-    RETURNS (Tensor): *Shape:* (C,). -inf where the part is -inf, whatever the whole is.
+    RETURNS (Tensor): *Shape:* (C,). At most 0, whatever the rounding of the two; -inf where the
+        part is -inf, whatever the whole is.
     """
     impossible = part == -torch.inf
     # Not the difference and then a mask: -inf - -inf is NaN, and so would be its gradient
     part = part.masked_fill(impossible, 0.0)
     whole = whole.masked_fill(impossible, 0.0)
-    return (part - whole).masked_fill(impossible, -torch.inf)
+    return (part - whole).clamp(max=0.0).masked_fill(impossible, -torch.inf)

@@ -13,7 +13,7 @@ import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from itertools import count
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,36 +23,40 @@ from .potentials import Potentials
 MAX_STEPS = 10_000
 
 
-class Automaton(ABC):
+State = TypeVar("State", bound=Hashable)
+"""What an automaton remembers."""
+
+
+class Automaton(ABC, Generic[State]):
     """Which label sequences are allowed, label by label."""
 
     @abstractmethod
-    def start(self) -> Hashable:
-        """RETURNS (Hashable): What is to be remembered before the first label."""
+    def start(self) -> State:
+        """RETURNS (State): What is to be remembered before the first label."""
 
     @abstractmethod
-    def allowed(self, state: Hashable) -> NDArray[np.bool_]:
+    def allowed(self, state: State) -> NDArray[np.bool_]:
         """Say which labels may come next.
 
-        state (Hashable): What is remembered.
+        state (State): What is remembered.
         RETURNS (NDArray): Shape: (L,).
         """
 
     @abstractmethod
-    def next(self, state: Hashable, label: int) -> Hashable:
+    def next(self, state: State, label: int) -> State:
         """Say what to remember after a label.
 
-        state (Hashable): What was remembered before it.
+        state (State): What was remembered before it.
         label (int): The label.
-        RETURNS (Hashable): As little as tells what may follow, so that partial sequences which are
+        RETURNS (State): As little as tells what may follow, so that partial sequences which are
             alike from now on have the same state.
         """
 
     @abstractmethod
-    def accepts(self, state: Hashable) -> bool:
+    def accepts(self, state: State) -> bool:
         """Say whether a sequence may end.
 
-        state (Hashable): What is remembered after the last label.
+        state (State): What is remembered after the last label.
         RETURNS (bool): Whether it may.
         """
 
@@ -88,7 +92,7 @@ class _Chain(NamedTuple):
 
 
 def best_accepted(
-    potentials: Potentials, automaton: Automaton, *, max_steps: int = MAX_STEPS
+    potentials: Potentials, automaton: Automaton[Any], *, max_steps: int = MAX_STEPS
 ) -> NDArray[np.int64] | None:
     """The best label sequence that is allowed.
 
@@ -149,7 +153,7 @@ class _Family(NamedTuple):
         cls,
         token: int,
         parent: tuple[_Family, int] | None,
-        automaton: Automaton,
+        automaton: Automaton[Any],
         state: Hashable,
         scores: NDArray[np.float64],
         completion: NDArray[np.float64],

@@ -88,8 +88,7 @@ class SpanQueries:
         chain_of_span = layout.chain_of_token[self._starts[self._sizes > 0]]
         log_probs = log_sums.new_zeros(len(self._sizes))
         whole = log_z[torch.from_numpy(chain_of_span).to(log_z.device)]
-        # Rounding must not make anything more than certain
-        log_probs[some] = log_ratio(log_sums[some], whole).clamp(max=0.0)
+        log_probs[some] = log_ratio(log_sums[some], whole)
         return log_probs.exp().to(working_dtype(potentials)).to(potentials.device)
 
 

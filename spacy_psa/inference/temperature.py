@@ -212,9 +212,8 @@ def _prepared(batch: LabeledBatch) -> LabeledBatch:
     """In the type of log-scores: rounding must not make the function rough. Labels are checked."""
     potentials = batch.potentials.detach()
     dtype = working_dtype(potentials)
-    tensors = {name: tensor.to(dtype) for name, tensor in potentials.tensors().items()}
     labels = check_labels(potentials, batch.labels)
-    return batch._replace(potentials=replace(potentials, **tensors), labels=labels)
+    return batch._replace(potentials=potentials.map(lambda tensor: tensor.to(dtype)), labels=labels)
 
 
 def _bracket(evaluate: Callable[[float], _Point], log_t: float) -> tuple[_Point, _Point]:

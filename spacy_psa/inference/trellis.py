@@ -1,6 +1,6 @@
 """The labels of a batch of chains, time step by time step, and sums over paths through them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -128,11 +128,9 @@ def numpy_trellis(potentials: Potentials) -> Trellis:
     potentials (Potentials): The scores.
     RETURNS (Trellis): The trellis.
     """
-    layout, fields = time_major(potentials.lengths), potentials.tensors()
-    scores = Scores.of(*(fields.get(name) for name in Scores._fields))
-    # Pairwise scores are too large to be copied as a whole: they are converted step by step
-    wide = (array.astype(np.float64, copy=False) for array in scores[:-1])
-    scores = Scores(*wide, scores.pairwise)
+    layout = time_major(potentials.lengths)
+    # Pairwise scores are converted step by step
+    scores = Scores.of(*potentials.fields()).with_wide_tables()
     emissions = _split(scores.emissions[layout.order], layout)
     moves = make_moves(scores, layout)
     return Trellis(layout, emissions, scores.start, scores.end, moves, NumpyOps())
@@ -164,7 +162,7 @@ def with_float64(potentials: Potentials) -> Potentials:
     """
     if potentials.device.type in ("cpu", "cuda"):
         return potentials
-    return replace(potentials, **{name: t.cpu() for name, t in potentials.tensors().items()})
+    return potentials.map(Tensor.cpu)
 
 
 def _split(rows: Array, layout: TimeMajor) -> list[Array]:

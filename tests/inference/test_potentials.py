@@ -52,6 +52,20 @@ def test_tensors_are_those_that_are_there(fields):
     assert potentials.is_independent == (not fields)
 
 
+def test_fields_are_in_the_order_of_their_names():
+    potentials = random_potentials(3, (2, 1), fields=("transitions", "end"))
+    expected = (potentials.emissions, potentials.transitions, None, potentials.end, None)
+    assert all(a is b for a, b in zip(potentials.fields(), expected, strict=True))
+
+
+def test_map_changes_what_is_there():
+    potentials = random_potentials(3, (2, 1), fields=("transitions", "end"))
+    doubled = potentials.map(lambda tensor: 2 * tensor)
+    assert doubled.lengths == (2, 1) and doubled.start is None and doubled.pairwise is None
+    for name, tensor in potentials.tensors().items():
+        assert torch.equal(getattr(doubled, name), 2 * tensor)
+
+
 def test_detach():
     leaf = random_potentials(3, (2,)).requires_grad_()
     assert leaf.requires_grad

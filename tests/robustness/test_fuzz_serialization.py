@@ -1,0 +1,135 @@
+"""What is saved is loaded, to the last bit: any model, any labels, any annotation."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import spacy
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.util import load_model_from_config
+
+from .pipelines import (
+    CASES,
+    SYSTEMS,
+    annotation,
+    initialized,
+    labeler,
+    make_nlp,
+    pipeline,
+    scores,
+    tagger_of,
+    weights,
+)
+from .strategies import PLAIN_WORDS, Words, documents, labels, models, tasks
+
+# To put two pipelines together and to save one takes 100 ms
+few = settings(max_examples=max(1, settings.default.max_examples // 20))
+settings_of_component = st.fixed_dictionaries(
+    {
+        "overwrite": st.booleans(),
+        "threshold": st.one_of(st.none(), st.floats(0.0, 1.0)),
+        "temperature": st.floats(0.05, 20.0),
+        "constrain_training": st.booleans(),
+        "max_grad_norm": st.one_of(st.none(), st.floats(1e-30, 1e30)),
+    }
+)
+
+MODEL = labeler(*SYSTEMS["bilstm-crf"])
+# Numbers of more than ten digits, and one that is zero if it is rounded to ten places
+MANY_DIGITS = {"threshold": 0.9446262710800826, "temperature": 1.2345678901234567}
+VERY_SMALL = {"max_grad_norm": 1e-30, "temperature": 0.05}
+PLAIN = Words(PLAIN_WORDS, (True,) * len(PLAIN_WORDS), None)
+
+
+def assert_same(loaded: Language, saved: Language, words: Words) -> None:
+    """Weights, settings, labels and predictions, all exactly."""
+    one, other = tagger_of(loaded), tagger_of(saved)
+    expected = weights(saved)
+    found = weights(loaded)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+    assert one.cfg == other.cfg
+    assert (one.labels, one.tags) == (other.labels, other.tags)
+    docs = [nlp(words.doc(nlp.vocab)) for nlp in (loaded, saved)]
+    assert annotation(docs[0]) == annotation(docs[1])
+    assert scores(docs[0]) == scores(docs[1])
+
+
+def through_bytes(saved: Language, loaded: Language) -> None:
+    tagger_of(loaded).from_bytes(tagger_of(saved).to_bytes())
+
+
+def through_disk(saved: Language, loaded: Language) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tagger_of(saved).to_disk(folder)
+        tagger_of(loaded).from_disk(folder)
+
+
+@few
+@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_bytes)
+@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_disk)
+@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=through_bytes)
+@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=through_disk)
+@given(
+    model=models(),
+    task=tasks(),
+    words=documents(),
+    cfg=settings_of_component,
+    way=st.sampled_from((through_bytes, through_disk)),
+)
+def test_components_of_any_configuration(
+    model: dict[str, Any],
+    task: tuple[str, list[str]],
+    words: Words,
+    cfg: dict[str, Any],
+    way: Callable[[Language, Language], None],
+) -> None:
+    saved, loaded = initialized(model, *task), make_nlp(model, task[0])
+    tagger_of(saved).cfg.update(cfg)
+    way(saved, loaded)
+    assert_same(loaded, saved, words)
+    assert tagger_of(loaded).to_bytes() == tagger_of(saved).to_bytes()
+
+
+@few
+@given(model=models(), task=tasks(), words=documents(), on_disk=st.booleans())
+def test_pipelines_of_any_configuration(
+    model: dict[str, Any], task: tuple[str, list[str]], words: Words, on_disk: bool
+) -> None:
+    saved = initialized(model, *task)
+    # Words that were seen since travel as well
+    saved(words.doc(saved.vocab))
+    if on_disk:
+        with tempfile.TemporaryDirectory() as folder:
+            saved.to_disk(folder)
+            loaded = spacy.load(folder)
+    else:
+        loaded = load_model_from_config(saved.config).from_bytes(saved.to_bytes())
+    assert_same(loaded, saved, words)
+
+
+@few
+@given(names=labels(max_size=8), words=documents())
+def test_labels_of_any_characters(names: list[str], words: Words) -> None:
+    saved, loaded = initialized(MODEL, "tag", names), make_nlp(MODEL, "tag")
+    through_disk(saved, loaded)
+    assert tagger_of(loaded).labels == tuple(names)
+    assert_same(loaded, saved, words)
+
+
+@given(case=st.sampled_from(CASES), words=documents())
+def test_predictions_on_saved_documents(case: tuple[str, str], words: Words) -> None:
+    nlp = pipeline(*case)
+    doc = nlp(words.doc(nlp.vocab))
+    binary = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (unpacked,) = DocBin().from_bytes(binary).get_docs(nlp.vocab)
+    for copy in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), unpacked, doc.copy()):
+        assert annotation(copy) == annotation(doc)
+        assert scores(copy) == scores(doc)
