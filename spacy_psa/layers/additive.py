@@ -24,8 +24,8 @@ from torch.autograd.function import once_differentiable
 
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
 EXP_LIMIT = 43.0
-# Numbers in one tile. On a CPU, two megabytes: a smaller tile stays closer to the core, but then the
-# calls cost more than the numbers. A GPU wants fewer, larger steps.
+# Numbers in one tile. On a CPU, two megabytes: a smaller tile stays closer to the core, but then
+# the calls cost more than the numbers. A GPU wants fewer, larger steps.
 CPU_TILE = 1 << 19
 GPU_TILE = 1 << 25
 # grad · r · (1 − r) in one pass over memory.

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
+from .interfaces import width_of
 from .mask import SequenceMask
 
 
@@ -21,7 +22,7 @@ class Chain(nn.Module):
     def __init__(self, input_width: int, encoders: Iterable[nn.Module]) -> None:
         super().__init__()
         self.encoders = nn.ModuleList(encoders)
-        self.width: int = self.encoders[-1].width if len(self.encoders) else input_width
+        self.width = width_of(self.encoders[-1]) if len(self.encoders) else input_width
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode tokens.

@@ -86,6 +86,7 @@ class CharacterCNN(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.filters = nn.Conv1d(embedding_width, width, window, padding=window - 1)
         glorot_(self.filters.weight.detach().view(width, -1))
+        assert self.filters.bias is not None
         nn.init.zeros_(self.filters.bias)
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:

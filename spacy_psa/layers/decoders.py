@@ -98,6 +98,7 @@ class PairwiseCRFDecoder(CRFDecoder):
         # Its bias is that of the pairs, the transitions
         self.pair = linear(width, n_labels**2, bias=False)
 
+    # Other than those of its parents, its scores have several names; a `Decoder` may do either
     def forward(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:  # type: ignore[override]
         """Score the labels of each token, and the pairs of its predecessor's label and its own.
 

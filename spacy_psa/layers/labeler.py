@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..inference import Potentials
+from .interfaces import Decoder
 from .layout import Layout
 from .mask import SequenceMask
 
@@ -17,11 +18,11 @@ class SequenceLabelerNetwork(nn.Module):
     inference is exact over the whole.
 
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
-    decoder (nn.Module): Maps the encoder's output to emissions, or to several tensors with a row
+    decoder (Decoder): Maps the encoder's output to emissions, or to several tensors with a row
         for each token by the names of `Potentials`, and has `transition_scores()` for the rest.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
+    def __init__(self, encoder: nn.Module, decoder: Decoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

@@ -45,7 +45,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
+    """A part of a sequence.
+
+    start (int): Its first token.
+    length (int): How many tokens it has.
+    keep_from, keep_to (int): Those that have more context in it than in its neighbours.
+    """
+
     start: int
     length: int
     keep_from: int
@@ -71,10 +78,10 @@ def make_layout(
     bucket_positions (int): Positions of a bucket at most, unless a single window is longer.
     RETURNS (Layout): The layout.
     """
-    windows: list[_Window] = []
+    windows: list[Window] = []
     offset = 0
     for length in lengths:
-        windows.extend(_windows(offset, length, max_length, overlap))
+        windows.extend(cut(offset, length, max_length, overlap))
         offset += length
     # The sort is stable, so that a layout depends on nothing but its lengths.
     windows.sort(key=lambda window: -window.length)
@@ -98,15 +105,23 @@ def make_layout(
     return Layout(tuple(lengths), tuple(buckets), rows)
 
 
-def _windows(offset: int, length: int, max_length: int, overlap: int) -> list[_Window]:
+def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]:
+    """Cut a sequence into overlapping windows.
+
+    offset (int): Its first token.
+    length (int): How many tokens it has, at least one.
+    max_length (int): Tokens of a window at most.
+    overlap (int): Tokens that neighbouring windows share at least.
+    RETURNS (List[Window]): The windows, in order. What they keep is the sequence, once.
+    """
     if length <= max_length:
-        return [_Window(offset, length, offset, offset + length)]
+        return [Window(offset, length, offset, offset + length)]
     stride = max_length - overlap
     starts = [*range(0, length - max_length, stride), length - max_length]
     # Two windows part in the middle of what they share.
     cuts = [(start + before + max_length) // 2 for before, start in pairwise(starts)]
     bounds = [0, *cuts, length]
     return [
-        _Window(offset + start, max_length, offset + bounds[i], offset + bounds[i + 1])
+        Window(offset + start, max_length, offset + bounds[i], offset + bounds[i + 1])
         for i, start in enumerate(starts)
     ]

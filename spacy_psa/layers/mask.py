@@ -27,7 +27,7 @@ class SequenceMask:
 
     @cached_property
     def known_lengths(self) -> list[int] | None:
-        """The lengths as numbers, where they are at hand: None on a GPU, which would be waited for."""
+        """The lengths as numbers; None on a GPU, which would have to be waited for."""
         return self.lengths.tolist() if self.lengths.device.type == "cpu" else None
 
     @cached_property
@@ -83,7 +83,7 @@ class SequenceMask:
 
 
 class _Gather(torch.autograd.Function):
-    """Rows by index. As no row is taken twice, its gradient is a copy; PyTorch would add them up."""
+    """Rows by index, none of them twice: the gradient is a copy, where PyTorch would add up."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:

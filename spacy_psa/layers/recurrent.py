@@ -37,10 +37,14 @@ class BiLSTM(nn.Module):
     ) -> None:
         super().__init__()
         self.width = hidden_width
-        widths = [input_width] + [hidden_width] * (depth - 1)
         half = hidden_width // 2
-        self.forwards = nn.ModuleList(lstm(width, half) for width in widths)
-        self.backwards = nn.ModuleList(lstm(width, hidden_width - half) for width in widths)
+        # Layer by layer: no list as long as a depth that may be absurd
+        self.forwards = nn.ModuleList(
+            lstm(hidden_width if i else input_width, half) for i in range(depth)
+        )
+        self.backwards = nn.ModuleList(
+            lstm(hidden_width if i else input_width, hidden_width - half) for i in range(depth)
+        )
         self.input_dropout = nn.Dropout(input_dropout)
         self.output_dropout = nn.Dropout(output_dropout)
 

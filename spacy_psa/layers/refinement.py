@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from .interfaces import width_of
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
 
@@ -76,7 +77,7 @@ class RefiningLayer(nn.Module):
         self.recurrent = recurrent
         self.refine = refine
         self.connection = connection
-        self.width: int = connection.width
+        self.width = width_of(connection)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Encode tokens, and refine that by labels.
@@ -120,7 +121,7 @@ class LabelRefinement(nn.Module):
         self.transitions = transitions
         self.layers = nn.ModuleList(layers)
         self.last = last
-        self.width: int = last.width
+        self.width = width_of(last)
         self.input_dropout = nn.Dropout(input_dropout)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:

@@ -7,6 +7,11 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from .initialization import uniform_embedding_
+from .interfaces import CharacterPart
+
+# Characters, padding included, that go through their network at a time, so that memory does not
+# grow with the number of distinct words. The words of a batch of ordinary size are one piece.
+CHARACTER_POSITIONS = 1 << 17
 
 
 class WordEmbedding(nn.Module):
@@ -47,14 +52,14 @@ class WordCharacterEmbedding(nn.Module):
     Each distinct word of a batch is computed once, however often it stands there.
 
     words (WordEmbedding): Makes the word's part.
-    characters (Optional[nn.Module]): Makes the characters' part from (characters, lengths); None
-        for words alone.
+    characters (Optional[CharacterPart]): Makes the characters' part from (characters, lengths);
+        None for words alone.
 
     Source: Wei et al. (2021), figure 2 and section 5.2.
     """
 
     def __init__(
-        self, words: WordEmbedding, characters: nn.Module | None, *, dropout: float = 0.0
+        self, words: WordEmbedding, characters: CharacterPart | None, *, dropout: float = 0.0
     ) -> None:
         super().__init__()
         self.words = words
@@ -81,6 +86,17 @@ class WordCharacterEmbedding(nn.Module):
         """
         parts = [self.words(rows, vectors)]
         if self.characters is not None:
-            parts.append(self.characters(characters, lengths))
+            parts.append(_in_pieces(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
+
+
+def _in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+    """Represent words piece by piece. They are sorted from the longest to the shortest."""
+    outputs, first = [], 0
+    while first < len(lengths):
+        longest = int(lengths[first])
+        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
+        outputs.append(part(characters[piece, :longest], lengths[piece]))
+        first = piece.stop
+    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
