@@ -1,7 +1,5 @@
 """Batches by the number of tokens that a model labels, padding included."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..errors import Errors
+from ..whole_files import atomic_path, output_errors
 
 STATE = "state.json"
 SLOTS = ("a.safetensors", "b.safetensors")
@@ -64,19 +66,28 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
     folder (Path): The folder, which is made if there is none.
     checkpoint (Checkpoint): How far the run has come.
     tensors (Dict[str, Tensor]): Its tensors. If there are none, no file of tensors is kept.
+    RAISES (OutputError): If it cannot be written. The one before is as it was then.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     # The file that the last checkpoint needs must not be touched before there is a new one.
     slot = SLOTS[_slot_in_use(folder) == SLOTS[0]]
     record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     if tensors:
-        save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, folder / slot)
-        _to_disk(folder / slot)
+        with output_errors(folder / slot):
+            try:
+                _save_tensors(tensors, folder / slot)
+                _to_disk(folder / slot)
+            except OSError:
+                (folder / slot).unlink(missing_ok=True)
+                raise
         record["tensors"] = {"file": slot, "sha256": _digest(folder / slot)}
-    temporary = folder / f"{STATE}.tmp"
-    temporary.write_text(json.dumps(record), encoding="utf8")
-    _to_disk(temporary)
-    os.replace(temporary, folder / STATE)
+    try:
+        with atomic_path(folder / STATE, shared=False) as temporary:
+            temporary.write_text(json.dumps(record), encoding="utf8")
+    except OSError:
+        (folder / slot).unlink(missing_ok=True)
+        raise
     for other in SLOTS:
         if not tensors or other != slot:
             (folder / other).unlink(missing_ok=True)
@@ -149,6 +160,18 @@ def _digest(path: Path) -> str:
         while chunk := file_.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, path)
+    except SafetensorError as error:
+        # It has the system's number in its message only
+        match = re.search(r"os error (\d+)", str(error))
+        if match is None:
+            raise
+        code = int(match[1])
+        raise OSError(code, os.strerror(code), str(path)) from error
 
 
 def _to_disk(path: Path) -> None:

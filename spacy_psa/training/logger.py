@@ -1,7 +1,5 @@
 """A logger for training runs: a line of JSON for each evaluation, a table, a progress bar."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -16,7 +14,8 @@ from spacy.training.loggers import console_logger_v3
 from spacy.util import registry
 from thinc.api import Optimizer
 
-from ..errors import Errors
+from ..errors import Errors, suggestion
+from ..whole_files import atomic_path, output_errors
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"
@@ -41,13 +40,14 @@ def jsonl_logger(
     RAISES (ValueError): If there is no such progress bar.
     """
     if progress_bar is not None and progress_bar not in SCOPES:
-        raise ValueError(Errors.P290.format(name=progress_bar, options=", ".join(SCOPES)))
+        nearest, options = suggestion(progress_bar, SCOPES), ", ".join(SCOPES)
+        raise ValueError(Errors.P290.format(name=progress_bar, suggestion=nearest, options=options))
 
     def start(
         nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
     ) -> tuple[LogStep, Callable[[], None]]:
         table = console_logger_v3(console_output=console_output)(nlp, stdout, stderr)
-        log = TrainingLog(nlp, path and Path(path), progress_bar, table, stderr)
+        log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
         return log.log_step, log.finalize
 
     return start
@@ -128,11 +128,11 @@ class TrainingLog:
             "sentences_per_second": round(self._meter.speed, 1),
         }
         if not self._begun:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            with output_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
             _keep_lines_before(path, info["step"])
             self._begun = True
-        with path.open("a", encoding="utf8") as file_:
-            file_.write(json.dumps(line) + "\n")
+        _append(path, json.dumps(line) + "\n")
 
 
 class Meter:
@@ -146,7 +146,8 @@ class Meter:
         self._nlp = nlp
         self._moved = False
         self._update = nlp.update
-        nlp.update = self._counting_update  # type: ignore[method-assign]
+        # It takes what `update` takes, and hands on what it does not need itself
+        nlp.update = self._counting_update  # type: ignore[method-assign, assignment]
         self.reset()
 
     @property
@@ -195,12 +196,24 @@ def _keep_lines_before(path: Path, step: int) -> None:
         try:
             found = json.loads(line)["step"]
         except (ValueError, TypeError, KeyError):
-            if i == len(lines) and i > 1:
+            if i == len(lines) and (i > 1 or line.startswith('{"step": ')):
                 # A run that was killed may have left a part of a line.
                 break
             raise ValueError(Errors.P291.format(path=path, line=i)) from None
         if found < step:
             kept.append(line + "\n")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text("".join(kept), encoding="utf8")
-    os.replace(temporary, path)
+    with atomic_path(path, shared=False) as temporary:
+        temporary.write_text("".join(kept), encoding="utf8")
+
+
+def _append(path: Path, text: str) -> None:
+    """Add to a file all of a text or none of it."""
+    with output_errors(path):
+        size = path.stat().st_size if path.is_file() else None
+        try:
+            with path.open("a", encoding="utf8") as file_:
+                file_.write(text)
+        except OSError:
+            if size is not None:
+                os.truncate(path, size)
+            raise

@@ -1,8 +1,7 @@
 """The papers' optimizers, next to thinc's."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from typing import Any, cast
 
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
@@ -112,7 +111,7 @@ class MomentumSGD(PaperOptimizer):
             return
         velocity *= self.momentum
         velocity += gradient
-        gradient[...] = velocity
+        cast(Any, gradient)[...] = velocity  # thinc's types know of no ellipsis
 
 
 class Adadelta(PaperOptimizer):

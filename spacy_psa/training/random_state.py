@@ -6,7 +6,7 @@ import random
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -32,7 +32,8 @@ class RandomState:
     @classmethod
     def capture(cls) -> RandomState:
         """RETURNS (RandomState): The state of now."""
-        return cls(random.getstate(), np.random.get_state(), torch.get_rng_state())
+        numpy = cast(tuple[Any, ...], np.random.get_state(legacy=True))
+        return cls(random.getstate(), numpy, torch.get_rng_state())
 
     def restore(self) -> None:
         """Go on from this state."""

@@ -6,12 +6,11 @@ again when a run is resumed. All other state is in the checkpoint.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from timeit import default_timer
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
@@ -19,7 +18,6 @@ from spacy.training import Example
 from spacy.training.loop import (
     DIR_MODEL_BEST,
     DIR_MODEL_LAST,
-    clean_output_dir,
     create_before_to_disk_callback,
     create_evaluation_callback,
     create_train_batches,
@@ -31,9 +29,11 @@ from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..errors import Errors
+from ..whole_files import OutputError, copy_folder, recover, remove_folder
 from .checkpoint import Checkpoint, read_tensors, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
+from .saving import whole
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
@@ -74,6 +74,7 @@ class TrainingRun:
         self.config = config
         self.checkpoint_every = checkpoint_every
         self.saved = resume_from
+        self.is_first = resume_from is None
         self.stdout = stdout
         self.stderr = stderr
         resolved = nlp.config.interpolate()
@@ -97,12 +98,14 @@ class TrainingRun:
 
         RETURNS (Path): The folder of the last pipeline.
         RAISES (ValueError): If the checkpoint does not fit the pipeline or the corpus, or is
-            damaged.
+            damaged; or if the batcher leaves nothing to train on.
+        RAISES (OutputError): If something cannot be written. What was saved before is as it was.
         """
         message = Printer(no_print=True)
+        for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
+            recover(self.output / name)
         if self.saved is None:
-            clean_output_dir(self.output)
-            shutil.rmtree(self.output / CHECKPOINT, ignore_errors=True)
+            remove_folder(self.output / CHECKPOINT)
         else:
             self.stream_start = RandomState.from_dict(self.saved.stream)
         self._write(message.info(f"Pipeline: {self.nlp.pipe_names}"))
@@ -122,11 +125,15 @@ class TrainingRun:
         with self.nlp.select_pipes(disable=self.frozen):
             log_step, finalize_logger = self.T["logger"](self.nlp, self.stdout, self.stderr)
         info: Info | None = None
+        is_full = False
         try:
             for info, is_best in self._steps(pipeline):
                 self._after_step(info, is_best, pipeline, log_step)
-            if not pipeline.is_live:
-                self._refuse_corpus(info)
+            if self.saved is not None and not pipeline.is_live:
+                self._refuse_corpus(info, self.saved)
+        except OutputError:
+            is_full = True
+            raise
         except Exception as error:
             if pipeline.is_live:
                 text = "Aborting and saving the final best model. Encountered exception: "
@@ -135,8 +142,10 @@ class TrainingRun:
         finally:
             finalize_logger()
             # Before it goes live the pipeline has other weights than the run.
-            if pipeline.is_live:
+            if pipeline.is_live and not is_full:
                 self._save_pipeline(is_best=False)
+        if info is None:
+            raise ValueError(Errors.P299)
         self._finish(info)
         path = self.output / DIR_MODEL_LAST
         self._write(message.good("Saved pipeline to output directory", path))
@@ -148,7 +157,7 @@ class TrainingRun:
             self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
         )
         for batch, info, is_best in train_while_improving(
-            pipeline,
+            cast(Language, pipeline),
             self.optimizer,
             isolated(batches, self.stream_start),
             pipeline.evaluate,
@@ -181,8 +190,8 @@ class TrainingRun:
     ) -> None:
         if not pipeline.is_live:
             log_step(None)
-            if info["step"] == self.saved.step:
-                self._go_on(info)
+            if self.saved is not None and info["step"] == self.saved.step:
+                self._go_on(info, self.saved)
                 pipeline.is_live = True
             return
         info["seconds"] = int(self._seconds())
@@ -197,11 +206,10 @@ class TrainingRun:
         if is_best is not None if every is None else info["step"] % every == 0:
             self._save_checkpoint(info, losses={} if is_best is not None else info["losses"])
 
-    def _go_on(self, info: Info) -> None:
+    def _go_on(self, info: Info, saved: Checkpoint) -> None:
         """Put everything into the state of the checkpoint."""
-        saved = self.saved
         if info["words"] != saved.words:
-            self._refuse_corpus(info)
+            self._refuse_corpus(info, saved)
         tensors = read_tensors(self.output / CHECKPOINT)
         write_state(self.nlp, self.optimizer, self.frozen, tensors, saved.optimizer)
         info["losses"].update(saved.losses)
@@ -209,9 +217,8 @@ class TrainingRun:
         restore_device(saved.device)
         self.started, self.seconds_before = default_timer(), saved.seconds
 
-    def _refuse_corpus(self, info: Info | None) -> None:
-        found = info["words"] if info else 0
-        saved, path = self.saved, self.output
+    def _refuse_corpus(self, info: Info | None, saved: Checkpoint) -> None:
+        found, path = info["words"] if info else 0, self.output
         raise ValueError(
             Errors.P286.format(
                 path=path, n_found=found, n_expected=saved.words, n_steps=saved.step + 1
@@ -221,11 +228,13 @@ class TrainingRun:
     def _save_pipeline(self, is_best: bool) -> None:
         last, best = self.output / DIR_MODEL_LAST, self.output / DIR_MODEL_BEST
         with self.nlp.use_params(self.optimizer.averages):
-            self.before_to_disk(self.nlp).to_disk(last)
+            whole(self.before_to_disk(self.nlp)).to_disk(last)
         if is_best:
-            if best.exists():
-                shutil.rmtree(best)
-            shutil.copytree(last, best)
+            copy_folder(last, best)
+        elif self.is_first:
+            # What another run left, which has been kept until now
+            remove_folder(best)
+        self.is_first = False
 
     def _save_checkpoint(self, info: Info, losses: dict[str, float]) -> None:
         device = capture_device()

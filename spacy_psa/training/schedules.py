@@ -1,7 +1,5 @@
 """The papers' learning rate schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import repeat
 

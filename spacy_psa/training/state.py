@@ -14,7 +14,6 @@ import torch
 from spacy.language import Language
 from thinc.api import Model, Optimizer, PyTorchShim, get_current_ops
 from thinc.model import deserialize_attr, serialize_attr
-from thinc.types import FloatsXd
 from thinc.util import xp2torch
 from torch import Tensor
 
@@ -105,8 +104,9 @@ def _nodes(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Model]]:
     for name, pipe in nlp.pipeline:
         if name in frozen or not getattr(pipe, "is_trainable", False):
             continue
-        if isinstance(pipe.model, Model):
-            for i, node in enumerate(pipe.model.walk()):
+        model = getattr(pipe, "model", None)
+        if isinstance(model, Model):
+            for i, node in enumerate(model.walk()):
                 yield f"{name}/{i}", node
 
 
@@ -161,8 +161,7 @@ def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
 
 def _set_zero_grad(owner: Model | PyTorchShim, name: str) -> None:
     if isinstance(owner, Model):
-        parameter: FloatsXd = owner.get_param(name)
-        owner.set_grad(name, owner.ops.xp.zeros_like(parameter))
+        owner.set_grad(name, owner.ops.xp.zeros_like(owner.get_param(name)))
     else:
         parameter = owner._model.get_parameter(name)
         parameter.grad = torch.zeros_like(parameter)

@@ -181,3 +181,15 @@ def test_the_pipeline_that_is_left_can_be_loaded(
     train(config, tmp_path / "killed", resume=True)
     nlp = spacy.load(tmp_path / "killed" / "model-best")
     assert nlp("Ann saw Berlin .")[0].tag_
+
+
+def test_a_batcher_that_leaves_nothing_over_is_an_error(tmp_path: Path) -> None:
+    write_corpora(tmp_path)
+    batcher = {"@batchers": "spacy.batch_by_padded.v1", "size": 0, "buffer": 5}
+    config = write_config(
+        tmp_path,
+        training={"max_epochs": 1},
+        training__batcher={**batcher, "discard_oversize": True},
+    )
+    with pytest.raises(ValueError, match=r"\[P299\].*\[training\.batcher\]"):
+        train(config, tmp_path / "run")

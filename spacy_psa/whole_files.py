@@ -1,0 +1,357 @@
+"""Write files and folders whole or not at all, and say clearly why if that fails.
+
+What is written lies under a hidden name beside its place until all of it is on the disk. It takes
+the place of what was there in one step, so that a process that is killed at any moment leaves the
+old or the new one. What such a process has left over is removed when the same is written next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import typer
+
+from .errors import Errors
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
+# Python's own `write` does not tell the file, and these come from nothing else
+NAMELESS = (*FULL, errno.EROFS, errno.EFBIG)
+# The code that comes without a number: NumPy's and Pillow's writing of files
+TORN = re.compile("requested and .* written|when writing image file")
+MOUNTED = (errno.EBUSY, errno.EXDEV)
+STREAM = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+LEFT_OVER_AFTER = 60.0
+# Disks write a dozen of small files at once as fast as one
+N_WRITERS = 4
+
+# Commands print it as a message, spaCy's as well. Newer releases of typer have a click of their
+# own, so that click's name for it will not do.
+PrintedError: type[Exception] = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
+
+
+class OutputError(PrintedError, OSError):  # type: ignore[valid-type, misc]
+    """An output that cannot be written.
+
+    message (str): What is wrong with which file, and what to do about it.
+    """
+
+
+@contextmanager
+def output_errors(*paths: Path) -> Iterator[None]:
+    """Say clearly which output cannot be written, and why.
+
+    *paths (Path): The output, and temporary ones for it.
+    RAISES (OutputError): If the block raises an OSError that is about them.
+    """
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        first = _first(error)
+        if not _is_about(first, paths):
+            raise
+        raise OutputError(_describe(first, paths[0])) from error
+
+
+@contextmanager
+def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
+    """Write a file whole or not at all.
+
+    path (Path): The file. Its folder is made if there is none. A link stays one; devices and pipes
+        such as /dev/stdout are written to as they are.
+    shared (bool): Whether processes on several machines may write it. What has been left over is
+        removed only if it is old then, since it cannot be known that they have ended.
+    YIELDS (Path): A temporary file to write. It takes the place of the file when the block ends,
+        and is removed if the block raises.
+    RAISES (OutputError): If it cannot be written.
+    """
+    if _is_stream(path):
+        with output_errors(path):
+            yield path
+        return
+    target = Path(os.path.realpath(path))
+    temporary = _temporary(target)
+    with output_errors(path, target, temporary):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left_over(target, LEFT_OVER_AFTER if shared else 0.0)
+        try:
+            yield temporary
+            if target.is_file():
+                shutil.copymode(target, temporary)
+            _to_disk([temporary])
+            os.replace(temporary, target)
+            _to_disk([target.parent])
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Write a folder whole or not at all.
+
+    path (Path): The folder, which is replaced as a whole if it is there already.
+    YIELDS (Path): A temporary folder to make and to fill. It takes the place of the folder when the
+        block ends, and is removed if the block raises.
+    RAISES (OutputError): If it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = _temporary(target)
+    with output_errors(path, target, temporary):
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(target))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        recover(target)
+        _remove_left_over(target, 0.0)
+        try:
+            yield temporary
+            _to_disk([*temporary.rglob("*"), temporary])
+            _put(temporary, target)
+            _to_disk([target.parent])
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]:
+    """Write some of the files of a folder. None takes its place before all are on the disk, and
+    each does so in one step.
+
+    folder (Path): The folder, which is made if there is none.
+    prepare (Callable[[Path], None]): Called with the temporary folder when all is written.
+    YIELDS (Path): A temporary folder to make and to fill.
+    RAISES (OutputError): If they cannot be written.
+    """
+    temporary = _temporary(folder / "files")
+    with output_errors(folder):
+        folder.mkdir(exist_ok=True)
+        _remove_left_over(folder / "files", 0.0)
+        try:
+            yield temporary
+            _to_disk([*temporary.rglob("*"), temporary])
+            prepare(temporary)
+            _put_all(temporary, folder)
+            _to_disk([folder])
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder, whole or not at all.
+
+    source (Path): The folder.
+    target (Path): The copy, which takes the place of what is there.
+    RAISES (OutputError): If it cannot be written.
+    """
+    with atomic_folder(target) as temporary:
+        shutil.copytree(source, temporary)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that none is there half removed.
+
+    path (Path): The folder; if there is none, nothing is done.
+    RAISES (OutputError): If it cannot be removed.
+    """
+    temporary = _temporary(path)
+    with output_errors(path, temporary):
+        shutil.rmtree(temporary, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            os.rename(path, temporary)
+            shutil.rmtree(temporary)
+
+
+def recover(path: Path) -> None:
+    """Put a folder back that was moved away to be replaced, when the process was killed. That
+    happens on systems which cannot exchange two folders in one step.
+
+    path (Path): The folder.
+    """
+    old = _old(path)
+    if not os.path.lexists(old):
+        return
+    if os.path.lexists(path):
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.rename(old, path)
+
+
+def check_writable(path: Path) -> None:
+    """Check before the work begins that an output can be written, as far as that can be known.
+
+    path (Path): The file or folder, which need not exist.
+    RAISES (OutputError): If its folder cannot be written to.
+    """
+    if _is_stream(path):
+        return
+    with output_errors(path):
+        folder = Path(os.path.realpath(path)).parent
+        while not folder.exists():
+            folder = folder.parent
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            read_only = hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY
+            code = errno.EROFS if read_only else errno.EACCES
+            raise OSError(code, os.strerror(code), str(folder))
+
+
+def _put(source: Path, target: Path) -> None:
+    """Put a folder in the place of another. What was there may be left at the source."""
+    try:
+        if not target.exists():
+            os.rename(source, target)
+        elif not _exchange(source, target):
+            _put_in_two_steps(source, target)
+    except OSError as error:
+        # A file system that begins at this folder cannot be moved away
+        if error.errno not in MOUNTED:
+            raise
+        _put_all(source, target)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step. RETURNS (bool): Whether the system could do it."""
+    try:
+        function = ctypes.CDLL(None).renameat2
+    except (AttributeError, TypeError, OSError):
+        return False
+    names = os.fsencode(first), os.fsencode(second)
+    return function(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0
+
+
+def _put_in_two_steps(source: Path, target: Path) -> None:
+    old = _old(target)
+    os.rename(target, old)
+    try:
+        os.rename(source, target)
+    except OSError:
+        os.rename(old, target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _put_all(source: Path, target: Path) -> None:
+    """Put all that is in a folder into another one, each in the place of what has its name."""
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            _put(path, target / path.name)
+        else:
+            shutil.move(path, target / path.name)
+
+
+def _to_disk(paths: Iterable[Path]) -> None:
+    """Wait until files and folders are on the disk, so that they survive a loss of power, too."""
+    with ThreadPoolExecutor(N_WRITERS) as writers:
+        list(writers.map(_sync, paths))
+
+
+def _sync(path: Path) -> None:
+    is_folder = path.is_dir()
+    if is_folder and os.name != "posix":
+        return
+    file = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(file)
+    except OSError:
+        # Some file systems cannot do it with folders
+        if not is_folder:
+            raise
+    finally:
+        os.close(file)
+
+
+def _temporary(path: Path) -> Path:
+    # In the same folder, because moving is one step only within a file system
+    return path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
+
+
+def _old(path: Path) -> Path:
+    return path.with_name(f".{path.name[:200]}.old")
+
+
+def _remove_left_over(path: Path, after: float) -> None:
+    """Remove what processes that have ended have left over, and this one of an earlier life.
+
+    path (Path): What they wrote.
+    after (float): The seconds that nothing has been written to it.
+    """
+    pattern = re.compile(rf"\.{re.escape(path.name[:200])}\.(\d+)\.tmp")
+    for name in os.listdir(path.parent):
+        match = pattern.fullmatch(name)
+        if match is None or _runs(int(match[1])):
+            continue
+        found = path.parent / name
+        with suppress(OSError):
+            if time.time() - found.stat().st_mtime < after and int(match[1]) != os.getpid():
+                continue
+            if found.is_dir():
+                shutil.rmtree(found)
+            else:
+                found.unlink()
+
+
+def _runs(process: int) -> bool:
+    """RETURNS (bool): Whether there is another process of that number, as far as is known."""
+    if process == os.getpid():
+        return False
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _is_stream(path: Path) -> bool:
+    if STREAM.fullmatch(str(path)):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _first(error: OSError) -> OSError:
+    """What was wrong first: copying a folder goes on, and tells all at the end as text."""
+    if not isinstance(error, shutil.Error):
+        return error
+    _, target, reason = error.args[0][0]
+    match = re.match(r"\[Errno (\d+)\]", reason)
+    code = int(match[1]) if match else errno.EIO
+    return OSError(code, os.strerror(code), str(target))
+
+
+def _is_about(error: OSError, paths: Iterable[Path]) -> bool:
+    names = (error.filename, error.filename2)
+    found = [Path(os.fsdecode(n)) for n in names if isinstance(n, str | bytes | os.PathLike)]
+    if not found:
+        return error.errno in NAMELESS or TORN.search(str(error)) is not None
+    return any(
+        name == path or path in name.parents or name in path.parents
+        for name in found
+        for path in (*paths, *map(Path.absolute, paths))
+    )
+
+
+def _describe(error: OSError, path: Path) -> str:
+    reason = error.strerror or str(error)
+    if error.errno in FULL or TORN.search(str(error)):
+        return Errors.P410.format(path=path, reason=reason)
+    if error.errno in DENIED:
+        return Errors.P411.format(path=path, reason=reason)
+    return Errors.P412.format(path=path, reason=reason)
