@@ -120,14 +120,14 @@ def _pair_of(path: Path, layer: str) -> Pair:
 
 def _pairs_in(folder: Path) -> list[Pair]:
     """All pairs in a folder, and in its subfolders `words` and `props`."""
-    pairs = {}
+    pairs: dict[str, Pair] = {}
     for place in (folder, folder / "words", folder / "props"):
         for file_ in sorted(place.iterdir()) if place.is_dir() else ():
             layer = next((layer for layer in LAYERS if _stem(file_, layer) is not None), None)
             if layer is not None:
                 pair = _pair_of(file_, layer)
                 # Both spellings of a file may be there, plain and compressed: one is enough.
-                pairs.setdefault(_stem(pair.words, "words"), pair)
+                pairs.setdefault(_stem(pair.words, "words") or "", pair)
     if not pairs:
         files = sorted(child.name for child in folder.iterdir() if child.is_file())
         raise ValueError(Errors.P110.format(path=folder, files=", ".join(files[:10]) or "none"))

@@ -86,8 +86,8 @@ class _Block:
     range_start: int = 0
 
     def comment(self, line: str) -> None:
-        name, _, value = line[1:].partition("=")
-        name, value = name.strip(), value.strip() or None
+        name, _, text = line[1:].partition("=")
+        name, value = name.strip(), text.strip() or None
         if name in ("newdoc", "newdoc id"):
             self.starts_document, self.document = True, value
         elif name == "sent_id":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
+from typing import cast
 
 import numpy as np
 from spacy.attrs import NORM, ORTH
@@ -34,7 +35,8 @@ def make_doc_bin(groups: Iterable[Sequence[Sentence]], *, chunks_key: str = CHUN
         its strings, of which there are few.
     """
     doc_bin = DocBin()
-    table = _TokenTable(doc_bin.attrs)
+    # spaCy's types have them as strings
+    table = _TokenTable(cast(list[int], doc_bin.attrs))
     pack = _SpanPacker(table.encoder)
     for sentences in groups:
         words = [word for sentence in sentences for word in sentence.words]

@@ -1,7 +1,5 @@
 """Training data for semantic roles: gold predicates for whom they are given, and for taggers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import islice
 

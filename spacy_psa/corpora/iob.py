@@ -53,8 +53,7 @@ def read_iob(
     if layer not in LAYERS or (layer == "tags" and pos_column is not None):
         known = ", ".join(LAYERS)
         raise _unsuitable(f"layer='{layer}': it is one of {known}, and not tags with a pos_column")
-    white_space = {"separator": separator, "comment": comment}
-    width = _width(path, document_boundary, **white_space)
+    width = _width(path, document_boundary, separator=separator, comment=comment)
     names = [f"column {i}" for i in range(width)]
     columns = {"word": word_column, "POS": pos_column, layer: tag_column}
     for name, index in columns.items():
@@ -69,7 +68,8 @@ def read_iob(
     lines = read_columns(
         path,
         names,
-        **white_space,
+        separator=separator,
+        comment=comment,
         word_column=names.index("word"),
         boundary=document_boundary,
         problems=problems,
@@ -174,9 +174,15 @@ def _read_joined(
             yield Sentence(words=words, tags=tags, line=row.line)
 
 
-def _width(path: str | Path, boundary: str | None, **white_space: str | None) -> int:
+def _width(
+    path: str | Path,
+    boundary: str | None,
+    *,
+    separator: str | None = None,
+    comment: str | None = None,
+) -> int:
     """The number of columns of the first line that is not a document boundary."""
-    rows = chain.from_iterable(read_columns(path, **white_space))
+    rows = chain.from_iterable(read_columns(path, separator=separator, comment=comment))
     for row in rows:
         if row.columns[0] != boundary:
             return len(row.columns)

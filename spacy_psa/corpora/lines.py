@@ -4,10 +4,11 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
 
 from ..errors import Errors
+from .unpacking import BoundedGzipFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 1 << 20
@@ -17,11 +18,13 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @contextmanager
-def open_binary(path: Path) -> Iterator[IO[bytes]]:
+def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]:
     """Open a file that may be compressed by gzip, which its first bytes tell.
 
     path (Path): The file.
-    YIELDS (IO[bytes]): The uncompressed bytes.
+    name (Optional[str]): What to call it in messages; by default its path.
+    YIELDS (BufferedIOBase): The uncompressed bytes; reading them raises a ValueError if they are
+        far more than a text would have.
     RAISES (ValueError): If there is no such file, or if it is a directory.
     """
     if path.is_dir():
@@ -32,7 +35,7 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
     with path.open("rb") as raw:
         compressed = raw.peek(2)[:2] == GZIP_MAGIC
         if compressed:
-            with gzip.GzipFile(fileobj=raw) as file_:
+            with BoundedGzipFile(raw, name or path, path.stat().st_size) as file_:
                 yield file_
         else:
             yield raw
@@ -45,7 +48,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without the line feed
         that ends it. Nothing else ends a line.
     RAISES (ValueError): If there is no such file, or if it is not text, not UTF-8 or damaged, or
-        has a line of more than a mebibyte.
+        has a line of more than a mebibyte, or far more bytes than its compressed size lets expect.
     """
     for number, lines in read_blocks(path):
         yield from enumerate(lines, start=number)
@@ -78,7 +81,7 @@ def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
                     number += 1
 
 
-def _blocks(file_: IO[bytes], path: Path) -> Iterator[bytes]:
+def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
     """Several whole lines at a time, without the last line feed."""
     n_lines = 0
     rest = b""

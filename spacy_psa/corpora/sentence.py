@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
@@ -53,7 +54,7 @@ class Sentence:
         layers (Collection[str]): Names in `LAYERS`. Words, white space and documents always stay.
         RETURNS (Sentence): A sentence on which all other layers are not annotated.
         """
-        dropped = [
-            name for name in LAYERS if name not in layers and getattr(self, name) is not None
-        ]
-        return replace(self, **dict.fromkeys(dropped)) if dropped else self
+        dropped: dict[str, Any] = {
+            name: None for name in LAYERS if name not in layers and getattr(self, name) is not None
+        }
+        return replace(self, **dropped) if dropped else self

@@ -92,20 +92,23 @@ def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
     RAISES (ValueError): If a word does not stand alone in brackets with its tag.
     """
     leaves = []
-    stack: list[Tree | str] = [tree]
+    stack = [tree]
     while stack:
         node = stack.pop()
-        children = node.children
-        word = children[0]
-        if len(children) == 1 and type(word) is str:
+        word = node.children[0]
+        if len(node.children) == 1 and isinstance(word, str):
+            # What follows a bracket is its label, so that a word has one before it
+            assert node.label is not None
             if node.label != NULL_TAG:
                 leaves.append(Leaf(word, _plain_tag(node.label), node.line))
             continue
-        for child in children:
-            if type(child) is str:
+        inner = []
+        for child in node.children:
+            if isinstance(child, str):
                 problem = f"'{child}' without a tag of its own; files ending in .prd have no tags"
                 raise _error(path, node.line, problem)
-        stack.extend(reversed(children))
+            inner.append(child)
+        stack.extend(reversed(inner))
     return leaves
 
 

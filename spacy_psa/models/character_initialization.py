@@ -1,7 +1,5 @@
 """What the embeddings of characters start from. Random numbers, if nothing else is configured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spacy.vectors import Mode, Vectors

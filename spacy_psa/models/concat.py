@@ -1,7 +1,5 @@
 """Several embeddings of a token, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +8,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from .arrays import unflatten
 from .types import Tok2Vec, check_dropout
 
 
@@ -70,11 +69,11 @@ def forward(
         start = 0
         for part, backprop_part in zip(flat, backprops, strict=True):
             end = start + part.shape[1]
-            backprop_part(ops.unflatten(ops.as_contig(gradient[:, start:end]), lengths))
+            backprop_part(unflatten(ops, ops.as_contig(gradient[:, start:end]), lengths))
             start = end
         return []
 
-    return ops.unflatten(output, lengths), backprop
+    return unflatten(ops, output, lengths), backprop
 
 
 def output_width(tok2vec: Tok2Vec, docs: list[Doc] | None) -> int:

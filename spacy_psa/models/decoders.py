@@ -1,7 +1,5 @@
 """Decoders that a config can name. What each of them computes stands in `spacy_psa.layers`."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..layers import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder

@@ -2,8 +2,6 @@
 `spacy_psa.layers`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..layers import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer

@@ -1,7 +1,5 @@
 """Encoders that a config can name. What each of them computes stands in `spacy_psa.layers`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,6 +8,7 @@ from torch import nn
 
 from ..errors import Errors
 from ..layers import BiLSTM, Chain, ContextFusion
+from ..layers.interfaces import width_of
 from ..layers.positions import PositionEmbedding, SinusoidalPositions
 from ..layers.transformer import TransformerEncoder
 from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
@@ -46,7 +45,7 @@ def _make_chain(encoders: tuple[EncoderBuilder, ...], input_width: int, n_labels
     width = input_width
     for encoder in encoders:
         modules.append(encoder(width, n_labels))
-        width = modules[-1].width
+        width = width_of(modules[-1])
     return Chain(input_width, modules)
 
 

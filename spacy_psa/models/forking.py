@@ -1,7 +1,8 @@
-"""Make `nlp.pipe(n_process=2)` work after the parent process has run a network.
+"""Make `nlp.pipe(n_process=2)` work, whatever the parent process has done with networks.
 
 A forked child inherits the parent's OpenMP state, but not its threads: the first parallel region
-of PyTorch in the child waits for them forever. With one thread there is no parallel region.
+of PyTorch in the child waits for them forever. Making or loading a network is enough for that:
+large tensors are filled and copied in parallel. With one thread there is no parallel region.
 Processes that share the work do not want more threads each anyway.
 """
 
@@ -11,17 +12,17 @@ import os
 
 import torch
 
-_ran_forward = False
+_has_network = False
 
 
-def note_forward() -> None:
-    """Remember that this process has run a network, so that its children need the precaution."""
-    global _ran_forward
-    _ran_forward = True
+def note_network() -> None:
+    """Remember that this process has a network, so that its children need the precaution."""
+    global _has_network
+    _has_network = True
 
 
 def _after_fork_in_child() -> None:
-    if _ran_forward:
+    if _has_network:
         torch.set_num_threads(1)
 
 

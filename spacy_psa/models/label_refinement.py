@@ -2,8 +2,6 @@
 `spacy_psa.layers`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +10,7 @@ from torch import nn
 
 from ..errors import Errors
 from ..layers.chain import Chain
+from ..layers.interfaces import width_of
 from ..layers.label_attention import (
     LabelAttention,
     LabelAttentionDecoder,
@@ -81,13 +80,14 @@ def _make_label_refinement(
     input_dropout: float,
 ) -> LabelRefinement:
     encoder = recurrent(input_width, n_labels)
-    label_set = labels(encoder.width, n_labels)
+    label_set = labels(width_of(encoder), n_labels)
     layers: list[RefiningLayer] = []
     for i in range(1, depth):
         layers.append(RefiningLayer(encoder, refine(label_set), connection(label_set.width)))
         encoder = recurrent(layers[-1].width, n_labels)
-        if encoder.width != label_set.width:
-            problem = {"layer": i + 1, "width": encoder.width, "expected": label_set.width}
+        width = width_of(encoder)
+        if width != label_set.width:
+            problem = {"layer": i + 1, "width": width, "expected": label_set.width}
             raise ValueError(Errors.P211.format(**problem))
     return LabelRefinement(
         layers,
@@ -246,7 +246,7 @@ def _make_label_crf(encoder: nn.Module, n_labels: int) -> LabelCRFDecoder:
 
 def _embeddings(encoder: nn.Module, n_labels: int) -> LabelEmbeddings:
     labels = _offer(encoder, "labels")
-    return LabelEmbeddings(n_labels, encoder.width) if labels is None else labels
+    return LabelEmbeddings(n_labels, width_of(encoder)) if labels is None else labels
 
 
 def _offer(encoder: nn.Module, name: str) -> Any:

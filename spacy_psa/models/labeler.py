@@ -1,7 +1,5 @@
 """The model of a sequence labeling component: tok2vec, encoder, decoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,16 +7,17 @@ from typing import Any
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
-from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from thinc.util import xp2torch
 from torch import nn
 
 from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import make_layout
+from .arrays import to_rows, unflatten
 from .concat import output_width
 from .shim import NetworkShim
-from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec
+from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_value
 
 
 def build_sequence_labeler(
@@ -46,6 +45,7 @@ def build_sequence_labeler(
     RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
     RAISES (ValueError): If the overlap is not smaller than the window.
     """
+    check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
     network: Model = Model(
@@ -84,7 +84,7 @@ def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> S
     n_labels = model.get_dim("nO")
     network.set_dim("nI", width, force=True)
     network.set_dim("nO", n_labels, force=True)
-    network.shims[0].build(input_width=width, n_labels=n_labels)
+    shim_of(network).build(input_width=width, n_labels=n_labels)
     return model
 
 
@@ -105,7 +105,7 @@ def forward(
 
     def backprop(d_potentials: Potentials) -> list[Doc]:
         d_flat = backprop_network(d_potentials)
-        return backprop_tok2vec(model.ops.unflatten(d_flat, [len(doc) for doc in docs]))
+        return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
     return potentials, backprop
 
@@ -114,34 +114,46 @@ def _network_forward(
     model: Model, inputs: tuple[Floats2d, Any], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
     flat, layout = inputs
-    return run_network(model.shims[0], flat, (layout,), is_train)
+    return run_network(model, flat, (layout,), is_train)
 
 
 def run_network(
-    shim: NetworkShim, flat: Floats2d, others: tuple[Any, ...], is_train: bool
+    model: Model, flat: Floats2d, others: tuple[Any, ...], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
     """Run a network from vectors to potentials.
 
-    shim (NetworkShim): The network.
+    model (Model): The layer that has the network.
     flat (Floats2d): The vectors of all tokens, its first argument.
     others (Tuple[Any, ...]): Its other arguments, which get no gradient.
     is_train (bool): Whether a gradient is wanted.
     RETURNS (Tuple[Potentials, Callable]): The potentials, and a function from their gradient to
         that of the vectors.
     """
-    x = xp2torch(flat, requires_grad=is_train, device=get_torch_default_device())
+    x = xp2torch(flat, requires_grad=is_train, device=shim_of(model).device)
     arguments = ArgsKwargs(args=(x, *others), kwargs={})
     if not is_train:
-        return shim.predict(arguments), lambda d_potentials: flat
-    potentials, backward = shim.begin_update(arguments)
+        return shim_of(model).predict(arguments), lambda d_potentials: flat
+    potentials, backward = shim_of(model).begin_update(arguments)
 
     def backprop(d_potentials: Potentials) -> Floats2d:
         gradients = d_potentials.tensors()
         outputs = potentials.tensors()
         backward([outputs[name] for name in gradients], list(gradients.values()))
-        return torch2xp(x.grad)
+        assert x.grad is not None
+        return to_rows(x.grad)
 
     return potentials, backprop
+
+
+def shim_of(model: Model) -> NetworkShim:
+    """The network of a layer.
+
+    model (Model): The layer.
+    RETURNS (NetworkShim): Its only shim.
+    """
+    (shim,) = model.shims
+    assert isinstance(shim, NetworkShim)
+    return shim
 
 
 def sentence_lengths(doc: Doc) -> list[int]:

@@ -1,7 +1,5 @@
 """Contextual embeddings from a transformer, taken as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

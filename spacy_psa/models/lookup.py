@@ -13,6 +13,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vectors import Mode, Vectors
 from spacy.vocab import Vocab
+from thinc.api import get_array_module
+from thinc.types import Floats2d
+
+from ..errors import Errors
 
 UNKNOWN_ROW = 0
 FIXED_ROW = -1
@@ -21,6 +25,9 @@ UNKNOWN_CHARACTER = 1
 FIRST_CHARACTER = 2
 # Distinct words remembered, so that a long-running process does not grow forever.
 CACHE_SIZE = 100_000
+# Characters of a word that is remembered at most, for the same reason.
+CACHED_LENGTH = 200
+N_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class WordFeatures:
     tokens: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Word:
     # The forms by which the word is looked up, in order, with their rows.
     forms: tuple[tuple[str, int], ...]
@@ -141,7 +148,8 @@ class WordLookup:
         word = _Word(
             tuple((form, self._row(form)) for form in forms), characters or (UNKNOWN_CHARACTER,)
         )
-        self._cache[key] = word
+        if max(map(len, (*forms, text))) <= CACHED_LENGTH:
+            self._cache[key] = word
         return word
 
     def _row(self, form: str) -> int:
@@ -173,11 +181,31 @@ def find_vector(form: str, vectors: Vectors) -> int | None:
     return None
 
 
-def read_vectors(keys: Sequence[int], vectors: Vectors) -> NDArray[np.float32]:
+def check_vectors(vectors: Vectors) -> None:
+    """Check that vectors are numbers that a network can use.
+
+    vectors (Vectors): The table.
+    RAISES (ValueError): If some are NaN or infinite.
+    """
+    array_module = get_array_module(vectors.data)
+    if 0 in vectors.shape or bool(array_module.isfinite(vectors.data).all()):
+        return
+    finite = array_module.isfinite(vectors.data).all(axis=1)
+    bad = [row for row, whole in enumerate(finite.tolist()) if not whole]
+    rows = set(bad)
+    keys = [key for key, row in vectors.key2row.items() if row in rows and key in vectors.strings]
+    # Floret's rows are of hashes, and others may have no word, either
+    words = sorted(vectors.strings[key] for key in keys) or [f"row {row}" for row in bad]
+    named = ", ".join(f"'{word}'" for word in words[:N_NAMED])
+    more = f" and {len(words) - N_NAMED} more" if len(words) > N_NAMED else ""
+    raise ValueError(Errors.P432.format(words=named + more))
+
+
+def read_vectors(keys: Sequence[int], vectors: Vectors) -> Floats2d:
     """Read vectors.
 
     keys (Sequence[int]): Keys in the table.
     vectors (Vectors): The table.
-    RETURNS (NDArray): Shape: (keys, width), of NumPy or CuPy, float32.
+    RETURNS (Floats2d): Shape: (keys, width), of NumPy or CuPy, float32.
     """
     return vectors.get_batch(np.array(keys, dtype=np.uint64)).astype("float32")

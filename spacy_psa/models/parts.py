@@ -1,7 +1,5 @@
 """Parts of attention layers that a config can name: positional biases and fusion gates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -113,7 +111,9 @@ def _for_any_width(layer: Callable[..., nn.Module], width: int, **settings: Any)
 
 
 def _check_window(window: float) -> None:
-    check_value("window", window, window > 0, "greater than 0")
+    # Its square is divided by, so that neither may be 0 or infinite
+    in_range = 1e-6 <= window <= 1e9
+    check_value("window", window, in_range, "greater than 0, from 1e-6 to 1e9")
 
 
 def _check_distance(max_distance: int) -> None:

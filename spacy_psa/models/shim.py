@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import srsly
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from thinc.api import ArgsKwargs, Optimizer, PyTorchShim, Shim
@@ -18,7 +17,9 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import Tensor, nn
 
 from ..errors import Errors
+from ..messages import unpack
 from . import forking
+from .blueprint import difference, saved_tensors, tensor_difference
 
 
 class NetworkShim(PyTorchShim):
@@ -28,7 +29,8 @@ class NetworkShim(PyTorchShim):
     stay in place when they are updated (cuDNN wants its weights in one piece), evaluation mode
     at all times but during a training step (so that threads may share a network), and bytes that
     are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
-    type. A parameter that modules share is updated, averaged and saved once, under its first name.
+    type, before there is memory for the network. A parameter that modules share is updated,
+    averaged and saved once, under its first name.
 
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
     """
@@ -44,12 +46,21 @@ class NetworkShim(PyTorchShim):
             raise ValueError(Errors.P201)
         return self._model
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is, whichever thread asks: thinc's default device is that of a thread.
+
+        RAISES (ValueError): If the network has not been built.
+        """
+        return next((p.device for p in self.network.parameters()), get_torch_default_device())
+
     def build(self, **config: Any) -> nn.Module:
         """Build the network with new weights.
 
         **config: What the network depends on, as plain numbers, strings and lists: saved with it.
         RETURNS (nn.Module): The network.
         """
+        forking.note_network()
         self.cfg = config
         self._model = self._make(**config).to(get_torch_default_device()).eval()
         return self._model
@@ -60,7 +71,7 @@ class NetworkShim(PyTorchShim):
         inputs (ArgsKwargs): The arguments of the network.
         RETURNS: Its output.
         """
-        forking.note_forward()
+        forking.note_network()
         with torch.no_grad():
             return self.network(*inputs.args, **inputs.kwargs)
 
@@ -71,7 +82,7 @@ class NetworkShim(PyTorchShim):
         RETURNS (Tuple[Any, Callable]): Its output, and a function that takes tensors of the output
             and their gradients, and accumulates gradients in parameters and inputs.
         """
-        forking.note_forward()
+        forking.note_network()
         self.network.train()
         try:
             output = self.network(*inputs.args, **inputs.kwargs)
@@ -87,8 +98,9 @@ class NetworkShim(PyTorchShim):
         for name, parameter in self.network.named_parameters():
             if parameter.grad is None:
                 continue
-            array = torch2xp(parameter.data)
-            updated, _ = optimizer((self.id, name), array, torch2xp(parameter.grad))
+            array = cast(FloatsXd, torch2xp(parameter.data))
+            gradient = cast(FloatsXd, torch2xp(parameter.grad))
+            updated, _ = optimizer((self.id, name), array, gradient)
             if updated is not array:
                 parameter.data.copy_(xp2torch(updated, device=parameter.device))
             # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
@@ -130,7 +142,7 @@ class NetworkShim(PyTorchShim):
         """
         state = None
         if self._model is not None:
-            tensors = {k: v.contiguous().cpu() for k, v in _tensors(self._model).items()}
+            tensors = {k: v.contiguous().cpu() for k, v in saved_tensors(self._model).items()}
             state = save_tensors(tensors)
         return srsly.msgpack_dumps({"config": self.cfg, "state": state})
 
@@ -142,19 +154,27 @@ class NetworkShim(PyTorchShim):
         RAISES (ValueError): If the data is damaged, or belongs to another configuration.
         """
         try:
-            message = srsly.msgpack_loads(bytes_data)
+            message = unpack(bytes_data)
             config, state = message["config"], message["state"]
+            if not isinstance(config, dict):
+                raise TypeError(f"the settings are of type {type(config).__name__}")
             tensors = None if state is None else load_tensors(state)
-        except (ValueError, TypeError, KeyError, SafetensorError) as error:
+        except Exception as error:
+            # Damage of all kinds ends in exceptions of many kinds
             raise ValueError(Errors.P202.format(problem=error)) from error
         if tensors is None:
             self.cfg, self._model = config, None
             return self
+        forking.note_network()
+        # First without memory: a damaged config may ask for any amount of it
+        problem = difference(self._make, config, tensors)
+        if problem is not None:
+            raise ValueError(Errors.P203.format(problem=problem))
         try:
             network = self._make(**config)
-        except TypeError as error:
-            raise ValueError(Errors.P203.format(problem=error)) from error
-        problem = _difference(_tensors(network), tensors)
+        except Exception as error:
+            raise ValueError(Errors.P203.format(problem=repr(error))) from error
+        problem = tensor_difference(saved_tensors(network), tensors)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
         # Not strict: the other names of what modules share are not there. The rest was checked.
@@ -162,24 +182,3 @@ class NetworkShim(PyTorchShim):
         self.cfg = config
         self._model = network.to(get_torch_default_device()).eval()
         return self
-
-
-def _tensors(network: nn.Module) -> dict[str, Tensor]:
-    """All that is saved of a network, by name; what modules share by the first of its names."""
-    found: dict[int, tuple[str, Tensor]] = {}
-    for name, tensor in network.state_dict(keep_vars=True).items():
-        found.setdefault(id(tensor), (name, tensor.detach()))
-    return dict(found.values())
-
-
-def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | None:
-    """Say in what the tensors of a file differ from those that a network has."""
-    for name, tensor in expected.items():
-        if name not in found:
-            return f"'{name}' is missing"
-        if found[name].shape != tensor.shape:
-            return f"'{name}' has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}"
-        if found[name].dtype != tensor.dtype:
-            return f"'{name}' has type {found[name].dtype}, not {tensor.dtype}"
-    unknown = sorted(set(found) - set(expected))
-    return f"'{unknown[0]}' is not part of it" if unknown else None

@@ -1,8 +1,6 @@
 """Several models of semantic roles as one, which averages their distributions."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +9,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..inference import LinearChain, Potentials
+from .srl import predict_in_parts
 from .types import RoleLabeler
 
 
@@ -21,13 +20,24 @@ def build_role_ensemble(*models: RoleLabeler) -> RoleLabeler:
     *models (RoleLabeler): The models; in a config, sections `model.*.name`. They have the same
         labels.
     RETURNS (RoleLabeler): The ensemble, which cannot be trained.
-    RAISES (ValueError): If there are fewer than two models.
+    RAISES (ValueError): If there are fewer than two models, or they cut long sentences in different
+        ways.
 
     Source: Tan et al. (2018), 'Results'; five models there.
     """
     if len(models) < 2:
         raise ValueError(Errors.P334.format(n=len(models)))
-    return Model("role_ensemble", forward, init=init, layers=models, dims={"nO": None})
+    windows = {(m.attrs.get("max_length"), m.attrs.get("overlap")) for m in models}
+    if len(windows) > 1:
+        raise ValueError(Errors.P405.format(found=" and ".join(map(str, sorted(windows, key=str)))))
+    return Model(
+        "role_ensemble",
+        forward,
+        init=init,
+        layers=models,
+        dims={"nO": None},
+        attrs={**models[0].attrs, "in_parts": _in_parts},
+    )
 
 
 def init(model: RoleLabeler, X: list[Doc] | None = None, Y: Any = None) -> RoleLabeler:
@@ -44,14 +54,25 @@ def forward(
     """Average the distributions of all models. No transitions are left."""
     if is_train:
         raise ValueError(Errors.P333)
-    total: torch.Tensor | None = None
-    lengths: tuple[int, ...] = ()
-    for layer in model.layers:
-        potentials = layer.predict(inputs).detach()
-        lengths = potentials.lengths
-        marginals = LinearChain(potentials).marginals.double()
-        total = marginals if total is None else total + marginals
-    assert total is not None
+    return _mean([layer.predict(inputs) for layer in model.layers]), lambda d_potentials: []
+
+
+def _in_parts(
+    model: RoleLabeler, docs: list[Doc], predicates: list[list[int]], max_positions: int
+) -> Iterator[Potentials]:
+    if not all("in_parts" in layer.attrs for layer in model.layers):
+        yield model.predict((docs, predicates))
+        return
+    streams = (
+        predict_in_parts(layer, docs, predicates, max_positions=max_positions)
+        for layer in model.layers
+    )
+    for parts in zip(*streams, strict=True):
+        yield _mean(parts)
+
+
+def _mean(of_models: Sequence[Potentials]) -> Potentials:
+    marginals = [LinearChain(potentials.detach()).marginals.double() for potentials in of_models]
     tiny = torch.finfo(torch.float64).tiny
-    mean = (total / len(model.layers)).clamp(min=tiny)
-    return Potentials(mean.log().float(), lengths), lambda d_potentials: []
+    mean = (sum(marginals[1:], marginals[0]) / len(marginals)).clamp(min=tiny)
+    return Potentials(mean.log().float(), of_models[0].lengths)

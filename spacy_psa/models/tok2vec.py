@@ -1,7 +1,5 @@
 """Our token embedding: words, with pretrained vectors, and their characters."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -13,31 +11,33 @@ from spacy.tokens import Doc
 from spacy.vectors import Vectors
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
-from thinc.util import get_torch_default_device, torch2xp, xp2torch
-from torch import nn
+from thinc.util import xp2torch
 
-from ..errors import Errors, Warnings, warn
+from ..errors import Errors, Warnings, suggestion, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
+from .arrays import to_rows, unflatten
 from .lookup import (
     FIRST_CHARACTER,
     UNKNOWN_ROW,
     WordLookup,
+    check_vectors,
     find_vector,
     read_vectors,
     zero_digits,
 )
 from .shim import NetworkShim
-from .types import CharacterInitializer, PartBuilder, Tok2Vec, check_dropout, check_value
+from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout, check_value
 
 RANDOM_WIDTH = 100
+ATTRS = ("NORM", "ORTH", "LOWER")
 
 
-def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> PartBuilder:
+def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> CharacterBuilder:
     """Configure the last states of a BiLSTM over characters, as a word's representation.
 
     embedding_width (int): Width of a character's embedding.
     width (int): Width of a word's representation, both directions together.
-    RETURNS (PartBuilder): Builds a `CharacterBiLSTM` for a number of characters.
+    RETURNS (CharacterBuilder): Builds a `CharacterBiLSTM` for a number of characters.
     RAISES (ValueError): If a value is out of its range.
     """
     check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
@@ -47,14 +47,14 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> PartB
 
 def build_character_cnn(
     embedding_width: int = 30, width: int = 30, window: int = 3, dropout: float = 0.5
-) -> PartBuilder:
+) -> CharacterBuilder:
     """Configure a convolution over characters, and its maximum, as a word's representation.
 
     embedding_width (int): Width of a character's embedding.
     width (int): Number of filters, and width of a word's representation.
     window (int): Width of the filters, in characters.
     dropout (float): Dropout on the embeddings of the characters.
-    RETURNS (PartBuilder): Builds a `CharacterCNN` for a number of characters.
+    RETURNS (CharacterBuilder): Builds a `CharacterCNN` for a number of characters.
     RAISES (ValueError): If a value is out of its range.
     """
     check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
@@ -67,7 +67,7 @@ def build_character_cnn(
 
 
 def build_word_char_embed(
-    characters: PartBuilder | None = None,
+    characters: CharacterBuilder | None = None,
     width: int | None = None,
     attr: str = "NORM",
     min_freq: int = 2,
@@ -82,7 +82,7 @@ def build_word_char_embed(
     pretrained vectors (`[initialize] vectors`) where it has any; other words keep the vectors of
     the pipeline. Words with neither share one embedding.
 
-    characters (Optional[PartBuilder]): The characters' part, `spacy_psa.CharacterBiLSTM.v1` or
+    characters (Optional[CharacterBuilder]): The characters' part, `spacy_psa.CharacterBiLSTM.v1` or
         `spacy_psa.CharacterCNN.v1`; None for words alone.
     width (Optional[int]): Width of the words' part. By default that of the pipeline's vectors,
         or 100 if it has none.
@@ -101,8 +101,9 @@ def build_word_char_embed(
 
     Source: Wei et al. (2021), section 5.2.
     """
-    if attr not in ("NORM", "ORTH", "LOWER"):
-        raise ValueError(Errors.P204.format(attr=attr))
+    if attr not in ATTRS:
+        nearest, options = suggestion(attr, ATTRS), ", ".join(ATTRS)
+        raise ValueError(Errors.P204.format(name=attr, suggestion=nearest, options=options))
     if width is not None:
         check_value("width", width, width >= 1, "at least 1, or null")
     check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
@@ -134,7 +135,8 @@ def build_word_char_embed(
 class WordCharacterShim(NetworkShim):
     """The network of `spacy_psa.WordCharEmbed.v1`, with the words and characters that it knows.
 
-    make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
+    make (Callable[..., WordCharacterEmbedding]): Builds the network from the keyword arguments of
+        `build`.
     attr (int): What words are looked up by.
     max_characters (int): Characters of a word that are read.
     normalize (Optional[Callable[[str], str]]): Gives the form by which a word is looked up that is
@@ -143,7 +145,7 @@ class WordCharacterShim(NetworkShim):
 
     def __init__(
         self,
-        make: Callable[..., nn.Module],
+        make: Callable[..., WordCharacterEmbedding],
         *,
         attr: int,
         max_characters: int,
@@ -168,10 +170,18 @@ class WordCharacterShim(NetworkShim):
             )
         return self._lookup
 
-    def build(self, **config: Any) -> nn.Module:
+    @property
+    def network(self) -> WordCharacterEmbedding:
+        """The network. See `NetworkShim.network`."""
+        network = super().network
+        assert isinstance(network, WordCharacterEmbedding)
+        return network
+
+    def build(self, **config: Any) -> WordCharacterEmbedding:
         """Build the network for new words. See `NetworkShim.build`."""
         self._lookup = None
-        return super().build(**config)
+        super().build(**config)
+        return self.network
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
         """Load a network and its words. See `NetworkShim.from_bytes`."""
@@ -180,7 +190,7 @@ class WordCharacterShim(NetworkShim):
 
 
 def _make_network(
-    make_characters: PartBuilder | None,
+    make_characters: CharacterBuilder | None,
     dropout: float,
     *,
     words: list[str],
@@ -200,15 +210,16 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
 
     model (Tok2Vec): The layer.
     docs (Iterable[Doc]): All documents of the training data.
-    RAISES (ValueError): If there are none, the width is not that of the vectors, or the characters
-        cannot be initialized.
+    RAISES (ValueError): If there are none, the width is not that of the vectors, these are not
+        finite, or the characters cannot be initialized.
     """
-    shim: WordCharacterShim = model.shims[0]
+    shim = _shim(model)
     words, characters, vectors = _count(shim, docs)
     has_vectors = vectors.shape[0] > 0 and vectors.shape[1] > 0
     width = model.attrs["width"] or (vectors.shape[1] if has_vectors else RANDOM_WIDTH)
     if has_vectors and width != vectors.shape[1]:
         raise ValueError(Errors.P206.format(width=width, found=vectors.shape[1]))
+    check_vectors(vectors)
     keys = {word: find_vector(word, vectors) for word in words}
     min_freq = model.attrs["min_freq"]
     # Sorted, so that the same data gives the same model in whatever order it comes.
@@ -228,6 +239,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
         weight[torch.tensor(rows, device=weight.device)] = values
     initialize = model.attrs["character_initialization"]
     if initialize is not None:
+        assert network.characters is not None
         table = network.characters.embedding.weight.data
         initialize(table[FIRST_CHARACTER:], shim.cfg["characters"], vectors)
 
@@ -258,9 +270,15 @@ def _count(
     return normal_words, normal_characters, vectors
 
 
+def _shim(model: Tok2Vec) -> WordCharacterShim:
+    (shim,) = model.shims
+    assert isinstance(shim, WordCharacterShim)
+    return shim
+
+
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
     """Initialize the layer, if `observe` has not done so: then from the sample alone."""
-    shim: WordCharacterShim = model.shims[0]
+    shim = _shim(model)
     if shim._model is None and X:
         warn(Warnings.W201.format(n_docs=len(X)))
         observe(model, X)
@@ -271,15 +289,14 @@ def forward(
     model: Tok2Vec, docs: list[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
     """Embed the tokens of documents."""
-    shim: WordCharacterShim = model.shims[0]
-    lengths = [len(doc) for doc in docs]
+    shim, lengths = _shim(model), [len(doc) for doc in docs]
     if not any(lengths):
         empty = [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs]
         return empty, lambda d_outputs: []
     inputs = ArgsKwargs(args=_arguments(shim, docs), kwargs={})
     if not is_train:
         output = shim.predict(inputs)
-        return model.ops.unflatten(torch2xp(output), lengths), lambda d_outputs: []
+        return unflatten(model.ops, to_rows(output), lengths), lambda d_outputs: []
     output, backward = shim.begin_update(inputs)
 
     def backprop(d_outputs: list[Floats2d]) -> list[Doc]:
@@ -287,7 +304,7 @@ def forward(
         backward([output], [gradient])
         return []
 
-    return model.ops.unflatten(torch2xp(output.detach()), lengths), backprop
+    return unflatten(model.ops, to_rows(output.detach()), lengths), backprop
 
 
 def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
@@ -298,7 +315,7 @@ def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
     if shim.cfg["has_vectors"] and found != network.words.width:
         raise ValueError(Errors.P207.format(width=network.words.width, found=found))
     features = shim.lookup.features(docs, vocab)
-    device = get_torch_default_device()
+    device = shim.device
     fixed = None
     if features.vector_keys and shim.cfg["has_vectors"]:
         fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)

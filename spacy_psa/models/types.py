@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from ..inference import Potentials
+from ..layers.interfaces import CharacterPart, Decoder, width_of
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 """Any of spaCy's sublayers that embed tokens, or one of ours."""
@@ -29,7 +30,7 @@ EncoderBuilder = Callable[[int, int], nn.Module]
 width) and a `SequenceMask` to (batch_size, n, width). Encoders are built when the widths are known,
 at initialization or when a model is loaded."""
 
-DecoderBuilder = Callable[[nn.Module, int], nn.Module]
+DecoderBuilder = Callable[[nn.Module, int], Decoder]
 """(encoder, number of labels) → decoder, which maps (batch_size, n, encoder's width) and a
 `SequenceMask` to emissions (batch_size, n, labels), or to a dict of these and other scores of
 tokens by the names of `Potentials`, and has `transition_scores()`; and `label_vectors()`, (labels,
@@ -39,10 +40,15 @@ parameters, e.g. the embeddings of the labels."""
 PartBuilder = Callable[[int], nn.Module]
 """(width) → a part inside an encoder, such as a positional bias or a gate."""
 
+CharacterBuilder = Callable[[int], CharacterPart]
+"""(number of characters) → the part of a word's representation that its characters make. It has a
+`width` and an `embedding`, and maps (words, longest word) and (words,) to (words, width)."""
 
 CharacterInitializer = Callable[[Tensor, Sequence[str], Vectors], None]
 """(embeddings (characters, width), the characters, the pipeline's vectors): changes embeddings in
 place, before training."""
+
+LARGEST = 1 << 63
 
 
 def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any) -> nn.Module:
@@ -59,7 +65,7 @@ def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings
     return layer(input_width, **settings)
 
 
-def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> nn.Module:
+def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Decoder:
     """Build a decoder that needs to know nothing of the encoder but its width.
 
     `functools.partial(on_top, layer)` is a `DecoderBuilder` that can be pickled.
@@ -67,9 +73,9 @@ def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> nn.M
     layer (Callable[..., nn.Module]): The decoder's class.
     encoder (nn.Module): The encoder below it.
     n_labels (int): Number of labels.
-    RETURNS (nn.Module): The decoder.
+    RETURNS (Decoder): The decoder.
     """
-    return layer(encoder.width, n_labels)
+    return layer(width_of(encoder), n_labels)
 
 
 def check_value(name: str, value: float, holds: bool, expected: str) -> None:
@@ -79,8 +85,10 @@ def check_value(name: str, value: float, holds: bool, expected: str) -> None:
     value (float): The value.
     holds (bool): Whether it is in its range.
     expected (str): The range, in words.
-    RAISES (ValueError): If it is not.
+    RAISES (ValueError): If it is not, or if it is larger than what a file can hold.
     """
+    if abs(value) >= LARGEST:
+        holds, expected = False, "less than 2^63"
     if not holds:
         raise ValueError(Errors.P210.format(name=name, value=value, expected=expected))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,7 @@ REGISTRIES = {
     "spacy_misc": registry.misc,
     "spacy_batchers": registry.batchers,
     "spacy_loggers": registry.loggers,
+    "spacy_callbacks": registry.callbacks,
     "thinc_optimizers": registry.optimizers,
     "thinc_schedules": registry.schedules,
 }
@@ -47,6 +49,22 @@ def test_an_entry_point_is_found_under_its_name(group: str, name: str, target: s
     expected = import_module(path)
     expected = getattr(expected, attribute) if attribute else expected
     assert REGISTRIES[group].get(name) is expected
+
+
+@pytest.mark.parametrize(
+    "target", [target for group, _, target in entry_points() if group != "spacy_cli"]
+)
+def test_arguments_have_types_that_any_pydantic_can_read(target: str) -> None:
+    # spaCy up to 3.8.11 makes a schema of the signature with pydantic 1, which cannot find the
+    # names in annotations that are strings, as `from __future__ import annotations` makes them.
+    path, _, attribute = target.partition(":")
+    signature = inspect.signature(getattr(import_module(path), attribute))
+    strings = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if isinstance(parameter.annotation, str)
+    }
+    assert strings == {}
 
 
 def test_the_factory_is_known_to_a_blank_pipeline() -> None:

@@ -1,0 +1,137 @@
+"""Compare a network with a file before there is any memory for it.
+
+The size of a network comes from settings that stand in a file, which may be damaged or made up. So
+it is first built on PyTorch's device 'meta', where tensors have shapes but no numbers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+# Functions of PyTorch that a network may call in its making. Ours call up to 15 for each tensor.
+BASE_CALLS, CALLS_PER_TENSOR = 1000, 100
+# Numbers in one tensor, which may be made of parts
+BASE_SIZE, SIZE_RATIO = 1 << 20, 4
+
+
+class TooLarge(Exception):
+    """A network is far larger than what there are tensors for."""
+
+
+class _Budget(TorchFunctionMode):
+    """Stop a network from being built that has, say, a billion layers or attention heads."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self._left = BASE_CALLS + CALLS_PER_TENSOR * len(tensors)
+        self._size = BASE_SIZE + SIZE_RATIO * sum(tensor.numel() for tensor in tensors.values())
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise TooLarge
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.numel() > self._size:
+            raise TooLarge
+        return result
+
+
+def difference(
+    make: Callable[..., nn.Module], config: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> str | None:
+    """Say in what some tensors differ from those of the network of a config.
+
+    make (Callable[..., nn.Module]): Builds the network.
+    config (Mapping[str, Any]): Its arguments.
+    tensors (Mapping[str, Tensor]): The tensors, by name.
+    RETURNS (Optional[str]): A difference, in words; None if there is none, or if the network can
+        only be built for real, as some blocks of other packages can: then `tensor_difference` of
+        that network tells.
+    """
+    problem = argument_problem(make, config)
+    if problem is not None:
+        return problem
+    try:
+        with torch.device("meta"), _Budget(tensors):
+            network = make(**config)
+    except TooLarge:
+        total = sum(tensor.numel() for tensor in tensors.values())
+        return (
+            f"it describes a network of far more than {total:,} numbers in {len(tensors)} tensors"
+        )
+    except RuntimeError:
+        # Something needs numbers; or sizes are negative, which is found again without harm.
+        return None
+    except Exception as error:
+        # Whatever sizes such as 0 lead to
+        return repr(error)
+    return tensor_difference(saved_tensors(network), tensors)
+
+
+def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
+    """All that is saved of a network.
+
+    network (nn.Module): The network.
+    RETURNS (Dict[str, Tensor]): By name; what modules share by the first of its names.
+    """
+    found: dict[int, tuple[str, Tensor]] = {}
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        found.setdefault(id(tensor), (name, tensor.detach()))
+    return dict(found.values())
+
+
+def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
+    """Say in what the tensors of a file differ from those that a network has.
+
+    expected (Mapping[str, Tensor]): The network's.
+    found (Mapping[str, Tensor]): The file's.
+    RETURNS (Optional[str]): The first difference in names, shapes or types, in words.
+    """
+    for name, tensor in expected.items():
+        if name not in found:
+            return f"'{name}' is missing"
+        if found[name].shape != tensor.shape:
+            return f"'{name}' has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}"
+        if found[name].dtype != tensor.dtype:
+            return f"'{name}' has type {found[name].dtype}, not {tensor.dtype}"
+    unknown = sorted(set(found) - set(expected))
+    return f"'{unknown[0]}' is not part of it" if unknown else None
+
+
+def argument_problem(make: Callable[..., Any], config: Mapping[str, Any]) -> str | None:
+    """Say which argument is not of the type that a function is annotated with.
+
+    make (Callable[..., Any]): The function or class, also as a `functools.partial`.
+    config (Mapping[str, Any]): The arguments.
+    RETURNS (Optional[str]): The first problem, in words. Of annotations, plain types and lists of
+        them are compared.
+    """
+    while isinstance(make, partial):
+        make = make.func
+    try:
+        hints = get_type_hints(make.__init__ if inspect.isclass(make) else make)
+    except (NameError, TypeError, AttributeError):
+        hints = {}
+    for name, value in config.items():
+        hint = hints.get(name)
+        if hint is not None and not _fits(value, hint):
+            return f"'{name}' is {repr(value)[:40]}, not of type {getattr(hint, '__name__', hint)}"
+    return None
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if hint in (bool, int, float, str):
+        return type(value) is hint
+    if get_origin(hint) is list:
+        (item,) = get_args(hint)
+        return isinstance(value, list) and all(_fits(each, item) for each in value)
+    return True

@@ -1,0 +1,230 @@
+"""Load the weights of a model, of which each part is checked before thinc takes it.
+
+thinc takes names, sizes and settings of layers as they stand in a file, one after the other. What
+is wrong with them would show much later, in a prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from thinc.api import Model
+from torch import Tensor
+
+from ..errors import Errors
+from ..messages import unpack
+from .shim import NetworkShim
+from .srl_ensemble import forward as average
+
+OURS = __name__.partition(".")[0] + "."
+# The shapes of parameters by dimensions, in the layers of which spaCy's embeddings are made
+SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
+    "hashembed": {"E": ("nV", "nO")},
+    "embed": {"E": ("nV", "nO")},
+    "static_vectors": {"W": ("nO", "nM")},
+    "maxout": {"W": ("nO", "nP", "nI"), "b": ("nO", "nP")},
+    "mish": {"W": ("nO", "nI"), "b": ("nO",)},
+    "linear": {"W": ("nO", "nI"), "b": ("nO",)},
+    "layernorm": {"G": ("nI",), "b": ("nI",)},
+}
+
+
+def read_model(model: Model, data: bytes) -> None:
+    """Load a model's weights.
+
+    model (Model): The model.
+    data (bytes): The output of its `to_bytes`.
+    RAISES (ValueError): If the data is damaged, belongs to a model of another configuration, or has
+        weights that are not finite. Part of it may have been loaded by then.
+    """
+    try:
+        message = unpack(data)
+    except Exception as error:
+        raise ValueError(Errors.P202.format(problem=error)) from error
+    nodes = list(model.walk())
+    problem = _layout_problem(message, len(nodes))
+    if problem is not None:
+        raise ValueError(Errors.P202.format(problem=problem))
+    parts = zip(*(message[part] for part in ("nodes", "attrs", "params", "shims")), strict=True)
+    for node, (info, attrs, params, shims) in zip(nodes, parts, strict=True):
+        problems = (
+            *_info_problems(node, info, len(nodes)),
+            *_attr_problems(node, attrs),
+            *_param_problems(node, params, info.get("dims")),
+            *_shim_problems(node, shims),
+        )
+        for problem in problems:
+            raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
+    model.from_dict(message)
+    for node, info in zip(nodes, message["nodes"], strict=True):
+        _check_loaded(node, info["dims"])
+
+
+def has_network(model: Model) -> bool:
+    """Say whether a model has weights of ours.
+
+    model (Model): The model.
+    RETURNS (bool): Whether it has.
+    """
+    return any(shim._model is not None for node in model.walk() for shim in _networks(node))
+
+
+def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
+    """Check that what was loaded into a layer fits together, and that its weights are finite."""
+    for problem in (*_size_problems(node, dims), *_window_problems(node)):
+        raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
+    for shim in _networks(node):
+        if shim._model is not None:
+            for name, tensor in shim._model.state_dict().items():
+                _check_finite(name, tensor)
+
+
+def _check_finite(name: str, tensor: Tensor) -> None:
+    if not tensor.is_floating_point():
+        return
+    # The sum is finite only if all are; it needs no memory
+    if not tensor.detach().sum().isfinite():
+        n = int((~tensor.isfinite()).sum())
+        if n:
+            raise ValueError(Errors.P420.format(name=name, n=n, total=tensor.numel()))
+
+
+def _networks(node: Model) -> list[NetworkShim]:
+    return [shim for shim in node.shims if isinstance(shim, NetworkShim)]
+
+
+def _is_ours(node: Model) -> bool:
+    return getattr(node._func, "__module__", "").startswith(OURS)
+
+
+def _layout_problem(message: Any, n_nodes: int) -> str | None:
+    """What is wrong with the message as a whole."""
+    if not isinstance(message, dict):
+        return f"it is of type {type(message).__name__}"
+    for part, kind in (("nodes", dict), ("attrs", dict), ("params", dict), ("shims", list)):
+        items = message.get(part)
+        if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
+            return f"its part '{part}' is missing or of a wrong type"
+        if len(items) != n_nodes:
+            return f"it has {part} of {len(items)} layers, but the model has {n_nodes}"
+    return None
+
+
+def _info_problems(node: Model, info: Mapping[str, Any], n_nodes: int) -> Iterator[str]:
+    name, dims, refs = (info.get(key) for key in ("name", "dims", "refs"))
+    if not isinstance(name, str) or not isinstance(dims, dict) or not isinstance(refs, dict):
+        yield "'name', 'dims' or 'refs' is missing or of a wrong type"
+        return
+    for dim, size in dims.items():
+        if dim not in node.dim_names:
+            yield f"there is no dimension {dim!r}"
+        elif size is not None and (type(size) is not int or size < 0):
+            yield f"the dimension '{dim}' is {size!r}"
+        elif size is not None and node.has_dim(dim) and node.get_dim(dim) != size:
+            yield f"the dimension '{dim}' is {size}, not {node.get_dim(dim)}"
+    for ref, index in refs.items():
+        if ref not in node.ref_names and _is_ours(node):
+            yield f"there is no reference {ref!r}"
+        elif index is None:
+            if _is_ours(node):
+                yield f"the reference '{ref}' is empty"
+        elif type(index) is not int or not 0 <= index < n_nodes:
+            yield f"the reference '{ref}' is {index!r}"
+
+
+def _attr_problems(node: Model, attrs: Mapping[str, Any]) -> Iterator[str]:
+    for name, saved in attrs.items():
+        if not isinstance(name, str) or not isinstance(saved, bytes):
+            yield f"the setting {name!r} is of a wrong type"
+        elif _is_ours(node):
+            if name not in node.attrs:
+                yield f"there is no setting '{name}'"
+                continue
+            present = node.attrs[name]
+            try:
+                value = unpack(saved)
+            except Exception as error:
+                yield f"the setting '{name}' is damaged ({error})"
+                continue
+            if callable(present) or not _alike(value, present):
+                yield f"the setting '{name}' is {repr(value)[:40]}"
+
+
+def _alike(value: Any, other: Any) -> bool:
+    """Whether values are of the same kind; None goes with any of them."""
+    kinds = {type(None): None, bool: bool, str: str, int: float, float: float}
+    kind, expected = (kinds.get(type(each), "other") for each in (value, other))
+    return kind != "other" and (kind == expected or None in (kind, expected))
+
+
+def _param_problems(node: Model, params: Mapping[str, Any], dims: Any) -> Iterator[str]:
+    shapes = SHAPES.get(node.name, {}) if isinstance(dims, dict) else {}
+    for name, dimensions in shapes.items():
+        sizes = tuple(dims.get(dim) for dim in dimensions)
+        found = getattr(params.get(name), "shape", None)
+        # Not known to whom has not been initialized
+        if None not in sizes and found != sizes:
+            yield f"'{name}' has shape {found}, not {sizes}"
+            return
+    for name, value in params.items():
+        if not isinstance(name, str) or (_is_ours(node) and name not in node.param_names):
+            yield f"there is no parameter {name!r}"
+        elif value is None:
+            continue
+        elif not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            yield f"the parameter '{name}' is no array of numbers"
+        elif node.has_param(name) and node.get_param(name).shape != value.shape:
+            yield f"'{name}' has shape {value.shape}, not {node.get_param(name).shape}"
+        elif not np.isfinite(value).all():
+            n = int((~np.isfinite(value)).sum())
+            raise ValueError(Errors.P420.format(name=name, n=n, total=value.size))
+
+
+def _shim_problems(node: Model, shims: list[Any]) -> Iterator[str]:
+    if len(shims) != len(node.shims):
+        yield f"there are {len(shims)} networks, not {len(node.shims)}"
+    elif not all(isinstance(shim, bytes) for shim in shims):
+        yield "a network is of a wrong type"
+
+
+def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]:
+    """What does not fit together in what was loaded."""
+    for shim in _networks(node):
+        if shim._model is None:
+            # Sizes that are set before there are weights do not tell all of them
+            if dims and None not in dims.values():
+                yield "the weights of the network are missing"
+            continue
+        sizes = {dim: node.maybe_get_dim(dim) for dim in node.dim_names}
+        own = {
+            "nI": shim.cfg.get("input_width"),
+            "nO": shim.cfg.get("n_labels", getattr(shim._model, "width", None)),
+        }
+        for dim, size in sizes.items():
+            if own.get(dim) is not None and own[dim] != size:
+                yield f"the dimension '{dim}' is {size}, but that of the network is {own[dim]}"
+    if not _is_ours(node):
+        return
+    if node._func is average:
+        for layer in node.layers:
+            if layer.maybe_get_dim("nO") != node.maybe_get_dim("nO"):
+                yield f"there are models of {layer.maybe_get_dim('nO')} outputs"
+    if not node.has_ref("network"):
+        return
+    tok2vec, network = node.layers[0], node.get_ref("network")
+    for what, outer, inner in (
+        ("outputs", node.maybe_get_dim("nO"), network.maybe_get_dim("nO")),
+        ("inputs", tok2vec.maybe_get_dim("nO"), network.maybe_get_dim("nI")),
+    ):
+        if None not in (outer, inner) and outer != inner:
+            yield f"there are {outer} {what}, but the network has {inner}"
+
+
+def _window_problems(node: Model) -> Iterator[str]:
+    if _is_ours(node) and {"max_length", "overlap"} <= set(node.attrs):
+        overlap, max_length = node.attrs["overlap"], node.attrs["max_length"]
+        are_numbers = type(overlap) is int and type(max_length) is int
+        if not are_numbers or not 0 <= overlap < max_length:
+            yield Errors.P208.format(overlap=overlap, max_length=max_length)
