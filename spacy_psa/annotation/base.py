@@ -33,6 +33,7 @@ class Target(ABC):
     has_sets (bool): Whether a label on a `Doc` can be a set of labels.
     sets (Optional[LabelSets]): How sets of labels are written, if there are any.
     assigns (str): The attribute it writes, as in `Language.factory`.
+    spans_key (str): The key in `doc.spans`, for targets that are spans there.
     score_weights (Dict[str, float]): What its scores weigh by default.
     """
 
@@ -41,6 +42,10 @@ class Target(ABC):
     has_spans: bool = False
     has_sets: bool = True
     sets: LabelSets | None = None
+
+    def __init__(self, spans_key: str) -> None:
+        # All targets are made in the same way, also those that have no use for the key.
+        self.spans_key = spans_key
 
     @property
     def layer(self) -> str:
@@ -60,6 +65,14 @@ class Target(ABC):
         RAISES (ValueError): If a set of labels is not well formed.
         """
 
+    def check(self, doc: Doc) -> None:
+        """Check what is annotated.
+
+        doc (Doc): A gold-standard document.
+        RAISES (ValueError): If it cannot be meant so.
+        """
+        return
+
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
         """Read a label that may be a set.
 
@@ -69,6 +82,14 @@ class Target(ABC):
         RAISES (ValueError): If a set is not well formed.
         """
         return (label,) if self.sets is None else self.sets.parts(label, doc)
+
+    def label_problem(self, label: str) -> str | None:
+        """Say why a string cannot be a label.
+
+        label (str): The string.
+        RETURNS (Optional[str]): The reason; None if it can.
+        """
+        return None if label else "it is empty, which means 'not annotated'"
 
     @abstractmethod
     def tags(self, labels: Sequence[str]) -> list[str]:
@@ -222,7 +243,9 @@ class Target(ABC):
         except KeyError as error:
             raise ValueError(
                 Errors.P301.format(
-                    label=error.args[0], target=self.name, text=example.reference.text[:60]
+                    label=self.label_of(error.args[0]),
+                    target=self.name,
+                    text=example.reference.text[:60],
                 )
             ) from None
 
@@ -259,5 +282,6 @@ def add_bias(rows: NDArray[np.float32], ids: Sequence[int], score: float) -> Non
     score (float): What to add to theirs; inf to rule out all others.
     """
     if score == REQUIRED:
-        ids, score = np.setdiff1d(np.arange(rows.shape[-1]), ids), FORBIDDEN
-    rows[..., ids] += score
+        rows[..., np.setdiff1d(np.arange(rows.shape[-1]), ids)] += FORBIDDEN
+    else:
+        rows[..., ids] += score

@@ -9,10 +9,10 @@ from spacy.training import Example
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
-from .propositions import PREDICATE_LABEL, Frame, get_frames
+from .propositions import FRAMES_KEY, PREDICATE_LABEL, Frame, get_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
-from .spans import _same_tokens
+from .spans import _same_tokens, check_spans
 
 SCHEME = SCHEMES["BIO"]
 
@@ -58,6 +58,17 @@ def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
     return spans
 
 
+def check_arguments(doc: Doc) -> None:
+    """Check that arguments are some.
+
+    doc (Doc): A gold-standard document.
+    RAISES (ValueError): If one has no role or no tokens.
+    """
+    for key, group in doc.spans.items():
+        if key.startswith(f"{FRAMES_KEY}/"):
+            check_spans(doc, group, where=f"doc.spans['{key}']")
+
+
 def gold_frames(example: Example) -> list[Frame]:
     """Bring the annotated frames over to the predicted tokens.
 
@@ -67,6 +78,7 @@ def gold_frames(example: Example) -> list[Frame]:
     example (Example): The example.
     RETURNS (List[Frame]): Frames with indices of tokens of the predicted Doc.
     """
+    check_arguments(example.reference)
     frames = get_frames(example.reference)
     if not frames or _same_tokens(example):
         return frames

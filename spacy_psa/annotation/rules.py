@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import inf, isinf
+from math import inf
 from numbers import Real
 
 from spacy.tokens import Doc
@@ -95,5 +95,7 @@ def is_score(score: object) -> bool:
     score (object): A number, or something else.
     RETURNS (bool): Whether it is a number in range, or infinite.
     """
-    is_number = isinstance(score, Real) and not isinstance(score, bool)
-    return is_number and (abs(score) <= MAX_SCORE or isinf(score))
+    if not isinstance(score, Real) or isinstance(score, bool):
+        return False
+    # Compared as it is: a whole number may be too large to be made a float
+    return bool(score <= MAX_SCORE and not score < -MAX_SCORE) or score in (inf, -inf)

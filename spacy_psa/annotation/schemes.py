@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import Errors
+from ..errors import Errors, suggestion
 
 Span = tuple[int, int, str]
 """The first token, the token after the last one, and the label."""
@@ -241,7 +241,8 @@ def get_scheme(scheme: Scheme | str) -> Scheme:
     if isinstance(scheme, Scheme):
         return scheme
     if scheme not in SCHEMES:
-        raise ValueError(Errors.P100.format(name=scheme, options=", ".join(SCHEMES)))
+        nearest, options = suggestion(scheme, SCHEMES), ", ".join(SCHEMES)
+        raise ValueError(Errors.P100.format(name=scheme, suggestion=nearest, options=options))
     return SCHEMES[scheme]
 
 

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.util import filter_spans
 
-from ..errors import Warnings, warn
+from ..errors import Errors, Warnings, warn
 from ..inference import Constraints
 from .base import Target, add_bias
 from .label_sets import resolved_labels
@@ -35,11 +35,13 @@ class SpanTarget(Target):
 
     has_spans = True
 
-    def __init__(self, spans_key: str) -> None:
-        self.spans_key = spans_key
-
     def tags(self, labels: Sequence[str]) -> list[str]:
         return SCHEME.tags(labels)
+
+    def label_problem(self, label: str) -> str | None:
+        if label == OUTSIDE:
+            return "for spans it means tokens outside of all of them"
+        return super().label_problem(label)
 
     def constraints(self, tags: Sequence[str]) -> Constraints:
         return Constraints(*transition_mask(SCHEME, tags))
@@ -190,6 +192,7 @@ class SpansTarget(SpanTarget):
         doc = example.predicted
         if self.spans_key not in example.reference.spans:
             return [None] * len(doc)
+        self.check(example.reference)
         spans, unknown = _aligned_spans(example, example.reference.spans[self.spans_key])
         kept = sorted(filter_spans(spans))
         for span in spans:
@@ -203,6 +206,10 @@ class SpansTarget(SpanTarget):
             tags[i] = None
         _drop_crossing(tags, boundaries, doc)
         return tags
+
+    def check(self, doc: Doc) -> None:
+        key = self.spans_key
+        check_spans(doc, doc.spans.get(key, ()), where=f"doc.spans['{key}']")
 
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
         return list(doc.spans.get(self.spans_key, ())), ()
@@ -240,10 +247,29 @@ class SpansTarget(SpanTarget):
         doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
 
 
-def _blocked_tokens(doc: Doc) -> NDArray[np.int64]:
+def check_spans(doc: Doc, spans: Iterable[Span], *, where: str) -> None:
+    """Check that spans are some: spaCy takes any.
+
+    doc (Doc): A gold-standard document.
+    spans (Iterable[Span]): Spans of it.
+    where (str): What they stand in, for messages.
+    RAISES (ValueError): If one has no label or no tokens.
+    """
+    for span in spans:
+        if span.label and len(span):
+            continue
+        problem = "has no tokens" if span.label else "has no label"
+        raise ValueError(
+            Errors.P433.format(
+                start=span.start, end=span.end, where=where, problem=problem, text=doc.text[:60]
+            )
+        )
+
+
+def _blocked_tokens(doc: Doc) -> list[int]:
     """Tokens that `Doc.set_ents` has blocked: they begin an entity without a label."""
     iob, types = doc.to_array([ENT_IOB, ENT_TYPE]).T
-    return np.flatnonzero((iob == 3) & (types == 0))
+    return np.flatnonzero((iob == 3) & (types == 0)).tolist()
 
 
 def _same_tokens(example: Example) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from ..errors import Errors
+from ..errors import Errors, suggestion
 from .base import Target
 from .label_sets import LabelSets
-from .spans import EntsTarget, SpansTarget
-from .tokens import MorphTarget, PosTarget, TagTarget
+from .spans import EntsTarget, SpansTarget, SpanTarget
+from .tokens import MorphTarget, PosTarget, TagTarget, TokenTarget
 
-TARGETS: dict[str, type[Target]] = {
-    target.name: target for target in (TagTarget, PosTarget, MorphTarget, EntsTarget, SpansTarget)
+TOKEN_TARGETS: dict[str, type[TokenTarget]] = {
+    target.name: target for target in (TagTarget, PosTarget, MorphTarget)
 }
+SPAN_TARGETS: dict[str, type[SpanTarget]] = {
+    target.name: target for target in (EntsTarget, SpansTarget)
+}
+TARGETS: dict[str, type[Target]] = {**TOKEN_TARGETS, **SPAN_TARGETS}
 
 
 def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:
@@ -24,7 +28,8 @@ def make_target(name: str, *, spans_key: str, set_separator: str | None = None) 
     RAISES (ValueError): If there is no target of that name, or it cannot have sets.
     """
     if name not in TARGETS:
-        raise ValueError(Errors.P303.format(name=name, options=", ".join(TARGETS)))
+        nearest, options = suggestion(name, TARGETS), ", ".join(TARGETS)
+        raise ValueError(Errors.P303.format(name=name, suggestion=nearest, options=options))
     target = TARGETS[name](spans_key)
     if set_separator is not None:
         if not target.has_sets:

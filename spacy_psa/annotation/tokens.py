@@ -27,10 +27,6 @@ class TokenTarget(Target):
 
     field: str
 
-    def __init__(self, spans_key: str) -> None:
-        # All targets are made in the same way; this one has no use for the key.
-        pass
-
     @property
     def score_weights(self) -> dict[str, float]:
         return {f"{self.name}_acc": 1.0}
@@ -126,11 +122,18 @@ class MorphTarget(TokenTarget):
     field = "MORPH"
     assigns = "token.morph"
 
+    def label_problem(self, label: str) -> str | None:
+        if label and label != Morphology.EMPTY_MORPH:
+            pairs = [feature.split(Morphology.FIELD_SEP) for feature in label.split("|")]
+            if not all(len(pair) == 2 and all(pair) for pair in pairs):
+                return "morphology is '_', or Feature=Value with | in between"
+        return super().label_problem(label)
+
     def read(self, token: Token) -> str:
         return (str(token.morph) or Morphology.EMPTY_MORPH) if token.has_morph() else ""
 
     def write(self, token: Token, value: str) -> None:
-        token.set_morph(value)
+        token.set_morph(value)  # type: ignore[attr-defined]  # spaCy's stub lacks it
 
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
         examples = list(examples)
@@ -140,4 +143,4 @@ class MorphTarget(TokenTarget):
 
 
 def _morph_key(token: Token, attr: str) -> int:
-    return token.morph.key
+    return token.morph.key  # type: ignore[attr-defined]  # spaCy's stub lacks it

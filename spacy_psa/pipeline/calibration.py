@@ -123,8 +123,8 @@ def confidences(
         if component.target.has_spans:
             spans = [component.target.spans_of(names) for names in tags]
             scores = component.span_probs(batch.docs, spans, distribution=chain)
-            for found, gold, probs in zip(spans, batch.gold, scores, strict=True):
-                _compare_spans(found, gold, probs, units["spans"])
+            for found, gold, of_spans in zip(spans, batch.gold, scores, strict=True):
+                _compare_spans(found, gold, of_spans, units["spans"])
     return {name: collector.confidences for name, collector in units.items()}
 
 
@@ -152,9 +152,7 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
     """The model's scores, and what rules and existing annotation add to them."""
     if not docs:
         return Potentials(torch.zeros(0, len(component.tags)), ()), None
-    predicted = component.model.predict(list(docs)).detach()
-    tensors = {name: tensor.cpu() for name, tensor in predicted.tensors().items()}
-    potentials = replace(predicted, **tensors)
+    potentials = component.model.predict(list(docs)).detach().map(torch.Tensor.cpu)
     # On their own, since the temperature is about the model's scores alone
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
     given = condition(

@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import srsly
 import torch
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer, set_dropout_rate
 
-from ..errors import Errors
+from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
+from ..messages import garbage_collection, unpack
+from ..models.loading import has_network, read_model
 from ..training.clipping import clip_global_norm
-from .checksums import add_checksum, check_bytes, check_folder, write_checksum
+from .checksums import add_checksum, check_bytes, check_folder, with_checksum
+from .input_errors import input_errors
+from .settings import CFG, Setting, check_saved, dump_settings
+from .watch import Batch, TrainingWatch
 
 
 class LabelSequencePipe(TrainablePipe):
     """A component whose model scores sequences of tags that express its labels.
 
     cfg (Dict[str, Any]): What is saved: `labels`, `max_grad_norm`, and what subclasses add.
+    settings (Dict[str, Setting]): Which values that can have.
     """
 
     cfg: dict[str, Any]
+    settings: ClassVar[dict[str, Setting]] = {}
     _tags: tuple[tuple[str, ...], list[str]] = ((), [])
+    _watch: TrainingWatch | None = None
+    _reported: frozenset[str] = frozenset()
+
+    @property
+    def watch(self) -> TrainingWatch:
+        """RETURNS (TrainingWatch): What stops a training that diverges."""
+        if self._watch is None:
+            self._watch = TrainingWatch()
+        return self._watch
 
     @abstractmethod
     def tags_of(self, labels: Sequence[str]) -> list[str]:
@@ -61,10 +79,14 @@ class LabelSequencePipe(TrainablePipe):
 
         label (str): The label.
         RETURNS (int): 0 if it is there already, otherwise 1.
-        RAISES (ValueError): If it is no string, or the model has no room for it.
+        RAISES (ValueError): If it is no string, or none that can be a label, or the model has no
+            room for it.
         """
         if not isinstance(label, str):
             raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
+        problem = self.label_problem(label)
+        if problem is not None:
+            raise ValueError(Errors.P434.format(label=label, name=self.name, problem=problem))
         if label in self.cfg["labels"]:
             return 0
         n_tags = len(self.tags_of([*self.labels, label]))
@@ -76,17 +98,71 @@ class LabelSequencePipe(TrainablePipe):
         self.vocab.strings.add(label)
         return 1
 
+    def label_problem(self, label: str) -> str | None:
+        """Say why a string cannot be a label.
+
+        label (str): The string.
+        RETURNS (Optional[str]): The reason; None if it can.
+        """
+        return None if label else "it is empty, which means 'not annotated'"
+
+    @abstractmethod
+    def gold_labels(self, doc: Doc) -> Iterable[str]:
+        """Find the labels that are annotated.
+
+        doc (Doc): A gold-standard document.
+        YIELDS (str): Its labels, with repetitions.
+        """
+
+    @abstractmethod
+    def is_annotated(self, example: Example) -> bool:
+        """Say whether there is something to learn from an example.
+
+        example (Example): The example.
+        RETURNS (bool): Whether a token that is predicted has annotation.
+        """
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score predictions. Labels that the component has not are missed, and named in a warning.
+
+        examples (Iterable[Example]): The examples.
+        **kwargs: What the scorer is given besides.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        examples = list(examples)
+        known = self._reported.union(self.labels, [""])
+        unknown = {label for eg in examples for label in self.gold_labels(eg.reference)} - known
+        if unknown and self.labels and self.scorer is not None:
+            self._reported |= unknown
+            names = ", ".join(f"'{label}'" for label in sorted(unknown))
+            warn(Warnings.W430.format(labels=names, name=self.name))
+        return super().score(examples, **kwargs)
+
     def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
         """Initialize the model for the labels that there are.
 
         get_examples (Callable[[], Iterable[Example]]): Returns the training data: all of it, since
             word embeddings take their words from it.
+        RAISES (ValueError): If there is no token in it.
         """
+        self._check_examples(get_examples())
+        self._watch = None
         for node in self.model.walk():
             if "observe" in node.attrs:
                 node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
         self.model.set_dim("nO", len(self.tags))
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+
+    def _check_examples(self, examples: Iterable[Example]) -> None:
+        """Find the first example that there is something to learn from."""
+        n, has_tokens = 0, False
+        for n, eg in enumerate(examples, 1):  # noqa: B007
+            has_tokens = has_tokens or len(eg.predicted) > 0
+            if self.is_annotated(eg):
+                return
+        if not has_tokens:
+            raise ValueError(Errors.P436.format(n=n, name=self.name))
+        warn(Warnings.W431.format(name=self.name))
 
     def learn(
         self,
@@ -108,6 +184,7 @@ class LabelSequencePipe(TrainablePipe):
         sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges: nothing is updated then.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -116,39 +193,69 @@ class LabelSequencePipe(TrainablePipe):
         set_dropout_rate(self.model, drop)
         potentials, backprop = self.model.begin_update(inputs)
         loss, gradient = get_loss(potentials)
+        self.watch.check_loss(self.name, loss, gradient, docs)
         backprop(gradient)
+        # Now, since a tok2vec that listens is updated before this component is
+        self.watch.check_gradients(self.name, self.model, docs)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
+    @input_errors()
     def finish_update(self, sgd: Optimizer) -> None:
         """Clip the gradients and update the parameters.
 
         sgd (Optimizer): The optimizer.
+        RAISES (ValueError): If the parameters are not finite any more.
         """
         max_norm = self.cfg["max_grad_norm"]
         if max_norm is not None:
             clip_global_norm(self.model, max_norm)
         super().finish_update(sgd)
+        self.watch.check_weights(self.name, self.model)
 
+    def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:
+        """Check that there is something to predict by.
+
+        potentials (Potentials): The model's output.
+        docs (Iterable[Doc]): What it is for.
+        RAISES (ValueError): If it has NaN.
+        """
+        if any(tensor.isnan().any() for tensor in potentials.tensors().values()):
+            raise ValueError(Errors.P435.format(name=self.name, batch=Batch().add(docs)))
+
+    @input_errors()
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component to bytes.
 
         exclude (Iterable[str]): What to leave out.
         RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
+        RAISES (ValueError): If the weights are not finite.
         """
-        return add_checksum(super().to_bytes(exclude=exclude))
+        if "model" not in exclude:
+            self.watch.check_saving(self.name, self.model)
+        data = super().to_bytes(exclude=[*exclude, CFG])
+        return add_checksum(data, {} if CFG in exclude else {CFG: dump_settings(self.cfg)})
 
+    @input_errors()
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the component to a directory.
+        """Save the component to a directory. Where one was saved before, it is not touched before
+        the new one is on the disk.
 
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What to leave out.
+        RAISES (OutputError): If it cannot be written.
+        RAISES (ValueError): If the weights are not finite; or if training has diverged, and a model
+            has been saved before, which is kept.
         """
-        super().to_disk(path, exclude=exclude)
         if "model" not in exclude:
-            write_checksum(Path(path))
+            self.watch.check_saving(self.name, self.model)
+        with with_checksum(Path(path)) as temporary:
+            super().to_disk(temporary, exclude=[*exclude, CFG])
+            if CFG not in exclude:
+                (temporary / CFG).write_text(dump_settings(self.cfg), encoding="utf8")
+        self.watch.is_saved |= "model" not in exclude
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
         """Load the component from bytes.
@@ -162,9 +269,18 @@ class LabelSequencePipe(TrainablePipe):
         def load(data: bytes, *, exclude: Iterable[str]) -> None:
             if "model" not in exclude:
                 check_bytes(data)
-            super(LabelSequencePipe, self).from_bytes(data, exclude=exclude)
+            entries = unpack(data)
+            weights, own = entries.pop("model", None), entries.pop(CFG, None)
+            rest = srsly.msgpack_dumps(entries)
+            super(LabelSequencePipe, self).from_bytes(rest, exclude=exclude)
+            if own is not None and CFG not in exclude:
+                self._take_settings(own)
+            # Not by `super`: each part of the model is checked before thinc takes it
+            if weights is not None and "model" not in exclude:
+                read_model(self.model, weights)
 
         load_or_restore(self, load, self._check_loaded, bytes_data, exclude, source="bytes")
+        self._watch = None
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
@@ -179,10 +295,26 @@ class LabelSequencePipe(TrainablePipe):
         def load(path: str | Path, *, exclude: Iterable[str]) -> None:
             if "model" not in exclude:
                 check_folder(Path(path))
-            super(LabelSequencePipe, self).from_disk(path, exclude=exclude)
+            super(LabelSequencePipe, self).from_disk(path, exclude=[*exclude, CFG, "model"])
+            own = Path(path) / CFG
+            if CFG not in exclude and own.exists():
+                self._take_settings(own.read_text(encoding="utf8"))
+            if "model" not in exclude:
+                read_model(self.model, (Path(path) / "model").read_bytes())
 
         load_or_restore(self, load, self._check_loaded, path, exclude, source=path)
+        self._watch = None
         return self
+
+    def _take_settings(self, text: str) -> None:
+        """Take settings that were saved.
+
+        text (str): JSON.
+        RAISES (ValueError): If they are not settings of the component.
+        """
+        values = json.loads(text)
+        check_saved(values, self.cfg, self.settings)
+        self.cfg.update(values)
 
     def _check_loaded(self, before: dict[str, Any]) -> None:
         """Check that what was loaded fits together.
@@ -190,7 +322,12 @@ class LabelSequencePipe(TrainablePipe):
         before (Dict[str, Any]): What `cfg` was.
         RAISES (ValueError): If it does not.
         """
-        if self.labels and self.model.has_dim("nO") and len(self.tags) != self.model.get_dim("nO"):
+        for label in self.labels:
+            problem = self.label_problem(label)
+            if problem is not None:
+                raise ValueError(Errors.P434.format(label=label, name=self.name, problem=problem))
+        is_there = self.labels or has_network(self.model)
+        if is_there and self.model.has_dim("nO") and len(self.tags) != self.model.get_dim("nO"):
             raise ValueError(
                 Errors.P309.format(
                     name=self.name, n_tags=len(self.tags), nO=self.model.get_dim("nO")
@@ -244,7 +381,8 @@ def load_or_restore(
         for node in pipe.model.walk()
     ]
     try:
-        load(data, exclude=exclude)
+        with garbage_collection():
+            load(data, exclude=exclude)
         check(before)
     except Exception as error:
         pipe.cfg = before

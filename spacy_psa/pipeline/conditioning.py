@@ -62,8 +62,8 @@ def condition(
         free = np.array([tag is None for tag in existing])
         if found:
             _apply_rules(found, rows, doc, target, ids, boundaries, free)
-        for j in np.flatnonzero(~free):
-            like = target.tags_like(existing[j], ids, doc)
+        for j, tag in enumerate(existing):
+            like = [] if tag is None else target.tags_like(tag, ids, doc)
             if like:
                 rows[j] = FORBIDDEN
                 rows[j, like] = 0.0

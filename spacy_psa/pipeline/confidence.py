@@ -50,7 +50,7 @@ def token_score(token: Token) -> float | None:
     RETURNS (Optional[float]): The probability; that of its part of speech or morphology, if spans
         were predicted as well. None if it is not known.
     """
-    scores = token.doc.user_data.get(_token_key(token), {})
+    scores = _user_data(token.doc).get(_token_key(token), {})
     return next((scores[layer] for layer in (*TOKEN_TARGETS, *scores) if layer in scores), None)
 
 
@@ -61,13 +61,19 @@ def span_score(span: Span) -> float | None:
     RETURNS (Optional[float]): The probability; that of the first component to predict it, if there
         are several. None if it is not known.
     """
-    scores = span.doc.user_data.get(_span_key(span), {})
+    scores = _user_data(span.doc).get(_span_key(span), {})
     return next((score for label, score in scores.values() if label == span.label_), None)
 
 
 def _keep(doc: Doc, key: tuple, layer: str, value: Any) -> None:
     # A new dictionary: documents that were made of this one may share the old one
-    doc.user_data[key] = {**doc.user_data.get(key, {}), layer: value}
+    user_data = _user_data(doc)
+    user_data[key] = {**user_data.get(key, {}), layer: value}
+
+
+def _user_data(doc: Doc) -> dict[Any, Any]:
+    """spaCy's own keys for custom attributes are no strings, as its types have it."""
+    return doc.user_data
 
 
 def _forget(doc: Doc, layer: str) -> None:

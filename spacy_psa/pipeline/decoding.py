@@ -1,7 +1,5 @@
 """From potentials to the arguments of predicates: which label sequence is the best one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Where the predicates of a Doc come from: they are given, or found by a rule or by a tagger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

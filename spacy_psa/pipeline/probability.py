@@ -42,7 +42,8 @@ def span_probabilities(
     potentials = potentials.detach()
     ids = {tag: i for i, tag in enumerate(tags)}
     offsets = np.cumsum([0, *potentials.lengths])
-    chains, labels = [], []
+    chains: list[int] = []
+    labels: list[tuple[NDArray[np.int64], tuple[int, int] | None]] = []
     flat = [prediction for doc in predictions for prediction in doc]
     for chain, (prediction, start) in enumerate(zip(flat, starts, strict=True)):
         length = potentials.lengths[chain]

@@ -1,7 +1,5 @@
 """Rules about the roles of a predicate, and decoding that keeps them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -76,7 +74,7 @@ class RoleRules:
         return any(r == base and (not is_piece or s < start) for s, _, r in arguments)
 
 
-class RoleAutomaton(Automaton):
+class RoleAutomaton(Automaton[tuple[frozenset[str], frozenset[str]]]):
     """The rules, read along BIO tags.
 
     tags (Tuple[str, ...]): The tags.

@@ -1,7 +1,5 @@
 """Where the rules about labels come from: spans of earlier components, or several sources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

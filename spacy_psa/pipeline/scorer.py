@@ -1,7 +1,5 @@
 """The scorer of `psa_tagger`: spaCy's scores under spaCy's names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,9 +1,8 @@
 """The component `psa_srl`: who did what to whom, for each predicate of a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -13,13 +12,16 @@ from thinc.api import Config
 
 from ..annotation.frames import read_roles
 from ..annotation.propositions import Frame
-from ..errors import Errors
-from ..models.srl import Proposition, propositions
+from ..errors import Errors, Warnings, warn
+from ..inference import Potentials
+from ..models.labeler import sentence_lengths
+from ..models.srl import Proposition, labeled_propositions, predict_in_parts
 from ..models.types import RoleLabeler
 from .decoding import RoleDecoding, create_greedy_decoding
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, PredicateFinder, check_predicates, create_given_predicates
 from .probability import span_probabilities
+from .settings import LABELS, MAX_GRAD_NORM, SMOOTHING, Setting, check_settings
 from .srl_learner import RoleLearner
 from .srl_scorer import srl_score
 
@@ -89,7 +91,7 @@ def make_psa_srl(
     label_smoothing: float,
     max_grad_norm: float | None,
     scorer: Callable | None,
-) -> PSASemanticRoles:
+) -> "PSASemanticRoles":
     """Make a `psa_srl`.
 
     model (RoleLabeler): The model.
@@ -120,6 +122,12 @@ class PSASemanticRoles(RoleLearner):
     The default is DeepAtt, the deep attentional neural network of Tan et al. (2018).
     """
 
+    settings: ClassVar[dict[str, Setting]] = {
+        "labels": LABELS,
+        "label_smoothing": SMOOTHING,
+        "max_grad_norm": MAX_GRAD_NORM,
+    }
+
     def __init__(
         self,
         vocab: Vocab,
@@ -142,17 +150,8 @@ class PSASemanticRoles(RoleLearner):
         decoding (Optional[RoleDecoding]): None for the paper's, the best tag of each token.
         RAISES (ValueError): If `max_grad_norm` is not positive, or `label_smoothing` not in [0, 1).
         """
-        for key, value, holds, expected in (
-            (
-                "max_grad_norm",
-                max_grad_norm,
-                max_grad_norm is None or max_grad_norm > 0.0,
-                "greater than 0, or null",
-            ),
-            ("label_smoothing", label_smoothing, 0.0 <= label_smoothing < 1.0, "in [0, 1)"),
-        ):
-            if not holds:
-                raise ValueError(Errors.P210.format(name=key, value=value, expected=expected))
+        given = {"max_grad_norm": max_grad_norm, "label_smoothing": label_smoothing}
+        check_settings(given, self.settings)
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -172,29 +171,51 @@ class PSASemanticRoles(RoleLearner):
         docs (Iterable[Doc]): The documents.
         RETURNS (List[List[FramePrediction]]): For each document its frames, in the order of the
             predicates.
-        RAISES (ValueError): If a predicate is not a token, or is there twice.
+        RAISES (ValueError): If a predicate is not a token, or is there twice, or the model's scores
+            are NaN.
         """
         docs = list(docs)
         predicates = [self._find(doc) for doc in docs]
         if not any(predicates):
             return [[] for _ in docs]
         indices = [[predicate.token for predicate in found] for found in predicates]
-        potentials = self.model.predict((docs, indices))
+        self._warn_of_windows(docs, indices)
+        wanted = (
+            pair
+            for doc, found, tokens in zip(docs, predicates, indices, strict=True)
+            for pair in zip(found, labeled_propositions(self.model, doc, tokens), strict=True)
+        )
+        frames: list[FramePrediction] = []
+        for potentials in predict_in_parts(self.model, docs, indices):
+            self.check_scores(potentials, docs)
+            frames += self._frames(potentials, list(islice(wanted, len(potentials.lengths))))
+        remaining = iter(frames)
+        return [list(islice(remaining, len(found))) for found in predicates]
+
+    def _frames(
+        self, potentials: Potentials, wanted: Sequence[tuple[Predicate, Proposition]]
+    ) -> list[FramePrediction]:
+        """The best frames for some predicates, one chain for each."""
         tags = self.tags
         best = self.decoding.best(potentials, tags).cpu().numpy()
-        labelings = iter(np.split(best, np.cumsum(potentials.lengths)[:-1]))
-        places = [propositions(doc, found) for doc, found in zip(docs, indices, strict=True)]
-        predictions = [
-            [
-                FramePrediction(_frame(predicate, place, [tags[i] for i in next(labelings)]))
-                for predicate, place in zip(found, doc_places, strict=True)
-            ]
-            for found, doc_places in zip(predicates, places, strict=True)
+        labelings = np.split(best, np.cumsum(potentials.lengths)[:-1])
+        frames = [
+            FramePrediction(_frame(predicate, place, [tags[i] for i in labeling]))
+            for (predicate, place), labeling in zip(wanted, labelings, strict=True)
         ]
         if self.probabilities:
-            starts = [place.start for doc_places in places for place in doc_places]
-            predictions = span_probabilities(potentials, tags, predictions, starts)
-        return predictions
+            starts = [place.start for _, place in wanted]
+            (frames,) = span_probabilities(potentials, tags, [frames], starts)
+        return frames
+
+    def _warn_of_windows(self, docs: Sequence[Doc], indices: Sequence[Sequence[int]]) -> None:
+        longest = self.model.attrs.get("max_length")
+        if longest is None:
+            return
+        for doc, found in zip(docs, indices, strict=True):
+            if len(doc) > longest and found and max(sentence_lengths(doc)) > longest:
+                warn(Warnings.W405.format(name=self.name, max_length=longest))
+                return
 
     def _find(self, doc: Doc) -> list[Predicate]:
         predicates = sorted(self.predicates(doc), key=lambda predicate: predicate.token)

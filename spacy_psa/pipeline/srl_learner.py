@@ -1,24 +1,22 @@
 """How `psa_srl` learns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-import numpy as np
 import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer
 
-from ..annotation.frames import gold_frames, gold_tags, role_tags
+from ..annotation.frames import check_arguments, gold_frames, gold_tags, role_tags
 from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames
 from ..errors import Errors
 from ..inference import UNKNOWN, LinearChain, Potentials
 from ..inference.smoothing import smoothed_log_prob
-from ..models.srl import propositions
+from ..models.srl import labeled_propositions
 from .common import LabelSequencePipe, loss_and_gradient
+from .input_errors import input_errors
 
 
 class RoleLearner(LabelSequencePipe):
@@ -32,6 +30,24 @@ class RoleLearner(LabelSequencePipe):
         """
         return role_tags(labels)
 
+    def gold_labels(self, doc: Doc) -> Iterable[str]:
+        """Find the roles that are annotated.
+
+        doc (Doc): A gold-standard document.
+        YIELDS (str): Its roles, with repetitions; V for each predicate.
+        """
+        for frame in get_frames(doc):
+            yield from _labels_of(frame)
+
+    def is_annotated(self, example: Example) -> bool:
+        """Say whether there is something to learn from an example.
+
+        example (Example): The example.
+        RETURNS (bool): Whether a token that is predicted has a frame.
+        """
+        return bool(gold_frames(example))
+
+    @input_errors()
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -46,14 +62,17 @@ class RoleLearner(LabelSequencePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default,
             those that stand in the examples.
-        RAISES (ValueError): If there are no examples or no frames.
+        RAISES (ValueError): If there are no examples, no tokens or no frames, or an argument has no
+            role or no tokens.
         """
         if next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "psa_srl.initialize")
         if labels is None:
-            frames = (frame for eg in get_examples() for frame in get_frames(eg.reference))
-            found = {label for frame in frames for label in _labels_of(frame)}
+            found: set[str] = set()
+            for eg in get_examples():
+                check_arguments(eg.reference)
+                found.update(self.gold_labels(eg.reference))
             if not found:
                 raise ValueError(Errors.P323.format(name=self.name))
             labels = sorted(found)
@@ -61,6 +80,7 @@ class RoleLearner(LabelSequencePipe):
             self.add_label(label)
         self.initialize_model(get_examples)
 
+    @input_errors()
     def update(
         self,
         examples: Iterable[Example],
@@ -76,6 +96,7 @@ class RoleLearner(LabelSequencePipe):
         sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges.
         """
         examples = list(examples)
         validate_examples(examples, "psa_srl.update")
@@ -96,8 +117,7 @@ class RoleLearner(LabelSequencePipe):
         examples (Iterable[Example]): The batch.
         potentials (Potentials): The model's output for it.
         RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
-        RAISES (ValueError): If an example has a role that the component has not, or the loss is
-            not finite.
+        RAISES (ValueError): If an example has a role that the component has not.
         """
         examples = list(examples)
         validate_examples(examples, "psa_srl.get_loss")
@@ -116,17 +136,15 @@ class RoleLearner(LabelSequencePipe):
 
         if not len(labels):
             return 0.0, potentials
-        loss, gradient = loss_and_gradient(negative_log_likelihood, potentials)
-        if not np.isfinite(loss):
-            raise ValueError(Errors.P307.format(name=self.name, loss=loss, text=docs[0].text[:60]))
-        return loss, gradient
+        return loss_and_gradient(negative_log_likelihood, potentials)
 
     def _gold_ids(self, docs: Sequence[Doc], frames: Sequence[Sequence[Frame]]) -> list[int]:
         ids: dict[str | None, int] = {tag: i for i, tag in enumerate(self.tags)}
         ids[None] = UNKNOWN
         labels: list[int] = []
         for doc, found in zip(docs, frames, strict=True):
-            places = propositions(doc, [frame.predicate for frame in found])
+            predicates = [frame.predicate for frame in found]
+            places = labeled_propositions(self.model, doc, predicates)
             for frame, place in zip(found, places, strict=True):
                 try:
                     labels += [ids[t] for t in gold_tags(doc, frame, place.start, place.end)]

@@ -1,7 +1,5 @@
 """The scorer of `psa_srl`: the scores of the CoNLL-2005 evaluator, for spaCy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,21 +1,19 @@
 """How `psa_tagger` learns."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer
 
 from ..annotation.base import Target
-from ..errors import Errors
+from ..errors import Errors, suggestion
 from ..inference import Constraints, LinearChain, Potentials
 from ..inference.costs import cost_augmented, error_costs
 from ..inference.divergence import kl_divergence
@@ -24,6 +22,7 @@ from ..inference.smoothing import smoothed_log_prob
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from .common import LabelSequencePipe, loss_and_gradient
+from .input_errors import input_errors
 
 logger = logging.getLogger("spacy")
 
@@ -48,17 +47,41 @@ class TagLearner(LabelSequencePipe):
         RAISES (ValueError): If a label is a set of labels.
         """
         sets = self.target.sets
-        for label in labels if sets is not None else ():
-            if sets.is_set(label):
+        if sets is not None:
+            for label in filter(sets.is_set, labels):
+                separator = sets.separator
+                parts = label.split(separator)
                 raise ValueError(
                     Errors.P371.format(
-                        name=self.name,
-                        label=label,
-                        separator=sets.separator,
-                        parts=label.split(sets.separator),
+                        name=self.name, label=label, separator=separator, parts=parts
                     )
                 )
         return self.target.tags(labels)
+
+    def label_problem(self, label: str) -> str | None:
+        """Say why a string cannot be a label.
+
+        label (str): The string.
+        RETURNS (Optional[str]): The reason; None if it can.
+        """
+        return self.target.label_problem(label)
+
+    def gold_labels(self, doc: Doc) -> Iterable[str]:
+        """Find the labels that are annotated.
+
+        doc (Doc): A gold-standard document.
+        YIELDS (str): Its labels, with repetitions; of a set of labels each one.
+        """
+        return self.target.labels_of(doc)
+
+    def is_annotated(self, example: Example) -> bool:
+        """Say whether there is something to learn from an example.
+
+        example (Example): The example.
+        RETURNS (bool): Whether a token that is predicted has annotation.
+        """
+        tags = self.target.gold_tags(example, _boundaries(example.predicted))
+        return any(tag is not None for tag in tags)
 
     @property
     def constraints(self) -> Constraints | None:
@@ -90,9 +113,11 @@ class TagLearner(LabelSequencePipe):
         options = dict.fromkeys(self.target.label_of(tag) for tag in self.tags)
         for label in self.cfg["label_weights"] or ():
             if label not in options:
-                names = ", ".join(options)
-                raise ValueError(Errors.P372.format(name=self.name, label=label, options=names))
+                names = {"name": self.name, "label": label, "options": ", ".join(options)}
+                nearest = suggestion(label, options)
+                raise ValueError(Errors.P372.format(**names, suggestion=nearest))
 
+    @input_errors()
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -107,16 +132,17 @@ class TagLearner(LabelSequencePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default,
             those that stand in the examples.
-        RAISES (ValueError): If there are no examples or no labels, or a weight is that of a label
-            which there is not.
+        RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
+            label or no tokens, or a weight is that of a label which there is not.
         """
         if next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "PSATagger.initialize")
         if labels is None:
-            found = {
-                label for eg in get_examples() for label in self.target.labels_of(eg.reference)
-            }
+            found: set[str] = set()
+            for eg in get_examples():
+                self.target.check(eg.reference)
+                found.update(self.gold_labels(eg.reference))
             labels = sorted(found)
         for label in labels:
             self.add_label(label)
@@ -150,6 +176,7 @@ class TagLearner(LabelSequencePipe):
             return score in pipe.target.score_weights
         return score in (nlp.get_pipe_meta(pipe_name).default_score_weights or {})
 
+    @input_errors()
     def update(
         self,
         examples: Iterable[Example],
@@ -165,6 +192,7 @@ class TagLearner(LabelSequencePipe):
         sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.update")
@@ -188,8 +216,7 @@ class TagLearner(LabelSequencePipe):
         examples (Iterable[Example]): The batch.
         potentials (Potentials): The model's output for it.
         RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
-        RAISES (ValueError): If an example has a label that the component has not, or the loss is
-            not finite.
+        RAISES (ValueError): If an example has a label that the component has not.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.get_loss")
@@ -214,12 +241,9 @@ class TagLearner(LabelSequencePipe):
                 return -log_prob_of_sets(chain, labels, sets, within_sets).mean()
             return -smoothed_log_prob(chain, labels, self.cfg["label_smoothing"]).mean()
 
-        loss, gradient = loss_and_gradient(negative_log_likelihood, potentials)
-        if not np.isfinite(loss):
-            text = next(eg.reference.text for eg in examples)
-            raise ValueError(Errors.P307.format(name=self.name, loss=loss, text=text[:60]))
-        return loss, gradient
+        return loss_and_gradient(negative_log_likelihood, potentials)
 
+    @input_errors()
     def rehearse(
         self,
         examples: Iterable[Example],
@@ -236,6 +260,7 @@ class TagLearner(LabelSequencePipe):
         sgd (Optional[Optimizer]): The optimizer.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.rehearse")
@@ -243,6 +268,7 @@ class TagLearner(LabelSequencePipe):
         docs = [eg.predicted for eg in examples] if teacher is not None else []
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            assert teacher is not None  # or else there are no documents
             before = LinearChain(teacher.predict(docs), backend=backend)
             return loss_and_gradient(
                 lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
@@ -251,6 +277,6 @@ class TagLearner(LabelSequencePipe):
         return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
 
-def _boundaries(doc: Doc) -> NDArray[np.int64]:
+def _boundaries(doc: Doc) -> list[int]:
     """Where the sequences of a document begin."""
-    return np.cumsum([0, *sentence_lengths(doc)])
+    return [0, *accumulate(sentence_lengths(doc))]

@@ -39,10 +39,11 @@ class TagPrediction:
         tags (Sequence[str]): All tags.
         RETURNS (List[Optional[str]]): The tag of each token; None for what is dropped.
         """
-        found: list[str | None] = [tags[i] for i in self.ids]
+        names = [tags[i] for i in self.ids]
+        found: list[str | None] = list(names)
         if threshold is None or self.token_scores is None:
             return found
-        for start, end, label, score in list(self._labels(target, found)):
+        for start, end, label, score in self._labels(target, names, self.token_scores):
             least = threshold.get(label, 0.0) if isinstance(threshold, Mapping) else threshold
             if score < least:
                 found[start:end] = [None] * (end - start)
@@ -63,20 +64,20 @@ class TagPrediction:
         tokens = [None if tag is None else p for tag, p in zip(found, scores, strict=True)]
         spans = {
             (start, end, label): score
-            for (start, end, label), score in self.span_scores.items()
+            for (start, end, label), score in (self.span_scores or {}).items()
             if None not in found[start:end]
         }
         return tokens, spans
 
     def _labels(
-        self, target: Target, found: Sequence[str]
+        self, target: Target, found: Sequence[str], token_scores: NDArray[np.float32]
     ) -> Iterator[tuple[int, int, str, float]]:
         """First token, token after the last one, label and probability of what was found."""
         if target.has_spans:
-            for (start, end, label), score in self.span_scores.items():
+            for (start, end, label), score in (self.span_scores or {}).items():
                 yield start, end, label, score
             return
-        for i, (tag, score) in enumerate(zip(found, self.token_scores, strict=True)):
+        for i, (tag, score) in enumerate(zip(found, token_scores, strict=True)):
             yield i, i + 1, target.label_of(tag), float(score)
 
 

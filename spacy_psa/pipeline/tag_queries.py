@@ -42,11 +42,13 @@ class TagQueries(TagLearner):
         docs (Sequence[Doc]): The documents.
         RETURNS (LinearChain): A chain for each sentence, or for each document without sentence
             boundaries, in their order; documents without tokens have none.
-        RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
+        RAISES (ValueError): If a rule does not fit its document, the component, or other rules, or
+            the model's scores are NaN.
         """
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.tags)), ()))
         potentials = self.model.predict(docs).detach()
+        self.check_scores(potentials, docs)
         if self.cfg["temperature"] != 1.0:
             potentials = potentials.tempered(self.cfg["temperature"])
         keep_existing = not self.cfg["overwrite"]

@@ -1,10 +1,7 @@
 """The component `psa_tagger`: labels for tokens or spans, decoded exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -14,13 +11,26 @@ from spacy.vocab import Vocab
 
 from ..annotation.rules import TagRules
 from ..annotation.targets import make_target
-from ..errors import Errors
+from ..errors import Errors, suggestion
 from ..inference import BACKENDS
 from ..inference.backends import get_backend
 from ..models.types import SequenceLabeler
 from .confidence import set_scores
 from .default_model import DEFAULT_PSA_MODEL
 from .scorer import tagger_score
+from .settings import (
+    FLAG,
+    LABEL_WEIGHTS,
+    LABELS,
+    MAX_GRAD_NORM,
+    OPTIONAL_TEXT,
+    SMOOTHING,
+    TEMPERATURE,
+    TEXT,
+    THRESHOLD,
+    Setting,
+    check_settings,
+)
 from .tag_prediction import TagPrediction
 from .tag_queries import TagQueries, split
 
@@ -63,7 +73,7 @@ def make_psa_tagger(
     max_grad_norm: float | None,
     inference_backend: str | None,
     scorer: Callable | None,
-) -> PSATagger:
+) -> "PSATagger":
     """Make a `psa_tagger`.
 
     model (SequenceLabeler): The model.
@@ -117,6 +127,21 @@ class PSATagger(TagQueries):
     network of Wei et al. (2021).
     """
 
+    settings: ClassVar[dict[str, Setting]] = {
+        "labels": LABELS,
+        "target": TEXT,
+        "spans_key": TEXT,
+        "overwrite": FLAG,
+        "probabilities": FLAG,
+        "threshold": THRESHOLD,
+        "temperature": TEMPERATURE,
+        "constrain_training": FLAG,
+        "label_smoothing": SMOOTHING,
+        "label_weights": LABEL_WEIGHTS,
+        "set_separator": OPTIONAL_TEXT,
+        "max_grad_norm": MAX_GRAD_NORM,
+    }
+
     def __init__(
         self,
         vocab: Vocab,
@@ -146,30 +171,13 @@ class PSATagger(TagQueries):
             `label_smoothing` is to go with `constrain_training` or `set_separator`, or that is of
             no use.
         """
-        of_label = threshold if isinstance(threshold, dict) else {"": threshold or 0.0}
-        for key, value, holds, expected in (
-            (
-                "max_grad_norm",
-                max_grad_norm,
-                max_grad_norm is None or max_grad_norm > 0.0,
-                "greater than 0, or null",
-            ),
-            ("label_smoothing", label_smoothing, 0.0 <= label_smoothing < 1.0, "in [0, 1)"),
-            (
-                "label_weights",
-                label_weights,
-                all(0.0 < weight < inf for weight in (label_weights or {}).values()),
-                "greater than 0, and finite",
-            ),
-            (
-                "threshold",
-                threshold,
-                all(0.0 <= value <= 1.0 for value in of_label.values()),
-                "in [0, 1], or null",
-            ),
-        ):
-            if not holds:
-                raise ValueError(Errors.P210.format(name=key, value=value, expected=expected))
+        given = {
+            "max_grad_norm": max_grad_norm,
+            "label_smoothing": label_smoothing,
+            "label_weights": label_weights,
+            "threshold": threshold,
+        }
+        check_settings(given, self.settings)
         if label_smoothing and constrain_training:
             raise ValueError(Errors.P231.format(name=name, smoothing=label_smoothing))
         if label_smoothing and set_separator is not None:
@@ -283,5 +291,6 @@ class PSATagger(TagQueries):
             return
         for label in threshold:
             if label not in self.labels:
-                options = ", ".join(self.labels)
-                raise ValueError(Errors.P343.format(name=self.name, label=label, options=options))
+                names = {"name": self.name, "label": label, "options": ", ".join(self.labels)}
+                nearest = suggestion(label, self.labels)
+                raise ValueError(Errors.P343.format(**names, suggestion=nearest))

@@ -8,7 +8,7 @@ from spacy.attrs import NAMES, NORM
 from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
-from ..models.lookup import find_vector
+from ..models.lookup import check_vectors, find_vector
 from ..models.tok2vec import WordCharacterShim
 
 Knows = Callable[[str], bool]
@@ -21,6 +21,15 @@ def embedded_words(vocab: Vocab) -> Knows:
     RETURNS (Callable[[str], bool]): Whether a word has one.
     """
     return lambda word: find_vector(word, vocab.vectors) is not None
+
+
+def check_embedded_words(vocab: Vocab) -> None:
+    """Check that a model can be trained with the pretrained vectors.
+
+    vocab (Vocab): The pipeline's vocabulary.
+    RAISES (ValueError): If some of their numbers are not finite.
+    """
+    check_vectors(vocab.vectors)
 
 
 def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:

@@ -91,7 +91,7 @@ def test_a_label_after_initialization_is_an_error_and_changes_nothing(target: st
     tagger = tagger_of(initialized_nlp(target))
     before = tagger.labels
     with pytest.raises(ValueError, match="P304"):
-        tagger.add_label("ADP")
+        tagger.add_label("Case=Voc" if target == "morph" else "ADP")
     assert tagger.labels == before
 
 
