@@ -1,7 +1,7 @@
 """Data of which annotators have left out a part, made from data that is complete.
 
-What is hidden or kept is always a *unit*: a whole span, or a token outside of spans. A span of
-which one token is hidden would tell its label and one of its ends, which no annotator does.
+What is hidden or kept is always a *unit*: a whole span, or a token outside of spans, as `doc.ents`
+cannot tell a part of a span. Where spans are written as tags, each token is a unit.
 """
 
 import random
@@ -44,11 +44,26 @@ def plain_docs(docs: Iterable[Doc], target: str, spans_key: str, vocab: Vocab) -
     return copies
 
 
+def as_tags(docs: Iterable[Doc]) -> list[Doc]:
+    """Write entities as tags of tokens, in BIO. Then single tokens of a span can be hidden.
+
+    docs (Iterable[Doc]): The documents, from `plain_docs`.
+    RETURNS (List[Doc]): Copies with tags and without entities.
+    """
+    copies = []
+    for doc in docs:
+        tags = ["O" if t.ent_iob_ == "O" else f"{t.ent_iob_}-{t.ent_type_}" for t in doc]
+        words, spaces = [t.text for t in doc], [bool(t.whitespace_) for t in doc]
+        copies.append(Doc(doc.vocab, words=words, spaces=spaces, tags=tags))
+    return copies
+
+
 def units(doc: Doc) -> list[Unit]:
     """Divide a document into what is hidden or kept as a whole.
 
     doc (Doc): The document, from `plain_docs`.
-    RETURNS (List[Tuple[int, int]]): The units, in their order: entities, and tokens outside.
+    RETURNS (List[Tuple[int, int]]): The units, in their order: entities, and tokens outside of
+        entities, which are all of them where there are tags.
     """
     spans = {ent.start: ent.end for ent in doc.ents}
     found, start = [], 0

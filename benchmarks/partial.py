@@ -15,6 +15,11 @@ something to train on without the others. Then pipelines are trained
 - on the sentences of each design that are complete,
 - on each design with hidden tokens taken to be outside of spans.
 
+With `--as-tags` spans are learnt as tags in BIO, one of each token, and the design `tokens` hides
+each token by itself, whatever its tag. That is the only design here of which what is hidden tells
+nothing about what is true: a chunk that is hidden as a whole is more likely to be one than its
+tokens are to be several, each of which would have had a chance of its own to be seen.
+
 All are trained with the same config and seed, for the same number of updates, however few the
 sentences are; the best model on the development set counts, which is complete. `doc.spans` cannot
 say that a token is not annotated. So for that target spans are learnt as entities, in all runs; the
@@ -47,6 +52,8 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 DESIGNS = ("tokens", "stretches")
 PATHS = ("train", "dev", "test")
+SCORED = {"tags of spans": "bio"}  # targets of `psa conlleval` that have other names here
+SCORE_WEIGHTS = {"tag": {"tag_acc": 1.0}, "ents": {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}}
 
 
 def main() -> None:
@@ -60,13 +67,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names of runs; default: all")
     parser.add_argument("--epochs", type=int, default=8, help="epochs of the complete data")
     parser.add_argument("--seed", type=int, default=0, help="for what is hidden, and for training")
+    parser.add_argument("--as-tags", action="store_true", help="learn spans as tags of tokens")
+    parser.add_argument("--name", default="partial", help="name of the files of results")
     parser.add_argument("--runs", type=Path, default=ROOT / "training" / "partial")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
     config = Config().from_disk(arguments.config, interpolate=False)
     target, spans_key = find_target(config)
     data = {part: read(getattr(arguments, part), target, spans_key) for part in PATHS}
-    target = "tag" if target == "tag" else "ents"
+    scored = target = "tag" if target == "tag" else "ents"
+    if arguments.as_tags and target == "ents":
+        data = {part: hiding.as_tags(docs) for part, docs in data.items()}
+        target, scored = "tag", "tags of spans"
     made = hiding.make_runs(data["train"], target, arguments.hide, arguments.seed)
     unknown = sorted(set(arguments.only or ()) - made.keys())
     if unknown:
@@ -75,7 +87,7 @@ def main() -> None:
     settings = {
         "config": arguments.config.name,
         "vectors": arguments.vectors and Path(arguments.vectors).name,
-        "target": target,
+        "target": scored,
         "data": arguments.train.parent.name,
         "epochs": arguments.epochs,
         "updates": n_updates * arguments.epochs,
@@ -95,16 +107,17 @@ def main() -> None:
             seed=arguments.seed,
             epochs=arguments.epochs,
             updates=n_updates,
+            target=target,
         )
-        scores = train(folder / name, adapted, files, target, settings)
+        scores = train(folder / name, adapted, files, SCORED.get(scored, scored), settings)
         results["runs"][name] = {
             "sentences": len(docs),
             "tokens": sum(map(len, docs)),
             "annotated": hiding.count_annotated(docs),
             **scores,
         }
-        save(results, arguments.output)
-    print((arguments.output / "partial.md").read_text(encoding="utf8"))
+        save(results, arguments.output, arguments.name)
+    print((arguments.output / f"{arguments.name}.md").read_text(encoding="utf8"))
 
 
 def find_target(config: Config) -> tuple[str, str]:
@@ -155,6 +168,7 @@ def adapt(
     seed: int,
     epochs: int,
     updates: int,
+    target: str,
 ) -> Config:
     """Fit a config to a run.
 
@@ -165,6 +179,7 @@ def adapt(
     epochs (int): How many epochs to train for.
     updates (int): How many updates an epoch of the complete data has. It is these that count, so
         that less data is gone through more often.
+    target (str): "tag" or "ents": what the training data have.
     RETURNS (Config): The config of the run.
     """
     config = config.copy()
@@ -177,9 +192,9 @@ def adapt(
     rate = training["optimizer"].get("learn_rate")
     if isinstance(rate, dict) and "steps_per_epoch" in rate:
         rate["steps_per_epoch"] = updates
-    if component["target"] == "spans":
-        component["target"] = "ents"
-        training["score_weights"] = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
+    if component["target"] != target:
+        component["target"] = target
+        training["score_weights"] = dict(SCORE_WEIGHTS[target])
     return config
 
 
@@ -228,31 +243,34 @@ def run_spacy_train(folder: Path) -> None:
         raise SystemExit(f"The training failed, see {folder / 'train.log'}.")
 
 
-def save(results: dict[str, Any], output: Path) -> None:
+def save(results: dict[str, Any], output: Path, name: str) -> None:
     """Write the results that there are so far.
 
     results (Dict[str, Any]): The settings, and what was found by run.
     output (Path): The folder.
+    name (str): The name of the files in it.
     """
     output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=2) + "\n"
-    (output / "partial.json").write_text(text, encoding="utf8")
-    (output / "partial.md").write_text(to_markdown(results), encoding="utf8")
-    (output / "partial.svg").write_text(to_picture(results), encoding="utf8")
+    (output / f"{name}.json").write_text(text, encoding="utf8")
+    (output / f"{name}.md").write_text(to_markdown(results, name), encoding="utf8")
+    (output / f"{name}.svg").write_text(to_picture(results), encoding="utf8")
 
 
-def to_markdown(results: dict[str, Any]) -> str:
+def to_markdown(results: dict[str, Any], picture: str = "partial") -> str:
     """Lay out the results.
 
     results (Dict[str, Any]): What `save` writes as JSON.
+    picture (str): The name of the picture.
     RETURNS (str): A table of the runs, and what they say.
     """
     runs, name = results["runs"], _score_name(results)
+    learnt = ", spans learnt as tags" if results["target"] == "tags of spans" else ""
     lines = [
         "# Half of the annotation",
         "",
-        f"Written by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}, "
-        f"{'vectors ' + results['vectors'] if results['vectors'] else 'no vectors'}, "
+        f"Written by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}"
+        f"{learnt}, {'vectors ' + results['vectors'] if results['vectors'] else 'no vectors'}, "
         f"{results['updates']:,} updates ({results['epochs']} epochs of the complete data) in each "
         f"run, seed {results['seed']}; {name} on the test set, of the best model on the "
         "development set.",
@@ -266,7 +284,7 @@ def to_markdown(results: dict[str, Any]) -> str:
             f"| {describe(run)} | {r['sentences']:,} | {r['tokens']:,} | {r['annotated']:,} | "
             f"{r['dev']:.2f} | {r['test']:.2f} | {lost} |"
         )
-    lines += ["", "![The test scores](partial.svg)"]
+    lines += ["", f"![The test scores]({picture}.svg)"]
     for design in DESIGNS:
         pair = [f"{design}-unknown", f"{design}-complete"]
         if ALL in runs and all(run in runs for run in pair):

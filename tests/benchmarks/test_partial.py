@@ -63,6 +63,39 @@ def test_groups_of_spans_become_entities(docs: list[Doc]) -> None:
         assert not doc.spans and not doc.has_annotation("TAG")
 
 
+def test_entities_as_tags_have_units_of_one_token(docs: list[Doc]) -> None:
+    tagged = hiding.as_tags(docs)
+    for doc, source in zip(tagged, docs, strict=True):
+        assert [token.text for token in doc] == [token.text for token in source]
+        expected = [None] * len(source)
+        for ent in source.ents:
+            expected[ent.start : ent.end] = [f"B-{ent.label_}"] + [f"I-{ent.label_}"] * (
+                len(ent) - 1
+            )
+        assert [token.tag_ for token in doc] == [tag or "O" for tag in expected]
+        assert hiding.units(doc) == [(i, i + 1) for i in range(len(doc))]
+
+
+def test_a_tag_is_hidden_whatever_its_neighbours_are(docs: list[Doc]) -> None:
+    tagged = hiding.as_tags(docs)
+    hidden = hide(tagged, "tokens")
+    inside = [
+        i in tokens
+        for doc, tokens in zip(tagged, hidden, strict=True)
+        for i, token in enumerate(doc)
+        if token.tag_.startswith("I-")
+    ]
+    begins = [
+        i in tokens
+        for doc, tokens in zip(tagged, hidden, strict=True)
+        for i, token in enumerate(doc)
+        if token.tag_.startswith("B-")
+    ]
+    assert 0.4 < sum(inside) / len(inside) < 0.6
+    assert 0.4 < sum(begins) / len(begins) < 0.6
+    assert len(hiding.make_runs(tagged, "tag", ["tokens"], 0)["tokens-complete"]) < 0.1 * N_DOCS
+
+
 def test_tags_stay_tags() -> None:
     source = chunked_docs(3)
     copies = hiding.plain_docs(source, "tag", "chunks", Vocab())
@@ -167,10 +200,10 @@ def test_tags_have_no_outside_to_be_taken_for() -> None:
 # Configs
 
 
-def adapted(name: str) -> Config:
+def adapted(name: str, target: str = "ents") -> Config:
     config = Config().from_disk(ROOT / "configs" / f"{name}.cfg", interpolate=False)
     files = {"train": Path("a.spacy"), "dev": Path("b.spacy")}
-    return partial.adapt(config, files, vectors="en", seed=3, epochs=2, updates=7)
+    return partial.adapt(config, files, vectors="en", seed=3, epochs=2, updates=7, target=target)
 
 
 def test_all_runs_have_the_same_number_of_updates() -> None:
@@ -188,11 +221,17 @@ def test_spans_are_learnt_as_entities() -> None:
     assert config["paths"]["vectors"] == "en" and config["system"]["seed"] == 3
 
 
+def test_spans_may_be_learnt_as_tags() -> None:
+    config = adapted("bilstm-crf-chunk", "tag")
+    assert config["components"]["psa_tagger"]["target"] == "tag"
+    assert config["training"]["score_weights"] == {"tag_acc": 1.0}
+
+
 def test_the_given_config_is_not_changed() -> None:
     config = Config().from_disk(ROOT / "configs" / "bilstm-crf-chunk.cfg", interpolate=False)
     before = config.to_str(interpolate=False)
     files = {"train": Path("a.spacy"), "dev": Path("b.spacy")}
-    partial.adapt(config, files, vectors=None, seed=0, epochs=1, updates=1)
+    partial.adapt(config, files, vectors=None, seed=0, epochs=1, updates=1, target="ents")
     assert config.to_str(interpolate=False) == before
 
 
@@ -254,6 +293,12 @@ def test_the_page_says_what_is_lost() -> None:
     assert "learning from them as they are 0.75, 15% of that" in page
 
 
+def test_the_page_tells_tags_of_spans_from_other_tags() -> None:
+    page = partial.to_markdown({**results(SCORES), "target": "tags of spans"}, "other")
+    assert "spans learnt as tags" in page and "test F1" in page and "other.svg" in page
+    assert "test accuracy" in partial.to_markdown({**results(SCORES), "target": "tag"})
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_page_and_picture_show_what_there_is_so_far(n: int) -> None:
     part = results(dict(list(SCORES.items())[:n]))
@@ -270,14 +315,16 @@ def fake_training(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return trained
 
 
-def run_main(monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> dict[str, Any]:
+def run_main(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str, results: str = "partial.json"
+) -> dict[str, Any]:
     data = partial.write(folder / "data.spacy", chunked_docs(40))
     arguments = [f"--{part}={data}" for part in partial.PATHS]
     config = ROOT / "configs" / "bilstm-crf-chunk.cfg"
     arguments += [f"--config={config}", f"--runs={folder / 'runs'}", f"--output={folder / 'out'}"]
     monkeypatch.setattr(sys, "argv", ["partial", *arguments, *options])
     partial.main()
-    return json.loads((folder / "out" / "partial.json").read_text(encoding="utf8"))
+    return json.loads((folder / "out" / results).read_text(encoding="utf8"))
 
 
 def test_what_is_trained_is_not_trained_again(
@@ -308,6 +355,18 @@ def test_a_run_is_trained_by_spacy_and_scored(
     assert "Saved pipeline" in (folder / "train.log").read_text(encoding="utf8")
     trained = Config().from_disk(folder / "model-best" / "config.cfg")
     assert trained["components"]["psa_tagger"]["target"] == "ents"
+
+
+def test_spans_as_tags_are_scored_as_spans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trained = fake_training(monkeypatch)
+    options = ("--as-tags", "--name", "tags", "--only", "all", "tokens-unknown")
+    run_main(monkeypatch, tmp_path, *options, results="tags.json")
+    found = json.loads((tmp_path / "out" / "tags.json").read_text(encoding="utf8"))
+    assert found["target"] == "tags of spans" and len(trained) == 2
+    assert found["runs"]["all"]["test"] == 50.0
+    train = DocBin().from_disk(tmp_path / "runs" / "tokens-unknown" / "train.spacy")
+    left = {token.tag_ for doc in train.get_docs(Vocab()) for token in doc}
+    assert {"", "O", "B-NP", "I-NP"} <= left
 
 
 def test_a_training_that_fails_is_an_error_that_names_the_log(tmp_path: Path) -> None:
