@@ -16,6 +16,7 @@ import spacy
 from thinc.api import Config
 
 from spacy_psa.analysis.plots import stack
+from spacy_psa.cli._components import get_tagger
 from spacy_psa.cli._predictions import read_data
 from spacy_psa.cli.calibrate import predict
 from spacy_psa.evaluation.calibration import (
@@ -69,7 +70,7 @@ def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
     RETURNS (Tuple[Dict[str, Any], str]): The figures, and an SVG picture.
     """
     nlp = spacy.load(model)
-    component = nlp.get_pipe(COMPONENT)
+    component = get_tagger(nlp, COMPONENT)
     dev, test = (
         predict(nlp, COMPONENT, read_data([data / f"{part}.spacy"], nlp.vocab))
         for part in ("dev", "test")

@@ -129,7 +129,7 @@ def make_cases(folder: Path) -> list[Case]:
     if ewt.is_dir():
         conllu = (ewt / "en_ewt-ud-dev.conllu").read_text(encoding="utf8")
         names[2] = "UD English EWT 2.2 development data, CoNLL-U"
-    cases = []
+    cases: list[Case] = []
     for name, text, form, converter in zip(
         names,
         (sample.rstrip("\n") + "\n\n", two, conllu),
@@ -190,7 +190,7 @@ def run_corpora(folder: Path, repeat: int) -> list[dict[str, Any]]:
             continue
         stats = psa_convert(path, folder / "psa.spacy", form=form)
         targets = [target for target, layer in TARGETS.items() if stats.has(layer)]
-        timed = {
+        timed: dict[str, Callable[[], Any]] = {
             target: partial(
                 psa_convert,
                 path,
