@@ -6,6 +6,8 @@ another. `Errors.P001` is a template to be filled in by `str.format`.
 
 import re
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class _Coded(type):
@@ -22,7 +24,7 @@ class Errors(metaclass=_Coded):
         "The potentials do not fit together: {problem}. Expected emissions (N, L) with "
         "sum(lengths) = N, transitions (L, L), start (L,), end (L,) and pairwise (N, L, L)."
     )
-    P002 = "Unknown inference backend '{name}'. Choose one of: {options}."
+    P002 = "Unknown inference backend '{name}'.{suggestion} Choose one of: {options}."
     P003 = "The labels do not fit the potentials: {problem}."
     P004 = (
         "The constraints do not fit: {problem}. Expected booleans, transitions (L, L), start (L,) "
@@ -57,7 +59,7 @@ class Errors(metaclass=_Coded):
     P019 = "A temperature has to be one positive, finite number, not {temperature}."
 
     # Annotation: tag schemes (P100-P105)
-    P100 = "Unknown tag scheme '{name}'. Choose one of: {options}."
+    P100 = "Unknown tag scheme '{name}'.{suggestion} Choose one of: {options}."
     P101 = (
         "The span ({start}, {end}, '{label}') does not lie within the {length} tokens. A span has "
         "at least one token: 0 <= start < end <= number of tokens."
@@ -311,7 +313,7 @@ class Errors(metaclass=_Coded):
         "The model data belongs to another configuration: {problem}. Load it with the config.cfg "
         "that was saved next to it, e.g. by spacy.load."
     )
-    P204 = "Unknown attribute '{attr}' to look words up by. Choose one of: NORM, ORTH, LOWER."
+    P204 = "Unknown attribute '{name}' to look words up by.{suggestion} Choose one of: {options}."
     P205 = (
         "There are no training documents to take words from. Check the path of the training "
         "corpus, and that it is not empty."
@@ -462,7 +464,9 @@ class Errors(metaclass=_Coded):
         "The layer '{name}' holds a network of another library ({kind}), whose state cannot be "
         "saved in a checkpoint. Use `python -m spacy train` for this pipeline."
     )
-    P290 = "There is no progress bar '{name}'. Choose one of: {options}, or null for none."
+    P290 = (
+        "There is no progress bar '{name}'.{suggestion} Choose one of: {options}, or null for none."
+    )
     P291 = (
         "Line {line} of {path} is not of a training log, so it is not written over. Set 'path' in "
         "[training.logger] to another file, or delete this one."
@@ -482,6 +486,10 @@ class Errors(metaclass=_Coded):
     P298 = "The run '{run}' has no evaluation after {start}. Lower --from."
 
     # Components (P3xx)
+    P299 = (
+        "There was nothing to train on: the batcher in [training.batcher] has made no batch of the "
+        "training corpus. Check its size, and whether it discards sentences that are too long."
+    )
     P250 = "A drawing is an SVG image: '{path}' must end in '.svg'."
     P251 = "'{path}' is not a config that spaCy can read: {problem}"
     P252 = (
@@ -497,7 +505,7 @@ class Errors(metaclass=_Coded):
         "'{label}' is not a universal part of speech, which is what the target 'pos' writes. Use "
         "the target 'tag' for other tag sets, or one of: {options}."
     )
-    P303 = "Unknown target '{name}'. Choose one of: {options}."
+    P303 = "Unknown target '{name}'.{suggestion} Choose one of: {options}."
     P304 = (
         "The component '{name}' cannot take the new label '{label}': its model has been "
         "initialized with {n_tags} outputs. Add labels before nlp.initialize(), or initialize a "
@@ -513,8 +521,9 @@ class Errors(metaclass=_Coded):
         "that it is not empty."
     )
     P307 = (
-        "The loss of '{name}' is {loss} in the batch beginning '{text}'. Lower the learning rate, "
-        "clip gradients (max_grad_norm), and check the data for vectors that are not finite."
+        "Training '{name}' has diverged: {problem} in update {update} of this process, on a batch "
+        "of {batch}. Its weights are those of before. Lower the learning rate or clip gradients "
+        "(max_grad_norm), and check what is special about these documents."
     )
     P308 = (
         "The component '{name}' is configured for {configured}, but the saved model is for "
@@ -612,8 +621,8 @@ class Errors(metaclass=_Coded):
         "Let rules have 0 <= start < end <= {n}."
     )
     P343 = (
-        "The component '{name}' has a threshold for the label '{label}', which it has not. "
-        "Choose from: {options}."
+        "The component '{name}' has a threshold for the label '{label}', which it has "
+        "not.{suggestion} Choose from: {options}."
     )
     P344 = (
         "There is nothing to fit a temperature to: of {n} label sequences, {unknown} have no known "
@@ -704,7 +713,7 @@ class Errors(metaclass=_Coded):
     )
     P372 = (
         "The component '{name}' has a weight for the label '{label}' in 'label_weights', but no "
-        "such label. Choose from: {options}."
+        "such label.{suggestion} Choose from: {options}."
     )
     P376 = (
         "A temperature cannot be fitted to {unit}: the component '{name}' finds none in the data. "
@@ -757,8 +766,9 @@ class Errors(metaclass=_Coded):
         "no other system has, of letters, digits, '.', '_' and '-', and a file that is there."
     )
     P394 = (
-        "The config of {system} lacks '{setting}', which is to be {value}. Check its name if it is "
-        "an option. In a config of your own refer to it by ${{{setting}}}, where it belongs."
+        "The config of {system} lacks '{setting}', which is to be {value}.{suggestion} Check its "
+        "name if it is an option. In a config of your own refer to it by ${{{setting}}}, where it "
+        "belongs."
     )
     P395 = "The config of {system} is not valid: {problem}"
     P396 = (
@@ -771,6 +781,77 @@ class Errors(metaclass=_Coded):
         "{option} wants. Change the target in the config, or give another --task or --target."
     )
     P399 = "--options has '{options}', which cannot be read: {problem}."
+
+    # Robustness: long input and processes (P405-P409)
+    P405 = (
+        "The models of 'spacy_psa.RoleEnsemble.v1' cut long sentences in different ways, so that "
+        "their labels cannot be averaged: (max_length, overlap) are {found}. Set the same ones in "
+        "all sections of the ensemble."
+    )
+
+    # Robustness: interrupted writing (P410-P419)
+    P410 = (
+        "{path} cannot be written, since the disk is full: {reason}. What was there before is as "
+        "it was. Make room or give another place, and run this again."
+    )
+    P411 = (
+        "{path} cannot be written: {reason}. What was there before is as it was. Give a place "
+        "where you may write, or change what is allowed there."
+    )
+    P412 = (
+        "{path} cannot be written: {reason}. What was there before is as it was. Give another "
+        "place, or another name."
+    )
+
+    # Robustness: hostile models and data (P420-P429)
+    P420 = (
+        "The weights '{name}' have {n} of {total} numbers that are not finite (NaN or infinity): "
+        "nothing could be predicted by them. Load an earlier model; in training, lower the "
+        "learning rate or max_grad_norm."
+    )
+    P421 = (
+        "{path} has more than {limit:,} bytes when it is unpacked, {ratio} times its size or more, "
+        "and text has not. If it is right nevertheless, unpack it by other means (such as {how}) "
+        "and give the unpacked file: that has no limit."
+    )
+    P422 = (
+        "{url} has more than {limit:,} bytes. Get it by other means, and name its folder with "
+        "--local."
+    )
+    P423 = (
+        "The settings in the file 'cfg' have one that is not known, '{name}'. They are damaged, or "
+        "of a newer version of spacy-psa: copy the pipeline again, or update spacy-psa."
+    )
+    P424 = (
+        "{path} has no vectors: its first line announces {rows:,} of {width:,} numbers, for which "
+        "{size:,} bytes of text are too few. Correct the line, or get the file again."
+    )
+
+    # Robustness: bad training data (P430-P439)
+    P430 = (
+        "Training '{name}' has diverged: its weights are not finite after update {update} of this "
+        "process, on a batch of {batch}. Lower the learning rate, and go on from the model that "
+        "was saved last: this one is not saved any more."
+    )
+    P431 = "'{name}' is not saved, so that the model that was saved before is kept: {problem}"
+    P432 = (
+        "The pipeline's vectors have numbers that are not finite (NaN, or infinite), those of: "
+        "{words}. Correct the file that the vectors were made from, or leave these words out."
+    )
+    P433 = (
+        "The span of the tokens {start} to {end} in {where} {problem}, in the training example "
+        "beginning '{text}'. Correct the annotation, or leave the span out."
+    )
+    P434 = "'{label}' cannot be a label of '{name}': {problem}. Rename it in the data."
+    P435 = (
+        "The scores of '{name}' are not numbers (NaN) for the {batch}. Its weights or the "
+        "pipeline's vectors are damaged: load the pipeline again from where it was intact."
+    )
+    P436 = (
+        "None of the {n} training examples for '{name}' has a token. Check the training corpus: "
+        "all of its documents are empty."
+    )
+    P437 = "The config is not valid: {problem}"
 
 
 class Warnings(metaclass=_Coded):
@@ -804,6 +885,39 @@ class Warnings(metaclass=_Coded):
         "The argument {role} '{text}' (tokens {start} to {end}) {problem}. It is skipped in "
         "training, in the document beginning '{doc}'."
     )
+    # Robustness: long input and processes (W405-W409)
+    W405 = (
+        "There are sentences longer than max_length ({max_length}) in [components.{name}.model]. "
+        "Arguments outside of a predicate's window are not found in them. If these are documents "
+        "without sentence boundaries, put a component that sets them before '{name}' (such as "
+        "'sentencizer')."
+    )
+    # Robustness: bad training data (W430-W439)
+    W430 = (
+        "The labels {labels} stand in the data to be scored, but '{name}' has not learnt them: "
+        "they can only be missed. Check that both parts of the data are annotated alike, or let "
+        "some documents with these labels be training data."
+    )
+    W431 = (
+        "No token of the training examples for '{name}' has annotation that is known: there is "
+        "nothing to learn. Check that the corpus is annotated, and that its tokens are those of "
+        "the pipeline's tokenizer (or set gold_preproc = true in [corpora.train])."
+    )
+    W432 = "spaCy ignores the setting {setting}, which it does not know.{suggestion}"
+
+
+def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:
+    """Say which option may have been meant.
+
+    name (str): What was given.
+    options (Iterable[str]): What could have been.
+    cutoff (float): How near it has to be, from 0 to 1.
+    RETURNS (str): A question to put behind the first sentence of a message, with a blank before it;
+        nothing if no option is near.
+    """
+    by_case = {option.lower(): option for option in options}
+    nearest = get_close_matches(str(name).lower(), by_case, n=1, cutoff=cutoff)
+    return f" Did you mean '{by_case[nearest[0]]}'?" if nearest else ""
 
 
 def warn(message: str) -> None:

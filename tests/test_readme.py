@@ -36,7 +36,15 @@ from .documentation import (
 torch.set_num_threads(1)
 
 REGISTERED = re.compile(r"spacy_psa\.[A-Za-z]\w*\.v\d+")
-SETTINGS = ("architectures", "scorers", "readers", "loggers", "optimizers", "schedules")
+SETTINGS = (
+    "architectures",
+    "scorers",
+    "readers",
+    "loggers",
+    "optimizers",
+    "schedules",
+    "callbacks",
+)
 PYTHON = [path for path in DOCUMENTS if code_blocks(path, "python")]
 INI = [(path, block) for path in DOCUMENTS for block in code_blocks(path, "ini")]
 

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from ..errors import Errors
 from ..inference import Constraints, LinearChain
 from ..models.labeler import sentence_lengths
-from ..models.srl import propositions
+from ..models.srl import labeled_propositions
 from ..pipeline.common import LabelSequencePipe
 from ..pipeline.decoding import bio_constraints
 from ..pipeline.predicates import check_predicates
@@ -193,7 +193,7 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
     tags = [pipe.tags[i] for i in pipe.decoding.best(potentials, pipe.tags).tolist()]
     sequences = [
         (f"Predicate {printable(doc[place.predicate].text)}", place.start, place.end)
-        for place in propositions(doc, tokens)
+        for place in labeled_propositions(pipe.model, doc, tokens)
     ]
     return Labeled(distribution, tags, constraints, sequences)
 

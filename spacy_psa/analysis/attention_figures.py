@@ -104,7 +104,7 @@ def _attention(layer: Layer, passage: Passage) -> Figure:
     words = passage.words
     columns = [*words, f"+{passage.n_more} more"][: weights.shape[2]]
     title = f"Attention: {layer.title}"
-    names = ["attends to", "token"]
+    names = ("attends to", "token")
     if len(weights) == 1:
         legend = "attention weight (%); each row sums to 100"
         svg = _heat_map(weights[0], words, columns, *names, legend, title)
@@ -151,7 +151,7 @@ def _labels(layer: Layer, passage: Passage, chosen: list[int]) -> Iterator[Figur
     matrices = {f"head {i}": _with_rest(head, tags, best)[0] for i, head in enumerate(heads, 1)}
     columns = _with_rest(heads[0], tags, best)[1]
     legend = "attention weight (%); each row of a head sums to 100"
-    names = [passage.words, columns, "label", "token", legend, f"{title}, each head"]
+    names = (passage.words, columns, "label", "token", legend, f"{title}, each head")
     svg = heat_maps(matrices, *names, value_range=PERCENT)
     yield Figure(f"{title}, each head", svg, _head_tables(title, passage.words, columns, matrices))
 

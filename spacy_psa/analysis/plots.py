@@ -123,13 +123,14 @@ def bar_plot(
     width = space * BAR_SHARE / len(series)
     parts += _category_names(categories, space, y.start)
     for i, ((name, bars), style) in enumerate(zip(series.items(), styles, strict=True)):
+        ranges = (intervals or {}).get(name, {})
         for category, value in bars.items():
             if not math.isfinite(value):
                 continue
             left = LEFT + space * (categories.index(category) + (1 - BAR_SHARE) / 2) + i * width
             parts.append(_bar(left, width, value, f"{name}, {category}: {value:.4g}", style, y))
-            if category in (intervals or {}).get(name, {}):
-                low, high = intervals[name][category]
+            if category in ranges:
+                low, high = ranges[category]
                 parts.append(_whisker(left + width / 2, y(low), y(high)))
     return _with_legend(parts, list(series), [bar_key(style) for style in styles], title)
 
@@ -140,14 +141,21 @@ def stack(images: Sequence[str]) -> str:
     images (Sequence[str]): SVG images that functions of this module have drawn.
     RETURNS (str): One SVG image.
     """
-    widths = [int(re.search(r' width="(\d+)"', image)[1]) for image in images]
-    heights = [int(re.search(r' height="(\d+)"', image)[1]) for image in images]
+    widths = [int(_find(r' width="(\d+)"', image)) for image in images]
+    heights = [int(_find(r' height="(\d+)"', image)) for image in images]
     parts, y = [], 0
     for image, height in zip(images, heights, strict=True):
         parts.append(image.replace("<svg ", f'<svg y="{y}" ', 1).strip())
         y += height
-    titles = [html.unescape(re.search("<title>(.*?)</title>", image)[1]) for image in images]
+    titles = [html.unescape(_find("<title>(.*?)</title>", image)) for image in images]
     return axes.image(parts, y, "; ".join(titles), width=max(widths))
+
+
+def _find(pattern: str, image: str) -> str:
+    """What all images of ours have in their first tags."""
+    found = re.search(pattern, image)
+    assert found is not None
+    return found[1]
 
 
 def _with_legend(parts: list[str], names: list[str], keys: list[str], title: str) -> str:

@@ -12,8 +12,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors
+from ..errors import Errors, suggestion
 from ..reproduction.papers import TARGETS, read_papers
+from ._config_errors import explain, warn_of_unknown_settings
 from ._templates import names
 from .init_config import fill, make_config
 
@@ -193,6 +194,7 @@ def read_system(plan: Plan, name: str, path: Path) -> Config:
         config = Config().from_disk(path, interpolate=False)
     except ValueError as error:
         raise ValueError(Errors.P395.format(system=name, problem=error)) from error
+    warn_of_unknown_settings(config)
     config = filled(config, name)
     settings = common_settings(plan)
     change(config, settings, name)
@@ -201,7 +203,8 @@ def read_system(plan: Plan, name: str, path: Path) -> Config:
         # spaCy adds these if they are not there, which is of no use if nothing refers to them.
         if f"${{{variable}}}" not in text:
             value = settings.get(variable, "a seed")
-            raise ValueError(Errors.P394.format(system=name, setting=variable, value=value))
+            about = {"system": name, "setting": variable, "value": value}
+            raise ValueError(Errors.P394.format(**about, suggestion=""))
     return config
 
 
@@ -233,11 +236,14 @@ def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[
     RETURNS (Cell): The training.
     RAISES (ValueError): If the config does not fit.
     """
+    from ..training.saving import learning_settings
+
     config = config.copy()
     change(config, {"system.seed": seed, **(plan.options or {})}, system)
     config = filled(config, system)
     settings = json.loads(json.dumps(config.interpolate()))
-    known_by = {"config": settings, "data": {part: data[part] for part in ("train", "dev")}}
+    learned = {part: data[part] for part in ("train", "dev")}
+    known_by = {"config": learning_settings(settings), "data": learned}
     digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
     folder = plan.runs / f"{plan.corpus}-{plan.task}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
     component = find_component(plan, system, settings)
@@ -275,8 +281,9 @@ def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
         for parent in parents:
             section = section.get(parent) if isinstance(section, dict) else None
         if not isinstance(section, dict) or last not in section:
-            value = json.dumps(value)
-            raise ValueError(Errors.P394.format(system=system, setting=name, value=value))
+            about = {"system": system, "setting": name, "value": json.dumps(value)}
+            nearest = suggestion(last, section if isinstance(section, dict) else ())
+            raise ValueError(Errors.P394.format(**about, suggestion=nearest))
         section[last] = deepcopy(value)
 
 
@@ -290,11 +297,13 @@ def filled(config: Config, system: str) -> Config:
     """
     from spacy.schemas import ConfigSchemaTraining
     from spacy.util import registry
-    from thinc.api import ConfigValidationError
 
     try:
         config = fill(config)
         registry.resolve(config.interpolate()["training"], schema=ConfigSchemaTraining)
         return config
-    except ConfigValidationError as error:
-        raise ValueError(Errors.P395.format(system=system, problem=error)) from error
+    except ValueError as error:
+        problem = explain(error)
+        if problem is None:
+            raise
+        raise ValueError(Errors.P395.format(system=system, problem=problem)) from error

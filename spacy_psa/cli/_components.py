@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ..pipeline.common import LabelSequencePipe
     from ..pipeline.srl import PSASemanticRoles
+    from ..pipeline.tagger import PSATagger
 
 
 def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
@@ -57,6 +58,24 @@ def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
     if component is None and len(taggers) > 1:
         raise ValueError(Errors.P347.format(path=model, found=", ".join(taggers)))
     return nlp, component or taggers[0]
+
+
+def get_tagger(nlp: Language, name: str) -> PSATagger:
+    """Get a component to calibrate.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name.
+    RETURNS (PSATagger): The component.
+    RAISES (ValueError): If the pipeline has none of that name, or it is one of another kind.
+    """
+    from ..pipeline.tagger import PSATagger
+
+    pipe = dict(nlp.pipeline).get(name)
+    if not isinstance(pipe, PSATagger):
+        found = ", ".join(nlp.pipe_names) or "none"
+        path = nlp.path or nlp.meta["name"]
+        raise ValueError(Errors.P346.format(path=path, named=f" '{name}'", found=found))
+    return pipe
 
 
 def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import atomic_path
+from ._util import atomic_path, check_writable
 
 
 def check_outputs(
@@ -19,10 +19,12 @@ def check_outputs(
     paths (Sequence[Path]): The files to be written.
     options (Sequence[str]): The endings that they may have.
     RAISES (ValueError): If one has another ending, or is a folder.
+    RAISES (OutputError): If its folder cannot be written to.
     """
     for path in paths:
         if path.suffix not in options or path.is_dir():
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
+        check_writable(path)
 
 
 def save_output(path: Path, text: str, what: str) -> None:

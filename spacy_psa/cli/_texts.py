@@ -33,7 +33,7 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
     RAISES (ValueError): If the source is not of one of these kinds, is malformed, or has no text.
     """
     if source == STANDARD_INPUT:
-        name, read = "standard input", _read_standard_input
+        name, docs = "standard input", _read_standard_input(Path(source), nlp)
     else:
         name = source
         ending = Path(source.removesuffix(".gz")).suffix if source.endswith(".gz") else None
@@ -41,8 +41,9 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
         # A DocBin is compressed already
         if read is None or ending == ".spacy":
             raise ValueError(Errors.P354.format(path=source, endings=", ".join(READERS)))
+        docs = read(Path(source), nlp)
     n = 0
-    for doc, record in read(Path(source), nlp):
+    for doc, record in docs:
         if any(not token.is_space for token in doc):
             n += 1
             yield doc, record

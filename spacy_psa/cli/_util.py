@@ -1,20 +1,26 @@
 """What the commands share: the typer app, error messages, whole-or-nothing writing, DocBins."""
 
+import errno
 import os
 import re
+import sys
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ..whole_files import atomic_path, check_writable
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin
     from spacy.vocab import Vocab
+
+__all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
 
 HELP = "Commands for sequence labeling: corpora, scores by the CoNLL rules, result tables."
 
@@ -26,30 +32,30 @@ def user_errors() -> Iterator[None]:
     """Print errors that the user can mend as a message and exit; let bugs show their traceback."""
     try:
         yield
+        sys.stdout.flush()
     except OSError as err:
-        msg.fail(str(err), exits=1)
+        _fail(err)
     except ValueError as err:
         if not re.match(r"\[[EP]\d+\]", str(err)):
             raise
-        msg.fail(str(err), exits=1)
+        _fail(err)
 
 
-@contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """Write a file whole or not at all.
-
-    path (Path): The file. Its folder is made if there is none.
-    YIELDS (Path): A temporary file to write. It takes the place of the file when the block ends,
-        and is removed if the block raises.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # In the same folder, because os.replace is atomic only within a file system.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _fail(error: Exception) -> NoReturn:
     try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        msg.fail(str(error))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads on, as with `| head`: that is for typer, which ends without a word
+        raise
+    except OSError as broken:
+        template = Errors.P410 if broken.errno == errno.ENOSPC else Errors.P412
+        text = template.format(path="Standard output", reason=broken.strerror)
+        print(text, file=sys.stderr)
+        with suppress(OSError):
+            # What is left to be written would fail once more when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(1)
 
 
 def check_docbin_name(path: Path) -> None:
@@ -67,14 +73,21 @@ def read_docbin(path: Path) -> "DocBin":
 
     path (Path): The .spacy file.
     RETURNS (DocBin): The DocBin.
-    RAISES (ValueError): If there is no such file, or if it is not a DocBin.
+    RAISES (ValueError): If there is no such file, if it is not a DocBin, or if far too much comes
+        out of it.
     """
     from spacy.tokens import DocBin
 
+    from ..corpora.unpacking import check_zlib
+    from ..messages import garbage_collection
+
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
+    with suppress(zlib.error):
+        check_zlib(path)
     try:
-        return DocBin().from_disk(path)
+        with garbage_collection():
+            return DocBin().from_disk(path)
     except Exception as err:
         # Anything else than a DocBin fails in zlib, msgpack or numpy, whichever meets it first.
         raise ValueError(Errors.P121.format(path=path)) from err
@@ -91,4 +104,28 @@ def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
     from ..corpora.docbins import fast_msgpack
 
     with fast_msgpack():
-        return list(read_docbin(path).get_docs(vocab))
+        return list(docs_of(read_docbin(path), path, vocab))
+
+
+def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
+    """Unpack the Docs of a DocBin.
+
+    docbin (DocBin): The DocBin.
+    path (Path): Where it is from, for messages.
+    vocab (Vocab): The vocabulary.
+    YIELDS (Doc): The Docs.
+    RAISES (ValueError): If one of them is damaged.
+    """
+    from ..messages import garbage_collection
+
+    docs = docbin.get_docs(vocab)
+    while True:
+        try:
+            with garbage_collection():
+                doc = next(docs, None)
+        except Exception as err:
+            # Lengths, numbers of strings and groups of spans are only looked at now
+            raise ValueError(Errors.P121.format(path=path)) from err
+        if doc is None:
+            return
+        yield doc

@@ -102,14 +102,16 @@ def annotate(
     from spacy.util import minibatch
     from tqdm import tqdm
 
+    from ._components import get_tagger
     from ._texts import read_texts
 
+    tagger = get_tagger(nlp, name)
     pairs = islice(read_texts(texts, nlp), None if sort else limit)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]
     found: list[Suggestion] = []
     with tqdm(desc=name, unit=" texts", disable=None, leave=False) as progress:
         for batch in minibatch(nlp.pipe(pairs, as_tuples=True, disable=later), nlp.batch_size):
-            found += suggestions(nlp.get_pipe(name), batch, k)
+            found += suggestions(tagger, batch, k)
             progress.update(len(batch))
     if sort:
         found.sort(key=lambda suggestion: -suggestion.uncertainty)

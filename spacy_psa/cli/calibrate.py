@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from enum import Enum
@@ -13,18 +12,18 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ..whole_files import atomic_folder
 from ._calibration import Calibration, draw_calibration, print_calibration
-from ._components import load_tagger
+from ._components import get_tagger, load_tagger
 from ._outputs import check_outputs, save_output
 from ._predictions import join_names, read_data, use_gpu, words_alone
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
     from ..pipeline.calibration import HeldOut
-    from ..pipeline.tagger import PSATagger
 
 
 class Unit(str, Enum):
@@ -106,7 +105,7 @@ def calibrate(
     from ..pipeline.calibration import confidences
     from ..pipeline.calibration_fit import fit
 
-    component: PSATagger = nlp.get_pipe(name)
+    component = get_tagger(nlp, name)
     layer = make_layer(component.cfg["target"], component.cfg["spans_key"])
     if not any(len(doc) and layer.is_annotated(doc) for doc in gold):
         keys = ", ".join(sorted({key for doc in gold for key in doc.spans})) or "there are none"
@@ -146,12 +145,13 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
 
     from ..pipeline.calibration import hold_out
 
+    component = get_tagger(nlp, name)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]
     docs = nlp.pipe(words_alone(gold, nlp.vocab), disable=later)
     batches = []
     with tqdm(desc="Predicting", total=len(gold), disable=None, leave=False) as progress:
         for pairs in minibatch(zip(docs, gold, strict=True), nlp.batch_size):
-            batches.append(hold_out(nlp.get_pipe(name), *zip(*pairs, strict=True)))
+            batches.append(hold_out(component, *zip(*pairs, strict=True)))
             progress.update(len(pairs))
     return batches
 
@@ -162,7 +162,9 @@ def check_folder(output: Path | None, source: Path) -> None:
     output (Optional[Path]): The folder; None, or the same as `source`, to calibrate in place.
     source (Path): The folder of the pipeline.
     RAISES (ValueError): If something else is there, or it lies within the pipeline.
+    RAISES (OutputError): If it cannot be written.
     """
+    check_writable(source / "config.cfg" if output is None else output)
     if output is None or output.resolve() == source.resolve():
         return
     problem = None
@@ -196,15 +198,8 @@ def save_temperature(nlp: Language, name: str, temperature: float, output: Path 
         with atomic_path(source / name / "cfg") as temporary:
             srsly.write_json(temporary, cfg)
     else:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-        try:
+        with atomic_folder(folder) as temporary:
             # A copy of what is there: strings of held-out words are in the vocabulary by now
             shutil.copytree(source, temporary)
             srsly.write_json(temporary / name / "cfg", cfg)
-            if folder.is_dir():
-                folder.rmdir()
-            os.replace(temporary, folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
     return folder

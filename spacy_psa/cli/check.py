@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpora import published
 from ..errors import Errors
-from ._util import psa_cli, read_docbin, user_errors
+from ._util import docs_of, psa_cli, read_docbin, user_errors
 
 
 @psa_cli.command("check")
@@ -103,7 +103,7 @@ def check(
     counter = published.Counter()
     with fast_msgpack():
         for path in paths:
-            counter.add(read_docbin(path).get_docs(Vocab()))
+            counter.add(docs_of(read_docbin(path), path, Vocab()))
     found = published.differences(figures, split, counter.numbers)
     if found:
         raise ValueError(

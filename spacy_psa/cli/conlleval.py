@@ -29,7 +29,12 @@ def conlleval_cli(
         ),
     ],
     target: Annotated[
-        str, typer.Option("--target", "-t", help="What to score: spans, ents, tag or pos")
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="What to score: spans, ents, tag, pos; bio: phrases in token.tag_",
+        ),
     ] = "spans",
     spans_key: Annotated[
         str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for spans")
@@ -43,7 +48,8 @@ def conlleval_cli(
 
     A pipeline predicts from the words of GOLD, without its annotation. Prints the table that the
     script prints. Spans and entities are scored as BIO tags, which is
-    what the accuracy refers to. For tag and pos each token is a phrase of its own.
+    what the accuracy refers to. For tag and pos each token is a phrase of its own; for bio,
+    token.tag_ says in BIO, IOB1 or BIOES which phrases there are.
     """
     from ..evaluation.conlleval import format_table
 
@@ -138,6 +144,10 @@ def _ent_tags(doc: "Doc", spans_key: str) -> list[str] | None:
     ]
 
 
+def _tags_of_spans(doc: "Doc", spans_key: str) -> list[str] | None:
+    return [token.tag_ for token in doc] if doc.has_annotation("TAG") else None
+
+
 def _token_tags(attribute: str, name: str) -> "Callable[[Doc, str], list[str] | None]":
     def tags(doc: "Doc", spans_key: str) -> list[str] | None:
         if not doc.has_annotation(name):
@@ -153,4 +163,5 @@ TARGETS: "dict[str, Callable[[Doc, str], list[str] | None]]" = {
     "ents": _ent_tags,
     "tag": _token_tags("tag_", "TAG"),
     "pos": _token_tags("pos_", "POS"),
+    "bio": _tags_of_spans,
 }

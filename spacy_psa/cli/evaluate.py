@@ -193,6 +193,7 @@ def find_vocabulary(
     from ..evaluation.groups import ByVocabulary
     from ..pipeline.vocabulary import embedded_words, known_words, trained_words
 
+    trained: Callable[[str], bool] | None
     if train is not None:
         trained = known_words(vocab, (token.text for doc in train for token in doc))
         note = "words of the training data given."

@@ -1,5 +1,6 @@
 """`spacy psa export`: from spaCy's binary format back to the published column formats."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ._util import atomic_path, psa_cli, read_docbin, user_errors
+from ._util import atomic_path, docs_of, psa_cli, read_docbin, user_errors
 
 
 @psa_cli.command("export")
@@ -69,13 +70,14 @@ def export(
     from ..corpora.docbins import fast_msgpack
     from ..corpora.export import get_writer
     from ..corpora.from_docs import make_sentences
+    from ..corpora.sentence import Sentence
 
     writer = get_writer(form)
     get_scheme(scheme)
-    docs = read_docbin(input_path).get_docs(Vocab())
+    docs = docs_of(read_docbin(input_path), input_path, Vocab())
     n_sentences = 0
 
-    def counted():
+    def counted() -> Iterator[Sentence]:
         nonlocal n_sentences
         for sentence in make_sentences(docs, chunks_key=chunks_key):
             n_sentences += 1

@@ -13,10 +13,12 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ..whole_files import output_errors
 from ._util import atomic_path, psa_cli, user_errors
 
 BLOCK_SIZE = 1 << 16
 TIMEOUT = 60.0
+MAX_DOWNLOAD = 1 << 32
 
 
 @psa_cli.command("fetch")
@@ -84,12 +86,16 @@ def find_local(url: str, folder: Path) -> Path:
     raise ValueError(Errors.P131.format(names=names, folder=folder))
 
 
+class _TooLong(Exception):
+    """A server sends more than there can be."""
+
+
 def download(url: str, path: Path) -> None:
     """Download a file.
 
     url (str): Its address.
     path (Path): Where to write it, as it comes.
-    RAISES (ValueError): If it cannot be had.
+    RAISES (ValueError): If it cannot be had, or does not end.
     """
     from http.client import HTTPException
     from urllib.error import URLError
@@ -98,14 +104,22 @@ def download(url: str, path: Path) -> None:
     from tqdm import tqdm
 
     try:
-        with urlopen(url, timeout=TIMEOUT) as response, path.open("wb") as file_:
+        with (
+            output_errors(path),
+            urlopen(url, timeout=TIMEOUT) as response,
+            path.open("wb") as file_,
+        ):
             size = response.headers.get("Content-Length")
             total = int(size) if size else None
             progress = tqdm(total=total, unit="B", unit_scale=True, desc=path.name, disable=None)
             with progress:
                 while block := response.read(BLOCK_SIZE):
+                    if file_.tell() + len(block) > MAX_DOWNLOAD:
+                        raise _TooLong
                     file_.write(block)
                     progress.update(len(block))
+    except _TooLong as err:
+        raise ValueError(Errors.P422.format(url=url, limit=MAX_DOWNLOAD)) from err
     except (URLError, HTTPException, TimeoutError, ConnectionError, ValueError) as err:
         reason = err.reason if isinstance(err, URLError) else err
         raise ValueError(Errors.P129.format(url=url, reason=reason)) from err
@@ -118,7 +132,7 @@ def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -
     source = source or str(archive)
     with atomic_path(path) as temporary:
         try:
-            with open_binary(archive) as packed, temporary.open("wb") as text:
+            with open_binary(archive, source) as packed, temporary.open("wb") as text:
                 shutil.copyfileobj(packed, text, BLOCK_SIZE)
         except (EOFError, gzip.BadGzipFile, zlib.error) as err:
             raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err

@@ -41,7 +41,7 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
         an SVG file.
     """
     from ..analysis.lattice import draw_lattice, make_lattice
-    from ._components import load_tagger
+    from ._components import get_tagger, load_tagger
 
     if output_path.suffix != ".svg":
         raise ValueError(Errors.P250.format(path=output_path))
@@ -51,7 +51,7 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
     doc = nlp(text, disable=nlp.pipe_names[nlp.pipe_names.index(name) :])
     if not len(doc):
         raise ValueError(Errors.P380)
-    tagger = nlp.get_pipe(name)
+    tagger = get_tagger(nlp, name)
     found = make_lattice(tagger.distribution([doc]), [token.text for token in doc], tagger.tags)
     with atomic_path(output_path) as temporary:
         temporary.write_text(draw_lattice(found, doc.text), encoding="utf8")

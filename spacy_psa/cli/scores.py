@@ -75,9 +75,9 @@ def read_metrics(path: Path) -> dict[str, Any]:
         raise ValueError(Errors.P128.format(path=path))
     for value in list(data.values()):
         # `spacy evaluate --per-component` has the scores one level below.
-        if isinstance(value, dict) and _main_keys(value):
+        if isinstance(value, dict) and _main_scores(value):
             data = {**data, **value}
-    if not _main_keys(data):
+    if not _main_scores(data):
         raise ValueError(Errors.P128.format(path=path))
     return data
 
@@ -88,8 +88,8 @@ def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
     metrics (Dict[str, Dict[str, Any]]): The scores of each evaluation by its name.
     RETURNS (List[Table]): The main scores, then a table for each layer with scores per type.
     """
-    keys = _in_order(_main_keys(scores) for scores in metrics.values())
-    keys.sort(key=_rank)
+    ranks = {key: rank for scores in metrics.values() for key, rank in _main_scores(scores)}
+    keys = sorted(ranks, key=ranks.__getitem__)
     rows = [[name, *(_format(s.get(key), key) for key in keys)] for name, s in metrics.items()]
     tables = [Table("Scores", ["", *keys], rows)]
     for layer in _in_order(filter(_PER_TYPE.fullmatch, scores) for scores in metrics.values()):
@@ -122,9 +122,12 @@ def _per_type_table(
     return Table(title if single else f"{title} (F)", ["", *(name for name, _, _ in columns)], rows)
 
 
-def _main_keys(scores: dict[str, Any]) -> list[str]:
-    """The main scores that are there. spaCy gives None where nothing could be scored."""
-    return [key for key, value in scores.items() if value is not None and _rank(key) is not None]
+def _main_scores(scores: dict[str, Any]) -> list[tuple[str, tuple[int, str, int]]]:
+    """The main scores that are there, and where they stand. spaCy gives None where nothing could be
+    scored.
+    """
+    ranks = ((key, _rank(key)) for key, value in scores.items() if value is not None)
+    return [(key, rank) for key, rank in ranks if rank is not None]
 
 
 def _rank(key: str) -> tuple[int, str, int] | None:

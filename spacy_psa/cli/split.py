@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import atomic_path, check_docbin_name, psa_cli, read_docbin, user_errors
+from ._util import atomic_path, check_docbin_name, docs_of, psa_cli, read_docbin, user_errors
 
 
 @psa_cli.command("split")
@@ -68,7 +68,7 @@ def split(
     has_user_data = any(data is not None for data in source.user_data)
     train, dev = (DocBin(source.attrs, store_user_data=has_user_data) for _ in range(2))
     with fast_msgpack():
-        for i, doc in enumerate(source.get_docs(Vocab())):
+        for i, doc in enumerate(docs_of(source, input_path, Vocab())):
             (dev if i in held_out else train).add(doc)
     with atomic_path(train_path) as train_file, atomic_path(dev_path) as dev_file:
         train.to_disk(train_file)

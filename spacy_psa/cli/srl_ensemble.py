@@ -1,16 +1,19 @@
 """`spacy psa srl-ensemble`: several trained pipelines become one that averages their models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import psa_cli, user_errors
+from ..whole_files import atomic_folder
+from ._util import check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
+
+    from ..pipeline.srl import PSASemanticRoles
 
 ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
 
@@ -35,8 +38,10 @@ def srl_ensemble_cli(
     first pipeline. The models must have the same labels and vectors; train them with other seeds.
     """
     with user_errors():
+        check_writable(output_path)
         ensemble = make_ensemble(paths, name=name)
-        ensemble.to_disk(output_path)
+        with atomic_folder(output_path) as temporary:
+            ensemble.to_disk(temporary)
         msg.good(f"Saved an ensemble of {len(paths)} models to {output_path}")
 
 
@@ -67,16 +72,29 @@ def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> "Language":
     }
     nlp = load_model_from_config(config, vocab=first.vocab)
     assert isinstance(nlp, spacy.language.Language)
-    nlp.tokenizer.from_bytes(first.tokenizer.to_bytes())
+    _copy_state(nlp.tokenizer, first.tokenizer)
     for pipe_name, pipe in nlp.pipeline:
         if pipe_name != name and hasattr(pipe, "from_bytes"):
-            pipe.from_bytes(first.get_pipe(pipe_name).to_bytes())
-    component = nlp.get_pipe(name)
-    component.cfg.update(first.get_pipe(name).cfg)
-    component.model.set_dim("nO", first.get_pipe(name).model.get_dim("nO"))
+            _copy_state(pipe, first.get_pipe(pipe_name))
+    component, template = _roles(nlp, name), _roles(first, name)
+    component.cfg.update(template.cfg)
+    component.model.set_dim("nO", template.model.get_dim("nO"))
     for layer, member in zip(component.model.layers, members, strict=True):
-        layer.from_bytes(member.get_pipe(name).model.to_bytes())
+        layer.from_bytes(_roles(member, name).model.to_bytes())
     return nlp
+
+
+def _copy_state(to: Any, source: Any) -> None:
+    """Of tokenizers and components spaCy's types say no more than that they can be called."""
+    to.from_bytes(source.to_bytes())
+
+
+def _roles(nlp: "Language", name: str) -> "PSASemanticRoles":
+    from ..pipeline.srl import PSASemanticRoles
+
+    component = nlp.get_pipe(name)
+    assert isinstance(component, PSASemanticRoles)
+    return component
 
 
 def _standalone(path: Path, name: str) -> "Language":
@@ -96,7 +114,7 @@ def _standalone(path: Path, name: str) -> "Language":
 
 def _difference(first: "Language", other: "Language", name: str) -> str | None:
     """Say why two pipelines do not belong together."""
-    labels, others = first.get_pipe(name).labels, other.get_pipe(name).labels
+    labels, others = _roles(first, name).labels, _roles(other, name).labels
     if labels != others:
         odd = sorted(set(labels) ^ set(others))
         return f"the labels differ ({', '.join(odd[:5]) or 'their order'})"
@@ -105,6 +123,7 @@ def _difference(first: "Language", other: "Language", name: str) -> str | None:
         return f"the vectors differ (their shapes are {shapes[0]} and {shapes[1]})"
     if first.vocab.vectors.to_bytes() != other.vocab.vectors.to_bytes():
         return "the vectors differ"
-    if other.tokenizer.to_bytes() != first.tokenizer.to_bytes():
+    tokenizers: list[Any] = [first.tokenizer, other.tokenizer]
+    if tokenizers[0].to_bytes() != tokenizers[1].to_bytes():
         return "the tokenizers differ"
     return None

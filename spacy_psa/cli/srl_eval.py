@@ -190,7 +190,7 @@ def _words_of(doc: "Doc") -> "Doc":
     """A new Doc with words and sentences alone."""
     from spacy.tokens import Doc
 
-    starts = None
+    starts: list[bool | int | None] | None = None
     if doc.has_annotation("SENT_START"):
         starts = [bool(token.is_sent_start) for token in doc]
     spaces = [bool(token.whitespace_) for token in doc]

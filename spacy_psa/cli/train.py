@@ -10,6 +10,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ..whole_files import check_writable, output_errors
+from ._config_errors import config_errors, warn_of_unknown_settings
 from ._util import psa_cli, user_errors
 
 
@@ -86,6 +88,7 @@ def train(
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     RAISES (ValueError): If the folder has an unfinished run, or the one to be resumed is damaged,
         or has another config or corpus.
+    RAISES (OutputError): If something cannot be written. What was saved before is as it was.
     """
     from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
@@ -93,12 +96,14 @@ def train(
 
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT, TrainingRun
+    from ..training.saving import learning_settings
 
     if checkpoint_every is not None and checkpoint_every < 1:
         raise ValueError(Errors.P288.format(n=checkpoint_every))
-    with show_validation_error(config_path):
+    with show_validation_error(config_path), config_errors():
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
         settings = json.loads(json.dumps(config.interpolate()))
+    warn_of_unknown_settings(config)
     folder = output_path / CHECKPOINT
     saved = read_checkpoint(folder)
     if not resume and saved is not None:
@@ -108,20 +113,23 @@ def train(
             )
         saved = None
     if saved is not None:
-        _check_config(saved.config, settings, output_path)
+        before, now = map(learning_settings, (saved.config, settings))
+        _check_config(before, now, output_path)
         if saved.finished:
             msg.good(f"The run in {output_path} is finished: it ended after step {saved.step}")
             return
         msg.info(f"Resuming the run in {output_path} after step {saved.step}")
     elif resume:
         msg.info(f"There is no checkpoint in {output_path}: the run begins")
+    check_writable(output_path / CHECKPOINT)
     if not output_path.exists():
-        output_path.mkdir(parents=True)
+        with output_errors(output_path):
+            output_path.mkdir(parents=True)
         msg.good(f"Created output directory: {output_path}")
     msg.info(f"Saving to output directory: {output_path}")
     setup_gpu(use_gpu)
     msg.divider("Initializing pipeline")
-    with show_validation_error(config_path, hint_fill=False):
+    with config_errors():
         nlp = init_nlp(config, use_gpu=use_gpu)
     msg.good("Initialized pipeline")
     msg.divider("Training pipeline")

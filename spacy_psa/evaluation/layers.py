@@ -12,7 +12,7 @@ from spacy.attrs import ENT_IOB
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotation.targets import TARGETS
+from ..annotation.targets import TOKEN_TARGETS
 from ..annotation.tokens import TokenTarget
 from ..errors import Errors
 from .roles import RolesLayer
@@ -82,11 +82,11 @@ class SpansLayer(Layer):
 
 
 def _token_layer(target: str, spans_key: str) -> Layer:
-    return TokenLayer(TARGETS[target](spans_key))
+    return TokenLayer(TOKEN_TARGETS[target](spans_key))
 
 
 LAYERS: dict[str, Callable[[str], Layer]] = {
-    **{name: partial(_token_layer, name) for name in TARGETS},
+    **{name: partial(_token_layer, name) for name in TOKEN_TARGETS},
     "ents": lambda spans_key: EntsLayer(),
     "spans": SpansLayer,
     "roles": lambda spans_key: RolesLayer(),

@@ -93,7 +93,7 @@ def _counts(diagrams: Mapping[str, Reliability], unit: str) -> str:
     parts += _x_ticks(x, y)
     styles = axes.styles(len(diagrams))
     for i, ((name, bins), style) in enumerate(zip(diagrams.items(), styles, strict=True)):
-        for j in np.flatnonzero(bins.counts):
+        for j in np.flatnonzero(bins.counts).tolist():
             first, last = (x(100.0 * edge) for edge in bins.edges[j : j + 2])
             width = (last - first) * BAR_SHARE / len(diagrams)
             left = first + (last - first) * (1.0 - BAR_SHARE) / 2.0 + i * width
@@ -109,7 +109,7 @@ def _counts(diagrams: Mapping[str, Reliability], unit: str) -> str:
 
 
 def _curve(name: str, bins: Reliability, unit: str, style: Style, x: Scale, y: Scale) -> list[str]:
-    some = np.flatnonzero(bins.counts)
+    some = np.flatnonzero(bins.counts).tolist()
     places = [
         f"{x(100.0 * bins.confidence[j]):.5g} {y(100.0 * bins.accuracy[j]):.5g}" for j in some
     ]

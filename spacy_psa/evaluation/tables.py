@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 from wasabi import table as wasabi_table
 
@@ -42,7 +43,8 @@ class Table:
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""
-        aligns = ("l",) + ("r" if self.numbers else "l",) * (len(self.header) - 1)
+        numbers: Literal["r", "l"] = "r" if self.numbers else "l"
+        aligns = ("l", *[numbers] * (len(self.header) - 1))
         return wasabi_table(self.rows, header=self.header, divider=True, aligns=aligns)
 
 

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from spacy_psa.cli._cells import change, filled
+from spacy_psa.cli._config_errors import config_errors, explain, warn_of_unknown_settings
+
 from .commands import SmallCorpus, plain, run, succeed
 
 BILSTM = "--components.psa_ner.model.encoder.recurrent"
+
+
+def message_of(result: Result) -> str:
+    """The error that a command ended with, in one line without the box that typer draws."""
+    if isinstance(result.exception, SystemExit):
+        return " ".join(re.sub("[─│╭╮╰╯]", " ", plain(result.output)).split())
+    return str(result.exception)
 
 
 def fail(output: Path, *arguments: object) -> str:
@@ -22,9 +35,7 @@ def fail(output: Path, *arguments: object) -> str:
     result = run("train", *arguments, "--output", output)
     assert result.exit_code == 1
     assert list(output.iterdir()) == [], "left behind"
-    if isinstance(result.exception, SystemExit):
-        return plain(result.output)
-    return str(result.exception)
+    return message_of(result)
 
 
 def write_docs(path: Path, *docs: Doc) -> Path:
@@ -164,11 +175,12 @@ def test_labels_of_the_data_that_the_label_file_has_not(
     config.to_disk(tmp_path / "labels.cfg")
     result = run("train", tmp_path / "labels.cfg", "--output", tmp_path / "out", *corpus.paths)
     assert result.exit_code == 1
-    assert "[P301]" in str(result.exception) and "of the target 'ents'" in str(result.exception)
+    error = message_of(result)
+    assert "[P301]" in error and "of the target 'ents'" in error
     assert not (tmp_path / "out" / "model-best").exists()
 
 
-def test_the_error_is_the_last_line_that_users_see(
+def test_users_see_the_error_and_no_traceback(
     tmp_path: Path, tiny_config: Path, corpus: SmallCorpus
 ) -> None:
     path = write_docs(tmp_path / "empty.spacy")
@@ -180,5 +192,98 @@ def test_the_error_is_the_last_line_that_users_see(
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1].startswith("ValueError: [P306] There are no")
+    assert "[P306] There are no" in done.stderr
+    assert "Traceback" not in done.stderr
     assert not any((tmp_path / "o").iterdir())
+
+
+# The commands `psa …` say what may have been meant
+
+
+def fail_psa_train(output: Path, *arguments: object) -> str:
+    """Run `psa train`, which has to end with a message, not a traceback."""
+    result = run("psa", "train", *arguments, "--output", output)
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit), result.exception
+    assert not (output / "model-last").exists()
+    return " ".join(plain(result.output).split())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        (
+            "--components.psa_ner.targt",
+            "tag",
+            "unexpected argument: 'targt'. Did you mean 'target'?",
+        ),
+        (
+            "--components.psa_ner.target",
+            "tags",
+            "[P303] Unknown target 'tags'. Did you mean 'tag'?",
+        ),
+        (
+            "--components.psa_ner.factory",
+            "psa_tager",
+            "factory 'psa_tager'. Did you mean 'psa_tagger'?",
+        ),
+        ("--components.psa_ner.inference_backend", "scalled", "[P002]|Did you mean 'scaled'?"),
+        ("--components.psa_ner.model.tok2vec.attr", "lowr", "[P204]|Did you mean 'LOWER'?"),
+        (f"{BILSTM}.hiden_width", "3", "BiLSTM.v1|hiden_width'. Did you mean 'hidden_width'?"),
+        (f"{BILSTM}.hidden_width", "wide", "[P437]|hidden_width: at root: 'wide' is not"),
+        (f"{BILSTM}.@architectures", "spacy_psa.BiLSTMM.v1", "Did you mean 'spacy_psa.BiLSTM.v1'?"),
+        ("--corpora.train.@readers", "spacy.Corpuss.v1", "Did you mean 'spacy.Corpus.v1'?"),
+        ("--training.optimizer.learn_rat", "0.1", "[P437]|Did you mean 'learn_rate'?"),
+        ("--nlp.pipeline", '["psa_por"]', "component 'psa_por'. Did you mean 'psa_pos'?"),
+    ],
+)
+def test_psa_train_names_the_nearest_option(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, setting: str, value: str, message: str
+) -> None:
+    error = fail_psa_train(tmp_path / "out", tiny_config, *corpus.paths, setting, value)
+    for part in message.split("|"):
+        assert part in error
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("--training.max_epoch", r"W432.*'max_epoch' in \[training\].*Did you mean 'max_epochs'"),
+        ("--nlp.pipelin", r"W432.*'pipelin' in \[nlp\].*Did you mean 'pipeline'"),
+        ("--trainin.max_steps", r"W432.*\[trainin\].*Did you mean 'training'"),
+    ],
+)
+def test_psa_train_warns_of_settings_that_spacy_ignores(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, setting: str, message: str
+) -> None:
+    config = Config().from_disk(tiny_config, interpolate=False)
+    *_, section, key = setting.removeprefix("--").split(".")
+    config.setdefault(section, {})[key] = 3
+    config["components"]["psa_ner"]["target"] = "none"
+    config.to_disk(tmp_path / "typo.cfg")
+    with pytest.warns(UserWarning, match=message):
+        fail_psa_train(tmp_path / "out", tmp_path / "typo.cfg", *corpus.paths)
+
+
+def test_sections_of_ones_own_are_not_warned_of(tiny_config: Path) -> None:
+    config = Config().from_disk(tiny_config, interpolate=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_unknown_settings({**config, "variables": {"width": 3}})
+
+
+def test_psa_reproduce_names_the_nearest_setting(tiny_config: Path) -> None:
+    config = Config().from_disk(tiny_config, interpolate=False)
+    with pytest.raises(ValueError, match=r"P394.*Did you mean 'target'\?"):
+        change(config, {"components.psa_ner.targt": "tag"}, "mine")
+    config["components"]["psa_ner"]["target"] = "tags"
+    with pytest.raises(ValueError, match=r"P303.*Did you mean 'tag'\?"):
+        filled(config, "mine")
+    config["components"]["psa_ner"]["model"]["decoder"] = {"@architectures": "spacy_psa.CFR.v1"}
+    with pytest.raises(ValueError, match=r"P395.*mine.*Did you mean 'spacy_psa\.CRF\.v1'\?"):
+        filled(config, "mine")
+
+
+def test_other_errors_are_left_alone() -> None:
+    assert explain(ValueError("[E913] Corpus path can't be None.")) is None
+    with pytest.raises(ValueError, match="other"), config_errors():
+        raise ValueError("other")

@@ -304,7 +304,8 @@ def test_what_cannot_be_written_leaves_no_trace(
     model: Path, dev: Path, tmp_path: Path, output: str | None, monkeypatch: pytest.MonkeyPatch
 ):
     before = contents(tmp_path)
-    monkeypatch.setattr(os, "replace", raiser)
+    # A file is replaced, a folder renamed
+    monkeypatch.setattr(os, "replace" if output is None else "rename", raiser)
     options = [] if output is None else ["--output", tmp_path / output]
     assert "the disk is full" in fail(model, dev, *options)
     assert contents(tmp_path) == before

@@ -46,6 +46,14 @@ def test_entities(save):
     assert (result.tokens, result.correct_tags) == (5, 3)
 
 
+def test_phrases_that_stand_in_tags(save):
+    gold = save("gold", make_doc(tags=["B-PER", "I-PER", "O", "B-ORG", "O"]))
+    predicted = save("predicted", make_doc(tags=["B-PER", "I-PER", "O", "O", "I-ORG"]))
+    result = score_docbins(gold, predicted, target="bio")
+    assert (result.chunks.gold, result.chunks.predicted, result.chunks.correct) == (2, 2, 1)
+    assert (result.tokens, result.correct_tags) == (5, 3)
+
+
 @pytest.mark.parametrize("target,argument", [("tag", "tags"), ("pos", "pos")])
 def test_tags_of_tokens(save, target, argument):
     gold = save("gold", make_doc(**{argument: ["PROPN", "PROPN", "VERB", "PROPN", "NOUN"]}))
