@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..inference import Potentials
 from .interfaces import Decoder
-from .layout import Layout
+from .layout import Bucket, Layout
 from .mask import SequenceMask
 
 
@@ -35,11 +38,10 @@ class SequenceLabelerNetwork(nn.Module):
         RETURNS (Potentials): One chain for each sequence of the layout.
         """
         parts: dict[str, list[Tensor]] = {}
-        for bucket in layout.buckets:
-            index = torch.from_numpy(bucket.index).to(x.device)
+        for bucket, vectors in zip(layout.buckets, _gathered(x, layout.buckets), strict=True):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
-            mask = SequenceMask(lengths, index.shape[1])
-            encoded = self.encoder(nn.functional.embedding(index, x), mask)
+            mask = SequenceMask(lengths, vectors.shape[1])
+            encoded = self.encoder(vectors, mask)
             decoded = self.decoder(encoded, mask)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
             for name, scores in by_name.items():
@@ -48,6 +50,20 @@ class SequenceLabelerNetwork(nn.Module):
         fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
         fields.update(self.decoder.transition_scores())
         return Potentials(lengths=layout.lengths, **fields)
+
+
+def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
+    """The vectors of the tokens of each bucket. Shape: (windows, longest window, d)"""
+    if len(buckets) == 1 or not (torch.is_grad_enabled() and x.requires_grad):
+        for bucket in buckets:
+            yield nn.functional.embedding(torch.from_numpy(bucket.index).to(x.device), x)
+        return
+    # All at once, since each look-up has a gradient as large as x: their sum would take time that
+    # grows with the square of the number of tokens.
+    index = torch.from_numpy(np.concatenate([bucket.index.ravel() for bucket in buckets]))
+    rows = nn.functional.embedding(index.to(x.device), x)
+    for bucket, part in zip(buckets, rows.split([b.index.size for b in buckets]), strict=True):
+        yield part.view(*bucket.index.shape, x.shape[1])
 
 
 def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:

@@ -12,6 +12,10 @@ from ..annotation.base import Target
 from ..annotation.schemes import Span
 
 
+# What is certain may come out as a little less than 1, and a threshold of 1 shall keep it.
+ROUNDING = 1e-6
+
+
 @dataclass(frozen=True)
 class TagPrediction:
     """The tags of a document.
@@ -45,7 +49,7 @@ class TagPrediction:
             return found
         for start, end, label, score in self._labels(target, names, self.token_scores):
             least = threshold.get(label, 0.0) if isinstance(threshold, Mapping) else threshold
-            if score < least:
+            if score < least - ROUNDING:
                 found[start:end] = [None] * (end - start)
         return found
 

@@ -1,0 +1,359 @@
+"""Documents, sentences and tokens that are longer than anything one would write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+from torch import Tensor
+
+from spacy_psa.annotation.targets import make_target
+from spacy_psa.inference import layout
+from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, words
+from spacy_psa.layers.layout import BUCKET_POSITIONS, make_layout
+from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
+from spacy_psa.models import srl as srl_model
+from spacy_psa.models.lookup import CACHED_LENGTH
+from spacy_psa.models.srl import predict_in_parts, propositions
+from spacy_psa.models.srl_ensemble import build_role_ensemble
+from spacy_psa.pipeline.predicates import set_predicates
+
+from ..documentation import ROOT
+from ..pipeline import srl_data
+from ..pipeline.conftest import (
+    WORDS,
+    annotation,
+    initialized_nlp,
+    make_adam,
+    make_examples,
+    tagger_of,
+    tiny_model,
+    trained_nlp,
+)
+
+# More than a window, and more than what the layouts of inference are remembered for
+LONG = layout.REMEMBERED + 616
+GIB = 1 << 30
+
+
+def running_text(nlp: Language, n: int) -> Doc:
+    """A document without sentence boundaries, of sentences that the pipeline has learnt."""
+    order = np.random.default_rng(0).integers(len(WORDS), size=n)
+    words = [word for i in order for word in WORDS[i]]
+    return Doc(nlp.vocab, words=words[:n])
+
+
+def set_windows(nlp: Language, max_length: int, overlap: int) -> None:
+    tagger_of(nlp).model.attrs.update(max_length=max_length, overlap=overlap)
+
+
+def test_windows_leave_the_tags_as_they_are() -> None:
+    nlp = trained_nlp()
+    doc = running_text(nlp, 1000)
+    (cut,) = tagger_of(nlp).predict([doc])
+    set_windows(nlp, len(doc), 0)
+    (whole,) = tagger_of(nlp).predict([doc])
+    assert len(set(whole.ids.tolist())) > 5
+    assert (cut.ids == whole.ids).mean() >= 0.995
+
+
+def test_the_encoder_sees_a_bounded_part_of_a_document_at_a_time() -> None:
+    nlp = initialized_nlp()
+    set_windows(nlp, 64, 8)
+    shapes: list[torch.Size] = []
+    encoder = tagger_of(nlp).model.get_ref("network").shims[0].network.encoder
+    encoder.register_forward_pre_hook(lambda module, inputs: shapes.append(inputs[0].shape))
+    nlp(running_text(nlp, LONG))
+    assert max(length for _, length, _ in shapes) == 64
+    assert max(rows * length for rows, length, _ in shapes) <= BUCKET_POSITIONS
+
+
+def test_a_long_document_has_probabilities_alternatives_and_scores() -> None:
+    nlp = trained_nlp("ents", probabilities=True)
+    set_windows(nlp, 64, 8)
+    tagger = tagger_of(nlp)
+    doc = nlp(running_text(nlp, 4000))
+    best, second = tagger.nbest([doc], 2)[0]
+    assert best.tags == [tagger.tags[i] for i in tagger.predict([doc])[0].ids]
+    assert second.tags != best.tags
+    assert second.probability <= best.probability
+    np.testing.assert_allclose(tagger.marginals([doc])[0].sum(axis=1), 1.0, atol=1e-4)
+    assert all(0.0 <= ent._.psa_score <= 1.0 for ent in doc.ents)
+    assert len(doc.ents) > 200
+    assert nlp.evaluate([Example(running_text(nlp, 4000), doc)])["ents_f"] == 1.0
+
+
+def test_layouts_of_long_documents_are_not_kept() -> None:
+    layout._remembered.cache_clear()
+    layout.time_major((LONG,))
+    assert layout._remembered.cache_info().currsize == 0
+    assert layout.time_major((5, 3)) is layout.time_major((5, 3))
+
+
+def test_a_token_of_a_million_characters_is_read_at_both_ends() -> None:
+    nlp = trained_nlp()
+    million = "x" * 500_000 + "y" * 500_000
+    short = "x" * 25 + "y" * 25
+    long, expected = (nlp(Doc(nlp.vocab, words=["Ann", word, "."])) for word in (million, short))
+    assert annotation(long) == annotation(expected)
+
+
+def test_very_long_words_are_not_remembered() -> None:
+    nlp = initialized_nlp()
+    lookup = tagger_of(nlp).model.get_ref("tok2vec").shims[0].lookup
+    lookup._cache.clear()
+    lengths = [CACHED_LENGTH, CACHED_LENGTH + 1, 100_000]
+    nlp(Doc(nlp.vocab, words=["x" * length for length in lengths]))
+    assert len(lookup._cache) == 1
+
+
+@pytest.mark.parametrize("n", [3_000, pytest.param(50_000, marks=pytest.mark.nightly)])
+def test_a_document_of_nothing_but_white_space(n: int) -> None:
+    nlp = trained_nlp()
+    doc = nlp(Doc(nlp.vocab, words=[" "] * n))
+    assert all(token.tag_ in tagger_of(nlp).labels for token in doc)
+
+
+@pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def test_empty_documents_without_end(n: int) -> None:
+    nlp = trained_nlp(probabilities=True)
+    assert sum(len(doc) for doc in nlp.pipe("" for _ in range(n))) == 0
+
+
+def test_a_long_sentence_can_be_learnt_from() -> None:
+    nlp = initialized_nlp(model=tiny_model(max_length=64, overlap=8))
+    gold = [eg.reference for eg in make_examples(nlp)]
+    tags = [token.tag_ for _ in range(60) for doc in gold for token in doc]
+    doc = Doc(nlp.vocab, words=[token.text for _ in range(60) for doc in gold for token in doc])
+    example, optimizer = Example.from_dict(doc, {"tags": tags}), make_adam()
+    first = nlp.update([example], sgd=optimizer)["psa_tagger"]
+    for _ in range(5):
+        last = nlp.update([example], sgd=optimizer)["psa_tagger"]
+    assert last < first
+
+
+def test_gradients_do_not_depend_on_how_windows_are_put_together() -> None:
+    layer = tagger_of(initialized_nlp()).model.get_ref("network")
+    network = layer.shims[0].network
+    lengths, width = [40, 3, 25], layer.get_dim("nI")
+    x = torch.randn(sum(lengths), width, generator=torch.Generator().manual_seed(0))
+
+    def gradient(bucket_positions: int) -> tuple[int, Tensor]:
+        leaf = x.clone().requires_grad_()
+        windows = make_layout(lengths, max_length=10, overlap=4, bucket_positions=bucket_positions)
+        network(leaf, windows).emissions.square().sum().backward()
+        assert leaf.grad is not None
+        return len(windows.buckets), leaf.grad
+
+    (few, together), (many, apart) = gradient(4096), gradient(10)
+    assert (few, many > 10) == (1, True)
+    torch.testing.assert_close(apart, together, rtol=1e-4, atol=1e-5)
+
+
+def test_spans_of_other_tokens_are_aligned_in_one_pass() -> None:
+    class Counting(Example):
+        asked = 0
+
+        @property
+        def alignment(self) -> Any:
+            Counting.asked += 1
+            return super().alignment
+
+    vocab = Vocab()
+    gold = Doc(vocab, words=["New", "York", "likes", "ham"] * 50)
+    starts = range(0, len(gold), 4)
+    gold.spans["sc"] = [gold[i : i + 2] for i in starts] + [gold[i + 3 : i + 4] for i in starts]
+    gold.spans["sc"] = [Span(gold, span.start, span.end, "X") for span in gold.spans["sc"]]
+    predicted = Doc(vocab, words=["New York", "likesham"] * 50)
+    example = Counting(predicted, gold)
+    tags = make_target("spans", spans_key="sc").gold_tags(example, [0])
+    assert tags == ["S-X", None] * 50
+    assert Counting.asked == 1
+
+
+def long_words(n: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.randint(1, 9, (n,), generator=generator).sort(descending=True).values
+    characters = torch.randint(1, 20, (n, int(lengths[0])), generator=generator)
+    return characters * (torch.arange(characters.shape[1]) < lengths[:, None]), lengths
+
+
+@pytest.mark.parametrize(
+    "make", [CharacterBiLSTM, lambda n, **width: CharacterCNN(n, dropout=0.0, **width)]
+)
+def test_characters_are_read_piece_by_piece(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    characters, lengths = long_words(40)
+    part = make(20, embedding_width=4, width=6)
+    network = WordCharacterEmbedding(WordEmbedding(3, 5), part)
+    arguments = (torch.zeros(40, dtype=torch.long), None, characters, lengths, torch.arange(40))
+
+    def run() -> tuple[Tensor, list[Tensor]]:
+        output = network(*arguments)
+        return output, torch.autograd.grad(output.square().sum(), list(network.parameters()))
+
+    whole, whole_gradients = run()
+    sizes: list[int] = []
+    part.register_forward_pre_hook(lambda module, inputs: sizes.append(inputs[0].numel()))
+    monkeypatch.setattr(words, "CHARACTER_POSITIONS", 30)
+    output, gradients = run()
+    assert len(sizes) > 5
+    assert max(sizes) <= 30
+    torch.testing.assert_close(output, whole)
+    torch.testing.assert_close(gradients, whole_gradients)
+
+
+@given(st.integers(1, 300), st.integers(2, 40), st.data())
+def test_predicates_of_a_long_sentence_have_context(
+    n: int, max_length: int, data: st.DataObject
+) -> None:
+    overlap = data.draw(st.integers(0, max_length - 1))
+    predicate = data.draw(st.integers(0, n - 1))
+    doc = Doc(Vocab(), words=["a"] * n)
+    ((token, start, end),) = propositions(doc, [predicate], max_length=max_length, overlap=overlap)
+    assert token == predicate
+    assert 0 <= start <= predicate < end <= n
+    assert end - start == min(n, max_length)
+    assert start == 0 or predicate - start >= overlap // 2
+    assert end == n or end - 1 - predicate >= overlap // 2
+
+
+def long_roles(nlp: Language) -> Doc:
+    """Sentences with their boundaries, and the predicates of all."""
+    words = [word for _ in range(10) for sentence in srl_data.WORDS for word in sentence]
+    starts = [i == 0 for _ in range(10) for s in srl_data.WORDS for i in range(len(s))]
+    doc = Doc(nlp.vocab, words=words, sent_starts=starts)
+    offsets = np.cumsum([0, *(len(sentence) for _ in range(10) for sentence in srl_data.WORDS)])
+    set_predicates(
+        doc,
+        [
+            int(offset) + frame.predicate
+            for offset, frames in zip(offsets, srl_data.FRAMES * 10, strict=False)
+            for frame in frames
+        ],
+    )
+    return doc
+
+
+def frames_of(doc: Doc) -> list[tuple[int, list[tuple[int, int, str]], float | None]]:
+    return [
+        (
+            frame.predicate.i,
+            [(span.start, span.end, span.label_) for span in frame.spans],
+            None if frame.probability is None else round(frame.probability, 4),
+        )
+        for frame in doc._.frames
+    ]
+
+
+@pytest.mark.parametrize("max_positions", [1, 25, 100])
+def test_roles_are_found_part_by_part(max_positions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = srl_data.trained_nlp(probabilities=True)
+    whole = frames_of(nlp(long_roles(nlp)))
+    assert len(whole) == 60
+    assert all(arguments for _, arguments, _ in whole)
+    monkeypatch.setattr(srl_model, "MAX_POSITIONS", max_positions)
+    assert frames_of(nlp(long_roles(nlp))) == whole
+
+
+def test_parts_are_of_bounded_size_and_make_up_the_whole() -> None:
+    nlp = srl_data.initialized_nlp()
+    model, doc = srl_data.srl_of(nlp).model, long_roles(nlp)
+    inputs = ([doc, doc], [[1, 12], [5, 100, 3]])
+    whole = model.predict(inputs)
+    parts = list(predict_in_parts(model, *inputs, max_positions=20))
+    assert all(part.n_tokens <= 20 for part in parts)
+    assert len(parts) > 1
+    assert sum((part.lengths for part in parts), ()) == whole.lengths
+    torch.testing.assert_close(torch.cat([part.emissions for part in parts]), whole.emissions)
+
+
+def test_an_ensemble_finds_roles_part_by_part() -> None:
+    nlp = srl_data.initialized_nlp()
+    model, doc = srl_data.srl_of(nlp).model, long_roles(nlp)
+    ensemble = build_role_ensemble(model, model.copy())
+    parts = list(predict_in_parts(ensemble, [doc], [[1, 12, 100]], max_positions=10))
+    assert len(parts) == 3
+    whole = ensemble.predict(([doc], [[1, 12, 100]]))
+    torch.testing.assert_close(torch.cat([part.emissions for part in parts]), whole.emissions)
+
+
+def test_models_of_an_ensemble_must_have_the_same_windows() -> None:
+    one, other = (srl_data.srl_of(srl_data.initialized_nlp()).model for _ in range(2))
+    other.attrs["overlap"] = 32
+    with pytest.raises(ValueError, match=r"P405.*\(512, 32\) and \(512, 64\)"):
+        build_role_ensemble(one, other)
+
+
+def test_the_cost_of_roles_does_not_grow_with_the_length_of_the_document() -> None:
+    nlp = srl_data.trained_nlp()
+    component = srl_data.srl_of(nlp)
+    component.model.attrs.update(max_length=16, overlap=8)
+    doc = Doc(nlp.vocab, words=[word for _ in range(50) for word in srl_data.WORDS[0]])
+    predicates = list(range(1, len(doc), len(srl_data.WORDS[0])))
+    assert component.model.predict(([doc], [predicates])).lengths == (16,) * 50
+    set_predicates(doc, predicates)
+    with pytest.warns(UserWarning, match="W405.*max_length"):
+        nlp(doc)
+    assert [frame.predicate.i for frame in doc._.frames] == predicates
+
+
+MEMORY = """
+import json, resource, sys
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import Adam, Config
+import spacy_psa.pipeline.tagger
+from tests.documentation import ROOT
+
+config = Config().from_disk(ROOT / "configs" / sys.argv[1], interpolate=False)
+model = config["components"]["psa_tagger"]["model"]
+words = ["word%d" % (i * i % 7919) for i in range(int(sys.argv[3]))]
+nlp = spacy.blank("en")
+doc = Doc(nlp.vocab, words=words)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tagger = nlp.add_pipe("psa_tagger", config={"model": model, "target": "spans"})
+labels = ["NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "INTJ", "LST", "UCP", "CONJP"]
+examples = [Example(Doc(nlp.vocab, words=words[:500]), Doc(nlp.vocab, words=words[:500]))]
+tagger.initialize(lambda: examples, labels=labels)
+if sys.argv[2] == "train":
+    gold = tagger(doc.copy())
+    nlp.update([Example(doc, gold)], sgd=Adam(0.001))
+elif sys.argv[2] == "nbest":
+    tagger.nbest([doc], 10)
+else:
+    tagger.cfg["probabilities"] = sys.argv[2] == "probabilities"
+    tagger(doc)
+print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
+@pytest.mark.parametrize("config", ["psa-chunk.cfg", "bilstm-crf-chunk.cfg"])
+@pytest.mark.parametrize(
+    ("act", "n"), [("tag", 50_000), ("probabilities", 50_000), ("nbest", 50_000), ("train", 5_000)]
+)
+def test_a_long_document_takes_little_memory(config: str, act: str, n: int) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    output = subprocess.run(
+        [sys.executable, "-c", MEMORY, config, act, str(n)],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    assert json.loads(output.splitlines()[-1]) < 1.5 * GIB

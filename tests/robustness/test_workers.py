@@ -1,0 +1,128 @@
+"""Processes that share the work of `nlp.pipe`, and what happens if one fails."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..documentation import ROOT
+from ..pipeline.conftest import make_nlp, tiny_model, trained_nlp
+
+# No forward pass of the parent comes before the fork, but its table of words is large enough to be
+# copied by several threads when it is loaded. Then the component is set up wrongly.
+LOADED = """
+import sys
+import spacy, torch
+
+torch.set_num_threads(2)
+nlp = spacy.load(sys.argv[1])
+network = nlp.get_pipe("psa_tagger").model.get_ref("tok2vec").shims[0].network
+assert network.words.weight.numel() > 65536
+texts = ["Ann saw Berlin .", "They eat green ham . " * 50] * 2
+print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=1)), "tokens")
+
+nlp.get_pipe("psa_tagger").cfg["threshold"] = {"no label": 0.5}
+try:
+    list(nlp.pipe(texts, n_process=2, batch_size=1))
+except ValueError as error:
+    print(error)
+"""
+# A component that fails for some texts, after the tagger, in one of two processes.
+FAILING = """
+import multiprocessing, os, sys
+import spacy
+from spacy.language import Language
+
+@Language.component("failing")
+def failing(doc):
+    if doc.text == "raise":
+        raise RuntimeError("no more of this")
+    if doc.text == "die":
+        os.kill(os.getpid(), 9)
+    return doc
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[2])
+    nlp = spacy.load(sys.argv[1])
+    nlp.add_pipe("failing")
+    texts = ["Ann saw Berlin ."] * 6 + [sys.argv[3]] + ["Ann saw Berlin ."] * 6
+    try:
+        print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)))
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def run(folder: Path, script: str, *arguments: str) -> str:
+    """Run a script on a pipeline, and fail if it hangs."""
+    path = folder / "script.py"
+    path.write_text(script, encoding="utf8")
+    # Threads that wait would otherwise keep a busy machine busy
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}
+    process = subprocess.Popen(
+        [sys.executable, str(path), str(folder / "model"), *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # so that children which hang can be ended with their parent
+    )
+    try:
+        output, _ = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        pytest.fail("the processes hang")
+    assert process.returncode == 0, output
+    return output
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a process prints that has loaded a pipeline and forks."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+    folder = tmp_path_factory.mktemp("forked")
+    nlp = make_nlp(model=tiny_model(tok2vec__width=64))
+    words = [f"word{i}" for i in range(2000)]
+    tags = ["NN"] * len(words)
+    example = Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=tags))
+    nlp.initialize(lambda: [example])
+    nlp.to_disk(folder / "model")
+    return run(folder, LOADED)
+
+
+def test_a_pipeline_that_was_only_loaded_can_be_forked(forked: str) -> None:
+    assert f"{2 * (4 + 250)} tokens" in forked.splitlines()
+
+
+def test_an_error_of_ours_in_a_worker_is_that_of_the_parent(forked: str) -> None:
+    assert "[E871]" in forked
+    assert "[P343]" in forked
+    assert "no label" in forked
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_an_error_in_a_worker_is_that_of_the_parent(tmp_path: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system does not start processes by {method}")
+    trained_nlp().to_disk(tmp_path / "model")
+    output = run(tmp_path, FAILING, method, "raise")
+    assert "ValueError [E871]" in output
+    assert "no more of this" in output
+
+
+@pytest.mark.nightly
+def test_a_spawned_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path) -> None:
+    trained_nlp().to_disk(tmp_path / "model")
+    assert "EOFError" in run(tmp_path, FAILING, "spawn", "die")
