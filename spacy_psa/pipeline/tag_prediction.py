@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..annotation.base import Target
 from ..annotation.schemes import Span
 
-
 # What is certain may come out as a little less than 1, and a threshold of 1 shall keep it.
 ROUNDING = 1e-6
 
