@@ -3,9 +3,9 @@
 It has to be made by the release whose files it stands for, so run this file with that release's
 code, from the root of the repository:
 
-    git worktree add /tmp/release TAG
-    PYTHONPATH=/tmp/release python tests/robustness/make_fixture.py
-    git worktree remove /tmp/release
+    git worktree add ../release TAG
+    PYTHONPATH=../release python tests/robustness/make_fixture.py
+    git worktree remove ../release
 
 What is there stays, unless `--force` is given: pipelines of users cannot be made again, either.
 """
