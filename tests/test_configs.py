@@ -122,7 +122,7 @@ def test_semantic_roles_are_learnt_as_in_their_paper() -> None:
     rate = {"@schedules": "spacy_psa.halving.v1", "initial_rate": 1.0}
     assert training["optimizer"] == {
         "@optimizers": "spacy_psa.Adadelta.v1",
-        "rho": 0.95,
+        "rho": pytest.approx(0.95),
         "eps": 1e-6,
         "L2": 0.0,
         "use_averages": False,

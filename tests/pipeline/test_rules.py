@@ -135,7 +135,8 @@ def test_a_document_without_the_spans_is_an_error() -> None:
         create_span_rules("other", 1.0)(make_docs(make_nlp(), [WORDS[1]])[0])
 
 
-@pytest.mark.parametrize("score", ["requre", "", "2.0", 1e9])
+# "2.0" is not here: spaCy up to 3.8.11 makes a number of it before we see it.
+@pytest.mark.parametrize("score", ["requre", "", "2,0", 1e9])
 def test_a_wrong_score_is_an_error(score: Any) -> None:
     with pytest.raises(ValueError, match=r'P210.*score.*a number from.*"require" or "forbid"'):
         make_nlp(rules={**SPAN_RULES, "score": score})
