@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
+from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
 from ..errors import Errors
@@ -29,7 +30,7 @@ class PaperOptimizer(Optimizer, ABC):
     __slots__: list[str] = []
 
     def __init__(
-        self, learn_rate: float, *, L2: float, use_averages: bool, eps: float = 1e-8
+        self, learn_rate: FloatOrSeq, *, L2: float, use_averages: bool, eps: float = 1e-8
     ) -> None:
         super().__init__(
             learn_rate,
@@ -99,7 +100,7 @@ class MomentumSGD(PaperOptimizer):
     __slots__ = ["momentum"]
 
     def __init__(
-        self, learn_rate: float, *, momentum: float, L2: float, use_averages: bool
+        self, learn_rate: FloatOrSeq, *, momentum: float, L2: float, use_averages: bool
     ) -> None:
         super().__init__(learn_rate, L2=L2, use_averages=use_averages)
         self.momentum = momentum
@@ -136,7 +137,7 @@ class Adadelta(PaperOptimizer):
     __slots__ = ["rho"]
 
     def __init__(
-        self, learn_rate: float, *, rho: float, eps: float, L2: float, use_averages: bool
+        self, learn_rate: FloatOrSeq, *, rho: float, eps: float, L2: float, use_averages: bool
     ) -> None:
         super().__init__(learn_rate, L2=L2, use_averages=use_averages, eps=eps)
         self.rho = rho
@@ -157,7 +158,7 @@ class Adadelta(PaperOptimizer):
 
 
 def create_sgd(
-    learn_rate: float = 0.015,
+    learn_rate: FloatOrSeq = 0.015,
     momentum: float = 0.9,
     L2: float = 0.0,
     use_averages: bool = False,
@@ -180,7 +181,7 @@ def create_sgd(
 
 
 def create_adadelta(
-    learn_rate: float = 1.0,
+    learn_rate: FloatOrSeq = 1.0,
     rho: float = 0.95,
     eps: float = 1e-6,
     L2: float = 0.0,
