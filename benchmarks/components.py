@@ -34,9 +34,8 @@ from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
 from .machine import describe_machine
+from .systems import RESULTS, ROOT, only_words
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 PEERS = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
@@ -154,7 +153,7 @@ def make_pipeline(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: 
         nlp = load_model_from_config(config.interpolate(), auto_fill=True)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
-    nlp.initialize(lambda: [Example(_words(nlp, doc), doc) for doc in docs])
+    nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])
     return nlp
 
 
@@ -175,7 +174,7 @@ class Trainer:
 
     def __init__(self, nlp: Language, docs: Sequence[Doc]) -> None:
         self.nlp = nlp
-        self.examples = [Example(_words(nlp, doc), doc) for doc in docs]
+        self.examples = [Example(only_words(nlp, doc), doc) for doc in docs]
         config = nlp.config.interpolate()["training"]["optimizer"]
         self.optimizer = registry.resolve({"optimizer": config})["optimizer"]
 
@@ -259,10 +258,6 @@ def overhead(nlp: Language, docs: Sequence[Doc], repeat: int, clock: Callable[[]
     finally:
         del pipe.predict
     return statistics.median(shares)
-
-
-def _words(nlp: Language, doc: Doc) -> Doc:
-    return Doc(nlp.vocab, words=[token.text for token in doc])
 
 
 def to_markdown(results: dict[str, Any]) -> str:

@@ -146,7 +146,7 @@ def time_training(
     for system, nlp in pipelines.items():
         examples = []
         for example in Corpus(path, limit=TRAINED)(nlp):
-            examples.append(Example(_words(nlp, example.reference), example.reference))
+            examples.append(Example(only_words(nlp, example.reference), example.reference))
         config = nlp.config.interpolate()["training"]["optimizer"]
         prepared[system] = (examples, spacy.util.registry.resolve({"o": config})["o"])
     for turn in tqdm(range(repeat + 1), desc="training"):
@@ -161,7 +161,8 @@ def time_training(
     return seconds
 
 
-def _words(nlp: Language, doc: Doc) -> Doc:
+def only_words(nlp: Language, doc: Doc) -> Doc:
+    """A copy of a document that has nothing but its words."""
     return Doc(nlp.vocab, words=[token.text for token in doc])
 
 

@@ -43,15 +43,12 @@ class LabelMarginals(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Zeros in the padding. Shape: (batch_size, n, 1, L), as one head's.
         """
-        emissions = self.labels(x).flatten(0, 1)
-        rows = mask.positions.flatten().nonzero().squeeze(1)
-        scores = emissions.index_select(0, rows)
+        emissions = self.labels(mask.pack(x))
         # As for the potentials of the output, mixed precision is not for inference.
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         lengths = tuple(mask.lengths.tolist())
         marginals = LinearChain(Potentials(scores, lengths, **self.transitions.scores())).marginals
-        padded = torch.zeros_like(emissions).index_copy(0, rows, marginals.to(emissions.dtype))
-        return padded.view(*x.shape[:2], 1, -1)
+        return mask.unpack(marginals.to(emissions.dtype)).unsqueeze(2)
 
     def read(self, distributions: Tensor) -> Tensor:
         """The expected embedding of a token's label, transformed by V.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from spacy.tokens import Doc, DocBin
 from thinc.api import Config
 
 from .commands import ROOT, SAMPLE, SmallCorpus, succeed
@@ -18,6 +20,19 @@ torch.set_num_threads(1)
 
 N_SENTENCES = {"train": 120, "dev": 20}
 COMPONENTS = ("psa_pos", "psa_ner")
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    """Writes documents to a file of a name, and says where that is."""
+
+    def save(name: str, *docs: Doc) -> Path:
+        path = tmp_path / f"{name}.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        return path
+
+    return save
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_psa.cli._predictions import System
 from spacy_psa.cli.compare import Score, Test, choose_common_layers, compare_files, short_names
@@ -17,18 +16,7 @@ from spacy_psa.evaluation.significance import TESTS
 from ..evaluation.helpers import doc_with
 from ..pipeline.conftest import WORDS, gold_doc, make_nlp, trained_nlp
 from .commands import plain, run, succeed
-
-Save = Callable[..., Path]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def save(name: str, *docs: Doc) -> Path:
-        path = tmp_path / f"{name}.spacy"
-        DocBin(docs=docs).to_disk(path)
-        return path
-
-    return save
+from .conftest import Save
 
 
 def tags(*sentences: str) -> list[Doc]:

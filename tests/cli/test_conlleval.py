@@ -2,7 +2,7 @@ import json
 
 import pytest
 from spacy.cli._util import app
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
@@ -16,16 +16,6 @@ def make_doc(words=WORDS, tags=None, pos=None, ents=None, chunks=None):
     if chunks is not None:
         doc.spans["chunks"] = [Span(doc, *chunk) for chunk in chunks]
     return doc
-
-
-@pytest.fixture
-def save(tmp_path):
-    def save(name, *docs):
-        path = tmp_path / f"{name}.spacy"
-        DocBin(docs=docs).to_disk(path)
-        return path
-
-    return save
 
 
 def test_spans(save):

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
 
 from spacy_psa.cli._predictions import System, choose_layers
 from spacy_psa.cli.evaluate import evaluate_files, find_vocabulary
@@ -17,18 +15,7 @@ from spacy_psa.evaluation.layers import layers_of
 from ..evaluation.helpers import doc_with
 from ..pipeline.conftest import WORDS, gold_doc, make_nlp, tiny_model, trained_nlp
 from .commands import plain, run, succeed
-
-Save = Callable[..., Path]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def save(name: str, *docs: Doc) -> Path:
-        path = tmp_path / f"{name}.spacy"
-        DocBin(docs=docs, store_user_data=True).to_disk(path)
-        return path
-
-    return save
+from .conftest import Save
 
 
 @pytest.fixture(scope="module")

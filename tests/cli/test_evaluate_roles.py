@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_psa.annotation.propositions import Frame, set_frames
 from spacy_psa.cli._predictions import System, load_system
@@ -22,8 +21,8 @@ from spacy_psa.pipeline.role_scores import SRLResult
 from ..pipeline.conftest import tiny_model as tiny_tagger
 from ..pipeline.srl_data import FRAMES, WORDS, gold_doc, trained_nlp
 from .commands import plain, run, succeed
+from .conftest import Save
 
-Save = Callable[..., Path]
 # What the pipeline has learnt, but for an A0 that is now an A2, and a proposition too many
 OTHER_FRAMES = [
     FRAMES[0],
@@ -31,16 +30,6 @@ OTHER_FRAMES = [
     [Frame(0, "rain", None, [(0, 1, "V")])],
     [FRAMES[3][0], Frame(6, "rise", "01", [(0, 1, "A2"), (5, 6, "AM-MOD"), (6, 7, "V")])],
 ]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def save(name: str, *docs: Doc) -> Path:
-        path = tmp_path / f"{name}.spacy"
-        DocBin(docs=docs).to_disk(path)
-        return path
-
-    return save
 
 
 @pytest.fixture(scope="module")

@@ -228,17 +228,6 @@ def weights(nlp: Language) -> dict[str, NDArray]:
     return found
 
 
-def annotation(doc: Doc) -> tuple[Any, ...]:
-    """All that any target writes but probabilities."""
-    return (
-        [token.tag_ for token in doc],
-        [token.pos_ for token in doc],
-        [str(token.morph) for token in doc],
-        [(ent.start, ent.end, ent.label_) for ent in doc.ents],
-        {key: [(s.start, s.end, s.label_) for s in group] for key, group in doc.spans.items()},
-    )
-
-
 def scores(doc: Doc) -> list[float]:
     """All probabilities that the component wrote: those of tokens, then those of spans."""
     spans = [*doc.ents, *(span for group in doc.spans.values() for span in group)]

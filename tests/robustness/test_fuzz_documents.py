@@ -16,7 +16,8 @@ from spacy.tokens import Doc, Span
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.models.labeler import sentence_lengths
 
-from .pipelines import CASES, LABELS, SPAN_CASES, SYSTEMS, annotation, pipeline, scores, tagger_of
+from ..pipeline.conftest import annotation
+from .pipelines import CASES, LABELS, SPAN_CASES, SYSTEMS, pipeline, scores, tagger_of
 from .strategies import ODD_WORDS, PLAIN_WORDS, Words, batches, documents
 
 BIOES = SCHEMES["BIOES"]

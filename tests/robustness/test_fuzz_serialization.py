@@ -14,10 +14,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model_from_config
 
+from ..pipeline.conftest import annotation
 from .pipelines import (
     CASES,
     SYSTEMS,
-    annotation,
     initialized,
     labeler,
     make_nlp,

@@ -244,7 +244,7 @@ class Payload:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("member", ["../outside.txt", "/tmp/outside.txt", "a/../../outside.txt"])
+@pytest.mark.parametrize("member", ["../outside.txt", "/outside.txt", "a/../../outside.txt"])
 def test_a_member_of_an_archive_stays_inside(member: str, tmp_path: Path) -> None:
     folder = tmp_path / "inside"
     folder.mkdir()

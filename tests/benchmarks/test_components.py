@@ -1,0 +1,84 @@
+"""Whole components side by side: what they learn, what is timed, and the page."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+
+from benchmarks import components
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> list[Doc]:
+    nlp = spacy.blank("en")
+    made = []
+    for words in (["We", "can", "fish", "in", "town"], ["The", "old", "man", "sleeps"]) * 3:
+        doc = Doc(nlp.vocab, words=words)
+        doc.spans["chunks"] = [Span(doc, 0, 2, "NP"), Span(doc, 3, 4, "VP")]
+        made.append(doc)
+    DocBin(docs=made, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    return components.read(tmp_path / "train.spacy", 4)
+
+
+def test_all_components_learn_the_same_chunks(docs: list[Doc]) -> None:
+    assert len(docs) == 4
+    assert [(ent.start, ent.end, ent.label_) for ent in docs[0].ents] == [
+        (0, 2, "NP"),
+        (3, 4, "VP"),
+    ]
+    assert [token.tag_ for token in docs[0]] == ["B-NP", "L-NP", "O", "U-VP", "O"]
+
+
+@pytest.mark.parametrize("name", ["tagger", "bilstm-crf", "psa"])
+def test_a_pipeline_is_trained_and_tags(name: str, docs: list[Doc]) -> None:
+    nlp = components.make_pipeline(name, docs, None, hidden=8)
+    trainer = components.Trainer(nlp, docs)
+    pipe = nlp.get_pipe(nlp.pipe_names[0])
+    before = pipe.model.to_bytes()
+    trainer.train(2, len(docs))
+    assert pipe.model.to_bytes() != before
+    for whole in (True, False):
+        components.tagging(nlp, docs, whole=whole)()
+
+
+def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
+    nlp = components.make_pipeline("bilstm-softmax", docs, None, hidden=8)
+    ticks = itertools.count()
+    share = components.overhead(nlp, docs, 1, lambda: float(next(ticks)))
+    # By this clock: one tick around `predict`, three in all
+    assert share == pytest.approx(2 / 3)
+    assert nlp.get_pipe("psa_tagger").predict.__name__ == "predict"
+
+
+def test_medians_leave_the_first_turn_out() -> None:
+    durations = iter([100, 7, 9, 8])
+    now = 0.0
+
+    def clock() -> float:
+        return now
+
+    def work() -> None:
+        nonlocal now
+        now += next(durations)
+
+    assert components.measure({"a": work}, 3, clock) == {"a": 8}
+
+
+def test_the_page_gives_ratios_and_shares() -> None:
+    page = components.to_markdown(
+        {
+            "machine": {"processor": "P", "threads": 1, "torch": "2", "spacy": "3"},
+            "clock": "wall",
+            "repetitions": 3,
+            "sentences": 4,
+            "hidden": 8,
+            "relative to": {"tagger": {"training, 10": {"tagger": 1.0, "psa": 0.254}}},
+            "overhead": {"psa": 0.125},
+        }
+    )
+    assert "spaCy's `tagger` = 1" in page
+    assert "| psa | 0.25 |" in page and "| psa | 12.5% |" in page
