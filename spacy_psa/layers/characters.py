@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
+from .packed_lstm import is_even, packed_bilstm
 
 
 class CharacterBiLSTM(nn.Module):
@@ -39,15 +41,19 @@ class CharacterBiLSTM(nn.Module):
         RETURNS (Tensor): Shape: (words, width).
         """
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
-        states = []
+        if mask.known_lengths is not None and is_even(self.forwards, self.backwards):
+            inputs = self.embedding(characters.flatten()[mask.steps.places])
+            states = packed_bilstm(inputs, mask.steps.sizes, self.forwards, self.backwards)
+            return states[:, mask.steps.last].transpose(0, 1).flatten(1)
+        finals = []
         for direction, ids in (
             (self.forwards, characters),
             (self.backwards, characters.gather(1, mask.reversal)),
         ):
             packed = pack_padded_sequence(self.embedding(ids), lengths, batch_first=True)
             _, (last, _) = direction(packed)
-            states.append(last[0])
-        return torch.cat(states, dim=1)
+            finals.append(last[0])
+        return torch.cat(finals, dim=1)
 
 
 class CharacterCNN(nn.Module):
@@ -83,7 +89,7 @@ class CharacterCNN(nn.Module):
         self.window = window
         self.embedding = nn.Embedding(n_characters, embedding_width)
         uniform_embedding_(self.embedding.weight)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.filters = nn.Conv1d(embedding_width, width, window, padding=window - 1)
         glorot_(self.filters.weight.detach().view(width, -1))
         assert self.filters.bias is not None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
 
@@ -72,7 +73,7 @@ class DeepAtt(nn.Module):
             self.input = nn.Linear(input_width, width, bias=False)
             nn.init.normal_(self.input.weight, std=width**-0.5)
         self.positions = positions(width) if positions is not None else None
-        self.input_dropout = nn.Dropout(input_dropout)
+        self.input_dropout = Dropout(input_dropout)
         self.sublayers = nn.ModuleList()
         for _ in range(depth):
             if sublayer is not None:
@@ -109,7 +110,7 @@ class ResidualSublayer(nn.Module):
     def __init__(self, sublayer: nn.Module, width: int, dropout: float) -> None:
         super().__init__()
         self.sublayer = sublayer
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .additive import additive_scores
+from .dropout import Dropout
 from .initialization import glorot_, linear
 from .interfaces import Gate
 from .mask import SequenceMask, masked_softmax
@@ -154,7 +155,7 @@ class ContextFusion(nn.Module):
         super().__init__()
         self.width = width
         self.attention = AdditiveSelfAttention(width, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.hidden = linear(width, width)
         self.output = linear(width, width, bias=False)
         self.gate = gate(width)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .initialization import linear
 from .labels import LabelEmbeddings
 from .mask import SequenceMask
@@ -87,7 +88,7 @@ class LabelAttention(nn.Module):
         self.query = projection(labels.width)
         self.key = projection(labels.width)
         self.value = projection(labels.width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """The attention weights α.

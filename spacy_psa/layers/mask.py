@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+
+class Steps(NamedTuple):
+    """The real positions of a padded batch in the order in which a recurrent layer reads them: the
+    first of each sequence, then the second of those that have one, the longest sequence first.
+
+    sizes (List[int]): How many sequences have each step. They do not grow.
+    places (Tensor): Where the positions are in the flattened batch, for who reads forwards and for
+        who reads backwards. Shape: (2, tokens), integers.
+    last (Tensor): Where the last one of each sequence is in this order. Shape: (batch_size,),
+        integers.
+    """
+
+    sizes: list[int]
+    places: Tensor
+    last: Tensor
 
 
 class SequenceMask:
@@ -54,6 +70,18 @@ class SequenceMask:
         flat = _Scatter.apply(x, self.rows, n) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
+    def place_steps(self, x: Tensor) -> Tensor:
+        """Put what two directions found in the order of `steps` back to its places, side by side.
+
+        x (Tensor): Shape: (2, tokens, d).
+        RETURNS (Tensor): Zeros at padding. Shape: (batch_size, width, 2 * d).
+        """
+        places = 2 * self.steps.places
+        places[1] += 1
+        n = len(self.lengths) * self.width
+        placed = _Scatter.apply(x.flatten(0, 1), places.flatten(), 2 * n)
+        return placed.view(len(self.lengths), self.width, 2 * x.shape[2])
+
     @cached_property
     def positions(self) -> Tensor:
         """True at real positions. Shape: (batch_size, width)."""
@@ -68,6 +96,20 @@ class SequenceMask:
         order = torch.arange(self.width, device=self.lengths.device).unsqueeze(0)
         lengths = self.lengths.unsqueeze(1)
         return torch.where(order < lengths, lengths - 1 - order, order)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The real positions, one step of all rows after the other."""
+        longest_first = torch.argsort(self.lengths, descending=True, stable=True)
+        is_real = self.positions.index_select(0, longest_first).t()
+        step, rank = is_real.nonzero(as_tuple=True)
+        row = longest_first[rank]
+        begin = row * self.width
+        places = torch.stack([begin + step, begin + self.lengths[row] - 1 - step])
+        sizes = is_real.sum(dim=1)
+        before = sizes.cumsum(0) - sizes
+        last = before[self.lengths - 1] + longest_first.argsort()
+        return Steps([n for n in sizes.tolist() if n], places, last)
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """Which position may look at which.

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .initialization import lstm
 from .mask import SequenceMask
+from .packed_lstm import is_even, packed_bilstm
 
 
 class BiLSTM(nn.Module):
@@ -15,7 +20,8 @@ class BiLSTM(nn.Module):
     Each direction is a unidirectional LSTM over the padded batch; the backward one reads each
     sentence turned around, with its padding still behind it. So no real position ever sees
     padding, and the result is that of a packed bidirectional LSTM, without packing: the padded
-    kernels (oneDNN, cuDNN) are about twice as fast on a CPU.
+    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. In training on a CPU, large batches
+    that are padding for a good part go through `packed_bilstm`.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output: both directions together, half each.
@@ -45,8 +51,13 @@ class BiLSTM(nn.Module):
         self.backwards = nn.ModuleList(
             lstm(hidden_width if i else input_width, hidden_width - half) for i in range(depth)
         )
-        self.input_dropout = nn.Dropout(input_dropout)
-        self.output_dropout = nn.Dropout(output_dropout)
+        self.input_dropout = Dropout(input_dropout)
+        self.output_dropout = Dropout(output_dropout)
+
+    def directions(self) -> Iterator[tuple[nn.LSTM, nn.LSTM]]:
+        """YIELDS (Tuple[nn.LSTM, nn.LSTM]): Both directions of each layer."""
+        for pair in zip(self.forwards, self.backwards, strict=True):
+            yield cast(tuple[nn.LSTM, nn.LSTM], pair)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode each token in its sentence.
@@ -56,11 +67,26 @@ class BiLSTM(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width).
         """
         x = self.input_dropout(x)
-        for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
-            left, _ = forwards(x)
-            right, _ = backwards(_reversed(x, mask))
-            x = self.output_dropout(torch.cat([left, _reversed(right, mask)], dim=2))
+        for forwards, backwards in self.directions():
+            if _is_better_packed(mask) and is_even(forwards, backwards):
+                rows = x.flatten(0, 1).index_select(0, mask.steps.places.flatten())
+                inputs = rows.view(2, -1, x.shape[2])
+                states = packed_bilstm(inputs, mask.steps.sizes, forwards, backwards)
+                x = mask.place_steps(self.output_dropout(states))
+            else:
+                left, _ = forwards(x)
+                right, _ = backwards(_reversed(x, mask))
+                x = self.output_dropout(torch.cat([left, _reversed(right, mask)], dim=2))
         return x
+
+
+def _is_better_packed(mask: SequenceMask) -> bool:
+    """Whether leaving padding out is worth it: measured for widths of 150 to 300 a direction, where
+    a step costs as much as 3 positions, and a position a fifth more than in the padded kernel."""
+    if not torch.is_grad_enabled() or mask.known_lengths is None:
+        return False
+    n_slots, n_tokens = len(mask.known_lengths) * mask.width, sum(mask.known_lengths)
+    return n_slots > 1.2 * n_tokens + 3 * mask.width
 
 
 def _reversed(x: Tensor, mask: SequenceMask) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .interfaces import width_of
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
@@ -122,7 +123,7 @@ class LabelRefinement(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.last = last
         self.width = width_of(last)
-        self.input_dropout = nn.Dropout(input_dropout)
+        self.input_dropout = Dropout(input_dropout)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode tokens.

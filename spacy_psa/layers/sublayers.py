@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import glu
 
+from .dropout import Dropout
 from .mask import SequenceMask
 from .recurrent import BiLSTM
 
@@ -29,7 +30,7 @@ class FeedForwardSublayer(nn.Module):
         self.width = width
         self.hidden = nn.Linear(width, hidden_width, bias=False)
         self.output = nn.Linear(hidden_width, width, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         for layer in (self.hidden, self.output):
             nn.init.orthogonal_(layer.weight)
 

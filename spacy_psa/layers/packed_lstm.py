@@ -1,0 +1,136 @@
+"""A bidirectional LSTM that works on real positions only, to train with on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+
+def is_even(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
+    """RETURNS (bool): Whether both directions are equally wide, as `packed_bilstm` needs it."""
+    return forwards.hidden_size == backwards.hidden_size
+
+
+def packed_bilstm(
+    inputs: Tensor, sizes: list[int], forwards: nn.LSTM, backwards: nn.LSTM
+) -> Tensor:
+    """Run both directions of a layer at once, each step on the sequences that have it.
+
+    A batch of sentences as they come is padding for one half. PyTorch's packed LSTM leaves it out,
+    but finds the gradient of its matrices step by step; here that is one product for all steps, and
+    so is what the gates contribute to gradients.
+
+        i, f, o = σ(W x_t + U h_{t−1} + b),   z = tanh(W x_t + U h_{t−1} + b),
+        c_t = f ⊙ c_{t−1} + i ⊙ z,            h_t = o ⊙ tanh(c_t)
+
+    inputs (Tensor): The positions in the order of `Steps`, as each direction reads them.
+        Shape: (2, tokens, input_width).
+    sizes (List[int]): How many sequences have each step.
+    forwards (nn.LSTM): The parameters of one direction, of one layer.
+    backwards (nn.LSTM): Those of the other one, of the same width.
+    RETURNS (Tensor): The states, in the same order. Shape: (2, tokens, width).
+
+    Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
+    """
+    return _PackedBiLSTM.apply(inputs, sizes, *_weights(forwards), *_weights(backwards))
+
+
+def _weights(lstm: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
+    """Those of the input, of the states, and both biases as one."""
+    w_input, w_hidden, b_input, b_hidden = lstm.all_weights[0]
+    return w_input, w_hidden, b_input + b_hidden
+
+
+class _PackedBiLSTM(torch.autograd.Function):
+    """The equations and their gradient. Tensors have a row for each direction and position, in the
+    order of `Steps`; gates are i, f, z, o."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        inputs: Tensor,
+        sizes: list[int],
+        w_left: Tensor,
+        u_left: Tensor,
+        b_left: Tensor,
+        w_right: Tensor,
+        u_right: Tensor,
+        b_right: Tensor,
+    ) -> Tensor:
+        n_tokens, width = inputs.shape[1], u_left.shape[1]
+        gates = inputs.new_empty(2, n_tokens, 4 * width)
+        torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])
+        torch.addmm(b_right, inputs[1], w_right.t(), out=gates[1])
+        w_hidden = torch.stack([u_left, u_right])
+        states, cells, squashed = gates.new_empty(3, 2, n_tokens, width).unbind()
+        to_gates = w_hidden.transpose(1, 2)
+        by_step = [tensor.split(sizes, dim=1) for tensor in (gates, states, cells, squashed)]
+        h = c = None
+        for gate, next_h, next_c, tanh_c in zip(*by_step, strict=True):
+            n = gate.shape[1]
+            if h is not None:
+                gate.baddbmm_(h[:, :n], to_gates)
+            i_and_f, z, o = gate.split([2 * width, width, width], dim=2)
+            i_and_f.sigmoid_()
+            z.tanh_()
+            o.sigmoid_()
+            i, f = i_and_f.split(width, dim=2)
+            torch.mul(i, z, out=next_c)
+            if c is not None:
+                next_c.addcmul_(f, c[:, :n])
+            torch.tanh(next_c, out=tanh_c)
+            torch.mul(o, tanh_c, out=next_h)
+            h, c = next_h, next_c
+        ctx.sizes = sizes
+        ctx.save_for_backward(inputs, w_left, w_right, w_hidden, gates, states, cells, squashed)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, w_left, w_right, w_hidden, gates, states, cells, squashed = ctx.saved_tensors
+        sizes, width = ctx.sizes, w_hidden.shape[2]
+        dh = grad.clone(memory_format=torch.contiguous_format)
+        i, f, z, o = gates.unflatten(2, (4, width)).unbind(2)
+        last_h, last_c = (_previous(tensor, sizes) for tensor in (states, cells))
+        # How each gate before its non-linearity changes c (the first three) or h
+        slopes = torch.addcmul(gates, gates, gates, value=-1).unflatten(2, (4, width))
+        torch.addcmul(torch.ones((), dtype=z.dtype), z, z, value=-1, out=slopes[:, :, 2])
+        for gate, factor in enumerate((z, last_c, i, squashed)):
+            slopes[:, :, gate].mul_(factor)
+        dc = torch.addcmul(o, o * squashed, squashed, value=-1)
+        flat = slopes.flatten(2)
+        by_step = [tensor.split(sizes, dim=1) for tensor in (dh, dc, f, slopes, flat)]
+        last = len(sizes) - 1
+        for t in range(last, -1, -1):
+            dh_t, dc_t, _, slopes_t, _ = (tensors[t] for tensors in by_step)
+            if t < last:
+                n = sizes[t + 1]
+                dh_t[:, :n].baddbmm_(by_step[4][t + 1], w_hidden)
+            dc_t.mul_(dh_t)
+            if t < last:
+                dc_t[:, :n].addcmul_(by_step[1][t + 1], by_step[2][t + 1])
+            slopes_t[:, :, :3].mul_(dc_t.unsqueeze(2))
+            slopes_t[:, :, 3].mul_(dh_t)
+        dx = None
+        if ctx.needs_input_grad[0]:
+            dx = torch.empty_like(inputs)
+            torch.mm(flat[0], w_left, out=dx[0])
+            torch.mm(flat[1], w_right, out=dx[1])
+        left, right = (
+            (slope.t() @ x, slope.t() @ h, slope.sum(dim=0))
+            for slope, x, h in zip(flat, inputs, last_h, strict=True)
+        )
+        return dx, None, *left, *right
+
+
+def _previous(tensor: Tensor, sizes: list[int]) -> Tensor:
+    """The rows of the step before: zeros at the first one."""
+    found = torch.zeros_like(tensor)
+    by_step = tensor.split(sizes, dim=1)
+    for before, after in zip(by_step, found.split(sizes, dim=1)[1:], strict=False):
+        after.copy_(before[:, : after.shape[1]])
+    return found

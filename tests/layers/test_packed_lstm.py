@@ -1,0 +1,167 @@
+"""The packed BiLSTM against a loop over its equations and against the padded one."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from spacy_psa.layers import BiLSTM, CharacterBiLSTM, SequenceMask, recurrent
+from spacy_psa.layers.packed_lstm import packed_bilstm
+
+from .helpers import (
+    DTYPES,
+    TOLERANCE,
+    assert_close,
+    batch_of,
+    mask_of,
+    normal,
+    randomized,
+    state_of,
+)
+from .reference import bilstm
+
+WIDTH = 3
+BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2]]
+# Padding for the most part, so that it is trained on without it
+UNEVEN = [20, *[1] * 30]
+batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
+
+
+def directions(width: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
+    forwards, backwards = (nn.LSTM(WIDTH, width, batch_first=True) for _ in range(2))
+    return randomized(forwards), randomized(backwards, seed=1)
+
+
+def run(x: torch.Tensor, mask: SequenceMask, lstms: tuple[nn.LSTM, nn.LSTM]) -> torch.Tensor:
+    inputs = x.flatten(0, 1)[mask.steps.places]
+    return mask.place_steps(packed_bilstm(inputs, mask.steps.sizes, *lstms))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@batches
+def test_states_equal_loops(lengths, dtype):
+    lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
+    states = [state_of(lstm) for lstm in lstms]
+    expected = [bilstm(x[i, :n].numpy(), *states) for i, n in enumerate(lengths)]
+    output = run(x.to(dtype), mask, tuple(lstm.to(dtype) for lstm in lstms))
+    assert output.dtype == dtype
+    for row, n, wanted in zip(output, lengths, expected, strict=True):
+        assert_close(row[:n], wanted, TOLERANCE[dtype])
+        assert not row[n:].any()
+
+
+@batches
+def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths):
+    lstms, mask = directions(), mask_of(lengths)
+    x = batch_of(lengths, WIDTH).requires_grad_()
+    parameters = [p for lstm in lstms for p in lstm.parameters()]
+
+    def states(x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+        return run(x, mask, lstms)
+
+    assert torch.autograd.gradcheck(states, (x, *parameters))
+
+
+def test_parameters_learn_where_inputs_do_not():
+    lstms, mask = directions(), mask_of([3, 1])
+    run(batch_of([3, 1], WIDTH), mask, lstms).sum().backward()
+    assert all(p.grad is not None and p.grad.any() for lstm in lstms for p in lstm.parameters())
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2))
+def test_steps_are_those_of_a_packed_sequence(lengths, extra):
+    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
+    x = normal(len(lengths), mask.width, 2, seed=3)
+    packed = nn.utils.rnn.pack_padded_sequence(
+        x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
+    )
+    flat = x.flatten(0, 1)
+    assert mask.steps.sizes == packed.batch_sizes.tolist()
+    # Equally long sequences may stand in any order
+    assert sorted(flat[mask.steps.places[0]].tolist()) == sorted(packed.data.tolist())
+    forwards, backwards = flat[mask.steps.places]
+    for i, n in enumerate(lengths):
+        assert torch.equal(forwards[mask.steps.last[i]], x[i, n - 1])
+        assert torch.equal(backwards[mask.steps.last[i]], x[i, 0])
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2))
+def test_what_directions_find_is_put_where_they_found_it(lengths, extra):
+    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
+    x = normal(len(lengths), mask.width, 2, seed=3)
+    placed = mask.place_steps(x.flatten(0, 1)[mask.steps.places])
+    expected = x.masked_fill(~mask.positions.unsqueeze(2), 0.0)
+    assert torch.equal(placed, torch.cat([expected, expected], dim=2))
+
+
+# Who uses it
+
+
+def padded_and_packed(monkeypatch, layer, x, mask):
+    """Output and gradients of a layer, without packing and with it, and how often it packed."""
+    calls = []
+
+    def counted(*arguments):
+        calls.append(1)
+        return packed_bilstm(*arguments)
+
+    monkeypatch.setattr(recurrent, "packed_bilstm", counted)
+    results = []
+    for is_better_packed in (lambda mask: False, recurrent._is_better_packed):
+        monkeypatch.setattr(recurrent, "_is_better_packed", is_better_packed)
+        layer.zero_grad()
+        inputs = x.clone().requires_grad_()
+        output = layer(inputs, mask)[mask.positions]
+        output.square().sum().backward()
+        results.append([output, inputs.grad, *(p.grad for p in layer.parameters())])
+    return results[0], results[1], len(calls)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_training_on_uneven_batches_is_packed_and_comes_to_the_same(monkeypatch, depth):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=depth))
+    x, mask = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)
+    padded, packed, n_calls = padded_and_packed(monkeypatch, layer, x, mask)
+    assert n_calls == depth
+    for one, other in zip(padded, packed, strict=True):
+        assert_close(one, other, 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "hidden_width"), [([5, 4, 5], 4), (UNEVEN, 5)], ids=["even batch", "odd width"]
+)
+def test_other_batches_and_widths_are_padded(monkeypatch, lengths, hidden_width):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=hidden_width))
+    *_, n_calls = padded_and_packed(monkeypatch, layer, batch_of(lengths, WIDTH), mask_of(lengths))
+    assert n_calls == 0
+
+
+def test_prediction_is_padded(monkeypatch):
+    monkeypatch.setattr(recurrent, "packed_bilstm", None)
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4))
+    with torch.no_grad():
+        assert layer(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)).any()
+
+
+def test_dropout_falls_on_packed_states_as_on_padded_ones():
+    torch.manual_seed(0)
+    layer = randomized(BiLSTM(WIDTH, hidden_width=8, input_dropout=0.0, output_dropout=0.25))
+    x, mask = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)
+    plain = layer(x, mask)[mask.positions]
+    dropped = layer.train()(x, mask)[mask.positions]
+    kept = dropped != 0
+    assert 0.65 < kept.double().mean() < 0.85
+    assert_close(dropped[kept], plain[kept] / 0.75, 1e-12)
+
+
+def test_characters_come_to_the_same_with_directions_of_other_widths():
+    """Of an odd width, PyTorch's packed LSTM does the work."""
+    characters, lengths = torch.tensor([[1, 2, 3], [4, 5, 0], [6, 0, 0]]), torch.tensor([3, 2, 1])
+    even = randomized(CharacterBiLSTM(9, embedding_width=2, width=4))
+    odd = randomized(CharacterBiLSTM(9, embedding_width=2, width=5))
+    for name in ("embedding", "forwards"):
+        getattr(odd, name).load_state_dict(getattr(even, name).state_dict())
+    assert_close(even(characters, lengths)[:, :2], odd(characters, lengths)[:, :2], 1e-12)
