@@ -6,12 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from .character_memory import CharacterMemory, read_words
+from .dropout import Dropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
-
-# Characters, padding included, that go through their network at a time, so that memory does not
-# grow with the number of distinct words. The words of a batch of ordinary size are one piece.
-CHARACTER_POSITIONS = 1 << 17
 
 
 class WordEmbedding(nn.Module):
@@ -49,7 +47,8 @@ class WordEmbedding(nn.Module):
 class WordCharacterEmbedding(nn.Module):
     """The distributed representation of a word: its embedding beside that of its characters.
 
-    Each distinct word of a batch is computed once, however often it stands there.
+    Each distinct word of a batch is computed once, however often it stands there. In prediction on
+    a CPU, what the characters of a word came to is remembered for later batches.
 
     words (WordEmbedding): Makes the word's part.
     characters (Optional[CharacterPart]): Makes the characters' part from (characters, lengths);
@@ -64,7 +63,8 @@ class WordCharacterEmbedding(nn.Module):
         super().__init__()
         self.words = words
         self.characters = characters
-        self.dropout = nn.Dropout(dropout)
+        self.memory = CharacterMemory()
+        self.dropout = Dropout(dropout)
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(
@@ -86,17 +86,11 @@ class WordCharacterEmbedding(nn.Module):
         """
         parts = [self.words(rows, vectors)]
         if self.characters is not None:
-            parts.append(_in_pieces(self.characters, characters, lengths))
+            parts.append(self._read(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
 
-
-def _in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-    """Represent words piece by piece. They are sorted from the longest to the shortest."""
-    outputs, first = [], 0
-    while first < len(lengths):
-        longest = int(lengths[first])
-        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
-        outputs.append(part(characters[piece, :longest], lengths[piece]))
-        first = piece.stop
-    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
+    def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+        if self.training or torch.is_grad_enabled() or characters.device.type != "cpu":
+            return read_words(part, characters, lengths)
+        return self.memory.represent(part, characters, lengths)

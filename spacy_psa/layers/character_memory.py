@@ -1,0 +1,110 @@
+"""Words that were represented by their characters before need not be read again."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import torch
+from torch import Tensor, nn
+
+from .interfaces import CharacterPart
+
+# Characters, padding included, that go through their network at a time, so that memory does not
+# grow with the number of distinct words. The words of a batch of ordinary size are one piece.
+CHARACTER_POSITIONS = 1 << 17
+# Words remembered, 8 MB of a part of width 100, so that a long-running process does not grow.
+N_REMEMBERED = 20_000
+# Characters of a word that is remembered at most, for the same reason.
+REMEMBERED_LENGTH = 50
+
+
+class CharacterMemory:
+    """What the characters of words came to, for as long as the weights stay what they are.
+
+    Weights are compared with those at the beginning each time, which takes microseconds: whoever
+    changes them, in whatever way, need not know of the memory. Threads may share it. Copies of it,
+    and what other processes get, are empty.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._weights: list[Tensor] = []
+        self._rows: dict[bytes, int] = {}
+        self._table = torch.empty(0, 0)
+
+    def __reduce__(self) -> tuple[type[CharacterMemory], tuple[()]]:
+        return CharacterMemory, ()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def represent(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words, those that are new by their characters.
+
+        part (CharacterPart): Represents words, on the CPU, without dropout and gradients.
+        characters, lengths (Tensor): Its input, words sorted from the longest to the shortest.
+            Shapes: (words, longest word) and (words,).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        array, sizes = characters.numpy(), lengths.tolist()
+        keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
+        with self._lock:
+            self._check(part)
+            new = [i for i, key in enumerate(keys) if key not in self._rows]
+            if not new:
+                return self._table[[self._rows[key] for key in keys]]
+            index = torch.tensor(new)
+            found = read_words(part, characters[index], lengths[index])
+            output = found
+            if len(new) < len(keys):
+                known = [i for i, key in enumerate(keys) if key in self._rows]
+                output = found.new_empty(len(keys), found.shape[1])
+                output[index] = found
+                output[known] = self._table[[self._rows[keys[i]] for i in known]]
+            self._remember([keys[i] for i in new], [sizes[i] for i in new], found)
+            return output
+
+    def _check(self, part: CharacterPart) -> None:
+        """Forget everything if the weights are no longer those with which it was found."""
+        weights = list(part.parameters()) if isinstance(part, nn.Module) else []
+        if len(weights) == len(self._weights) and all(map(_is_same, weights, self._weights)):
+            return
+        self._weights = [weight.detach().clone() for weight in weights]
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rows = {}
+        self._table = torch.empty(0, 0)
+
+    def _remember(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
+        short = [i for i, size in enumerate(sizes) if size <= REMEMBERED_LENGTH]
+        short = short[:N_REMEMBERED]
+        n = len(self._rows)
+        if n + len(short) > N_REMEMBERED:
+            self._forget()
+            n = 0
+        if not len(self._table):
+            self._table = found.new_empty(N_REMEMBERED, found.shape[1])
+        self._table[n : n + len(short)] = found[short]
+        self._rows.update(zip([keys[i] for i in short], range(n, n + len(short)), strict=True))
+
+
+def _is_same(weight: Tensor, before: Tensor) -> bool:
+    return weight.dtype == before.dtype and torch.equal(weight, before)
+
+
+def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+    """Represent words piece by piece.
+
+    part (CharacterPart): Represents words.
+    characters, lengths (Tensor): Its input, words sorted from the longest to the shortest.
+        Shapes: (words, longest word) and (words,).
+    RETURNS (Tensor): Shape: (words, width).
+    """
+    outputs, first = [], 0
+    while first < len(lengths):
+        longest = int(lengths[first])
+        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
+        outputs.append(part(characters[piece, :longest], lengths[piece]))
+        first = piece.stop
+    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]

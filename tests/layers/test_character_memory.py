@@ -1,0 +1,173 @@
+"""Words that are remembered come to what they came to."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from spacy_psa.layers import (
+    CharacterBiLSTM,
+    CharacterCNN,
+    WordCharacterEmbedding,
+    WordEmbedding,
+    character_memory,
+)
+from spacy_psa.layers.character_memory import CharacterMemory, read_words
+
+from .helpers import assert_close, randomized
+
+N_CHARACTERS = 9
+parts = pytest.mark.parametrize("make", [CharacterBiLSTM, CharacterCNN])
+
+
+def words(*texts: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Words sorted from the longest to the shortest, padded."""
+    longest = len(texts[0])
+    rows = [[*text, *[0] * (longest - len(text))] for text in texts]
+    return torch.tensor(rows), torch.tensor([len(text) for text in texts])
+
+
+class Counting:
+    """Counts the words that a part is given."""
+
+    def __init__(self, part: torch.nn.Module) -> None:
+        self.n_words = 0
+        part.register_forward_pre_hook(self.count)
+
+    def count(self, part: torch.nn.Module, inputs: tuple[torch.Tensor, torch.Tensor]) -> None:
+        self.n_words += len(inputs[1])
+
+
+@parts
+def test_words_come_to_the_same_and_are_read_once(make):
+    part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
+    memory, counting = CharacterMemory(), Counting(part)
+    batches = [
+        words([1, 2, 3], [4, 5]),
+        words([6, 7, 8, 1], [1, 2, 3], [2], [4, 5]),
+        words([4, 5], [2]),
+    ]
+    with torch.no_grad():
+        for batch in batches:
+            found = memory.represent(part, *batch)
+            n = counting.n_words
+            assert_close(found, part(*batch), 1e-12)
+            counting.n_words = n
+    assert counting.n_words == len(memory) == 4
+
+
+@parts
+def test_what_is_remembered_is_forgotten_when_any_weight_changes(make):
+    part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    with torch.no_grad():
+        for parameter in part.parameters():
+            before = memory.represent(part, *batch)
+            # Without a trace, as optimizers that know nothing of PyTorch do it
+            parameter.data.numpy()[...] += 0.5
+            after = memory.represent(part, *batch)
+            assert_close(after, part(*batch), 1e-12)
+            assert not torch.equal(before, after)
+
+
+def test_other_precision_is_another_weight():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 2])
+    with torch.no_grad():
+        memory.represent(part, *batch)
+        assert memory.represent(part.float(), *batch).dtype == torch.float32
+
+
+def test_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(character_memory, "N_REMEMBERED", 3)
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory = CharacterMemory()
+    with torch.no_grad():
+        for first in range(1, 8):
+            batch = words([first, 2], [first])
+            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
+            assert len(memory) <= 3
+        many = words(*([i, j] for i in range(1, 4) for j in range(1, 4)))
+        assert_close(memory.represent(part, *many), part(*many), 1e-12)
+        assert len(memory) == 3
+
+
+def test_very_long_words_are_not_remembered(monkeypatch):
+    monkeypatch.setattr(character_memory, "REMEMBERED_LENGTH", 2)
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    with torch.no_grad():
+        for _ in range(2):
+            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
+    assert len(memory) == 1
+
+
+def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    sizes = []
+    part.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].numel()))
+    batch = words([1, 2, 3], [4, 5, 6], [7, 8], [1, 2], [3])
+    expected = part(*batch)
+    monkeypatch.setattr(character_memory, "CHARACTER_POSITIONS", 6)
+    sizes.clear()
+    assert_close(read_words(part, *batch), expected, 1e-12)
+    assert sizes == [6, 5] or max(sizes) <= 6
+
+
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_are_empty(make_copy):
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 2])
+    with torch.no_grad():
+        memory.represent(part, *batch)
+        other = make_copy(memory)
+        assert len(memory) == 1 and len(other) == 0
+        assert_close(other.represent(part, *batch), part(*batch), 1e-12)
+
+
+def test_threads_share_it():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory = CharacterMemory()
+    batches = [words([i % 7 + 1, j % 5 + 1], [i % 7 + 1]) for i in range(20) for j in range(5)]
+
+    def represent(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        with torch.no_grad():
+            return memory.represent(part, *batch)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(represent, batches))
+    for batch, one in zip(batches, found, strict=True):
+        assert_close(one, part(*batch), 1e-12)
+
+
+# Who uses it
+
+
+def embed(layer: WordCharacterEmbedding) -> torch.Tensor:
+    return layer(torch.tensor([1, 2]), None, *words([1, 2, 3], [4, 5]), torch.tensor([0, 1, 0]))
+
+
+def layer_with_count() -> tuple[WordCharacterEmbedding, Counting]:
+    part = CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4)
+    layer = randomized(WordCharacterEmbedding(WordEmbedding(3, 2), part))
+    return layer, Counting(part)
+
+
+def test_prediction_remembers():
+    layer, counting = layer_with_count()
+    with torch.no_grad():
+        first, second = embed(layer), embed(layer)
+    assert torch.equal(first, second)
+    assert counting.n_words == 2
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_training_and_gradients_do_not(trains):
+    layer, counting = layer_with_count()
+    layer.train(trains)
+    for _ in range(2):
+        embed(layer).sum().backward()
+    assert counting.n_words == 4 and len(layer.memory) == 0
+    assert layer.characters.embedding.weight.grad.any()
