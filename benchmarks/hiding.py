@@ -15,9 +15,8 @@ Unit = tuple[int, int]
 Hidden = list[set[int]]
 """The hidden tokens of each document."""
 
-SHARE = 0.5  # of the tokens
-STRETCH = 12.0  # tokens, half a sentence of CoNLL-2000
-ALL, HALF = "all", "half"
+STRETCHES = 24.0  # tokens of a hidden and an annotated stretch, a sentence of CoNLL-2000
+ALL = "all"
 
 
 def plain_docs(docs: Iterable[Doc], target: str, spans_key: str, vocab: Vocab) -> list[Doc]:
@@ -74,58 +73,65 @@ def units(doc: Doc) -> list[Unit]:
     return found
 
 
-def hide_tokens(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
-    """Hide units at random, each with the same probability, until half of the tokens are hidden.
+def hide_tokens(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
+    """Hide units at random, each with the same probability, until enough tokens are hidden.
 
     Hardly any sentence stays complete, and those that do are very short.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    share (float): Of the tokens, to be hidden.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
     groups = [[(i, unit)] for i, of_doc in enumerate(parts) for unit in of_doc]
-    return _hide_in_order(groups, len(parts), rng)
+    return _hide_in_order(groups, share, len(parts), rng)
 
 
-def hide_sentences(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
-    """Hide whole sentences at random, until half of the tokens are hidden.
+def hide_sentences(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
+    """Hide whole sentences at random, until enough tokens are hidden.
 
     What is left is what one gets for the same amount of annotation in complete sentences.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    share (float): Of the tokens, to be hidden.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
     groups = [[(i, unit) for unit in of_doc] for i, of_doc in enumerate(parts)]
-    return _hide_in_order(groups, len(parts), rng)
+    return _hide_in_order(groups, share, len(parts), rng)
 
 
-def hide_stretches(parts: Sequence[Sequence[Unit]], rng: random.Random) -> Hidden:
+def hide_stretches(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
     """Hide stretches of running text, as of annotators who stop and go on elsewhere.
 
-    Hidden and annotated stretches alternate, across the ends of sentences. Their lengths have a
-    geometric distribution of the same mean, `STRETCH` tokens, so that half of the tokens are hidden
-    on average. Many sentences are half annotated, and some are complete or hidden as a whole.
+    Hidden and annotated stretches alternate, across the ends of sentences. Their lengths have
+    geometric distributions, whose means are in the ratio of what is hidden and what is not, and
+    together `STRETCHES` tokens. Many sentences are annotated in part, and some are complete or
+    hidden as a whole.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
+    share (float): Of the tokens, to be hidden on average: above 0 and below 1.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
     hidden: Hidden = [set() for _ in parts]
-    hides = rng.random() < SHARE
+    hides = rng.random() < share
     for tokens, of_doc in zip(hidden, parts, strict=True):
         for start, end in of_doc:
             if hides:
                 tokens.update(range(start, end))
             # A stretch may end after each token, but never within a unit
-            if rng.random() >= (1 - 1 / STRETCH) ** (end - start):
+            mean = max(STRETCHES * (share if hides else 1 - share), 1.0)
+            if rng.random() >= (1 - 1 / mean) ** (end - start):
                 hides = not hides
     return hidden
 
 
-def _hide_in_order(groups: list[list[tuple[int, Unit]]], n_docs: int, rng: random.Random) -> Hidden:
+def _hide_in_order(
+    groups: list[list[tuple[int, Unit]]], share: float, n_docs: int, rng: random.Random
+) -> Hidden:
     """Hide groups of units, each with its document, in random order until enough is hidden."""
-    left = SHARE * sum(end - start for group in groups for _, (start, end) in group)
+    left = share * sum(end - start for group in groups for _, (start, end) in group)
     hidden: Hidden = [set() for _ in range(n_docs)]
     rng.shuffle(groups)
     for group in groups:
@@ -137,7 +143,7 @@ def _hide_in_order(groups: list[list[tuple[int, Unit]]], n_docs: int, rng: rando
     return hidden
 
 
-HIDING: dict[str, Callable[[Sequence[Sequence[Unit]], random.Random], Hidden]] = {
+HIDING: dict[str, Callable[[Sequence[Sequence[Unit]], float, random.Random], Hidden]] = {
     "tokens": hide_tokens,
     "stretches": hide_stretches,
     "sentences": hide_sentences,
@@ -205,25 +211,33 @@ TREATMENTS = {
 }
 
 
+def run_name(design: str, share: float, treatment: str) -> str:
+    """RETURNS (str): The name of a run."""
+    return f"{design}-{100 * share:g}-{treatment}"
+
+
 def make_runs(
-    docs: Sequence[Doc], target: str, designs: Sequence[str], seed: int
+    docs: Sequence[Doc], target: str, designs: Sequence[str], shares: Sequence[float], seed: int
 ) -> dict[str, Sequence[Doc]]:
     """Make the training data of each run.
 
     docs (Sequence[Doc]): The complete data.
     target (str): "tag" or "ents".
     designs (Sequence[str]): What is hidden: keys of `HIDING`.
+    shares (Sequence[float]): How much of the tokens.
     seed (int): Says what is hidden.
-    RETURNS (Dict[str, Sequence[Doc]]): By the name of the run.
+    RETURNS (Dict[str, Sequence[Doc]]): By the name of the run. Of a design that hides whole
+        sentences there is nothing but what is complete.
     """
     parts = [units(doc) for doc in docs]
-    whole = HIDING["sentences"](parts, random.Random(seed))
-    runs: dict[str, Sequence[Doc]] = {ALL: docs, HALF: only_complete(docs, whole)}
+    runs: dict[str, Sequence[Doc]] = {ALL: docs}
     for design in designs:
-        hidden = HIDING[design](parts, random.Random(seed))
-        for name, (treat, _) in TREATMENTS.items():
-            if name != "outside" or target == "ents":
-                runs[f"{design}-{name}"] = treat(docs, hidden)
+        for share in shares:
+            hidden = HIDING[design](parts, share, random.Random(seed))
+            for name, (treat, _) in TREATMENTS.items():
+                possible = name == "complete" or design != "sentences"
+                if possible and (name != "outside" or target == "ents"):
+                    runs[run_name(design, share, name)] = treat(docs, hidden)
     return runs
 
 

@@ -1,16 +1,18 @@
-"""What it costs to have half of the annotation: learnt from as it is, or made complete by force.
+"""What it costs to have a part of the annotation: learnt from as it is, or made complete by force.
 
     python -m benchmarks.partial --train corpus/conll2000/train.spacy \
         --dev corpus/conll2000/dev.spacy --test corpus/conll2000/test.spacy \
         --config configs/bilstm-crf-chunk.cfg --vectors vectors/en
 
-Half of the tokens of the training data are hidden: in the design `tokens` each span and each token
-outside of spans with the same probability, in the design `stretches` stretches of running text, as
-of annotators who stop and go on elsewhere. The first is what 'half of the tokens' means if nothing
-else is said, but leaves hardly a complete sentence; the second leaves one in ten, so that there is
-something to train on without the others. Then pipelines are trained
+A share of the tokens of the training data is hidden, half of them if nothing else is said: in the
+design `tokens` each span and each token outside of spans with the same probability, in the design
+`stretches` stretches of running text, as of annotators who stop and go on elsewhere, in the design
+`sentences` whole sentences. The first is what 'half of the tokens' means if nothing else is said,
+but leaves hardly a complete sentence; the second leaves one in ten, so that there is something to
+train on without the others; the third is the same amount of annotation in complete sentences, for
+comparison. Then pipelines are trained
 
-- on all of the annotation, and on half of it in complete sentences, for comparison,
+- on all of the annotation,
 - on what is left of each design: hidden tokens may have any label,
 - on the sentences of each design that are complete,
 - on each design with hidden tokens taken to be outside of spans.
@@ -41,16 +43,19 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.analysis.plots import line_plot
 from spacy_psa.cli.conlleval import score_docbins
 
 from . import hiding
-from .hiding import ALL, HALF
+from .hiding import ALL, run_name
 from .machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-DESIGNS = ("tokens", "stretches")
+DESIGNS = ("tokens", "stretches", "sentences")
+SHARES = (0.5,)
+FAR = 10.0  # Runs that lose more are in the table, not in the picture.
+TITLE = "Learning from a part of the annotation"
 PATHS = ("train", "dev", "test")
 SCORED = {"tags of spans": "bio"}  # targets of `psa conlleval` that have other names here
 SCORE_WEIGHTS = {"tag": {"tag_acc": 1.0}, "ents": {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}}
@@ -64,6 +69,9 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True, help="config to train with")
     parser.add_argument("--vectors", type=str, help="pretrained vectors, as for spacy train")
     parser.add_argument("--hide", nargs="+", choices=DESIGNS, default=list(DESIGNS))
+    parser.add_argument(
+        "--shares", nargs="+", type=share, default=list(SHARES), help="of the tokens, to be hidden"
+    )
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names of runs; default: all")
     parser.add_argument("--epochs", type=int, default=8, help="epochs of the complete data")
     parser.add_argument("--seed", type=int, default=0, help="for what is hidden, and for training")
@@ -79,7 +87,7 @@ def main() -> None:
     if arguments.as_tags and target == "ents":
         data = {part: hiding.as_tags(docs) for part, docs in data.items()}
         target, scored = "tag", "tags of spans"
-    made = hiding.make_runs(data["train"], target, arguments.hide, arguments.seed)
+    made = hiding.make_runs(data["train"], target, arguments.hide, arguments.shares, arguments.seed)
     unknown = sorted(set(arguments.only or ()) - made.keys())
     if unknown:
         raise SystemExit(f"There is no run {', '.join(unknown)}. Runs: {', '.join(made)}.")
@@ -118,6 +126,22 @@ def main() -> None:
         }
         save(results, arguments.output, arguments.name)
     print((arguments.output / f"{arguments.name}.md").read_text(encoding="utf8"))
+
+
+def share(text: str) -> float:
+    """Read a share of the tokens.
+
+    text (str): The argument.
+    RETURNS (float): The share.
+    RAISES (argparse.ArgumentTypeError): If it is not between 0 and 1.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0 and below 1.")
+    return value
 
 
 def find_target(config: Config) -> tuple[str, str]:
@@ -267,7 +291,7 @@ def to_markdown(results: dict[str, Any], picture: str = "partial") -> str:
     runs, name = results["runs"], _score_name(results)
     learnt = ", spans learnt as tags" if results["target"] == "tags of spans" else ""
     lines = [
-        "# Half of the annotation",
+        f"# {TITLE}",
         "",
         f"Written by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}"
         f"{learnt}, {'vectors ' + results['vectors'] if results['vectors'] else 'no vectors'}, "
@@ -275,25 +299,26 @@ def to_markdown(results: dict[str, Any], picture: str = "partial") -> str:
         f"run, seed {results['seed']}; {name} on the test set, of the best model on the "
         "development set.",
         "",
-        f"| run | sentences | tokens | annotated | dev {name} | test {name} | lost |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| run | hidden | sentences | tokens | annotated | dev {name} | test {name} | lost |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for run, r in runs.items():
         lost = f"{_lost(runs, run):.2f}" if ALL in runs else ""
+        percent, described = describe(run)
         lines.append(
-            f"| {describe(run)} | {r['sentences']:,} | {r['tokens']:,} | {r['annotated']:,} | "
-            f"{r['dev']:.2f} | {r['test']:.2f} | {lost} |"
+            f"| {described} | {percent:g} % | {r['sentences']:,} | {r['tokens']:,} | "
+            f"{r['annotated']:,} | {r['dev']:.2f} | {r['test']:.2f} | {lost} |"
         )
     lines += ["", f"![The test scores]({picture}.svg)"]
-    for design in DESIGNS:
-        pair = [f"{design}-unknown", f"{design}-complete"]
+    for percent, design in sorted({(p, d) for p, d, _ in map(parse, runs) if d}):
+        pair = [run_name(design, percent / 100, t) for t in ("unknown", "complete")]
         if ALL in runs and all(run in runs for run in pair):
             unknown, complete = (_lost(runs, run) for run in pair)
             share = f", {100 * unknown / complete:.0f}% of that" if complete > 0 else ""
             lines += [
                 "",
-                f"With hidden {design}, dropping incomplete sentences loses {complete:.2f}, "
-                f"learning from them as they are {unknown:.2f}{share}.",
+                f"With {percent:g} % hidden in {design}, dropping incomplete sentences loses "
+                f"{complete:.2f}, learning from them as they are {unknown:.2f}{share}.",
             ]
     return "\n".join(lines) + "\n"
 
@@ -302,34 +327,38 @@ def to_picture(results: dict[str, Any]) -> str:
     """Draw the test scores.
 
     results (Dict[str, Any]): What `save` writes as JSON.
-    RETURNS (str): An SVG image: for each design a bar for each run, and for the two to compare.
+    RETURNS (str): An SVG image: a line for each design and treatment, over the share that is
+        hidden. Runs that lose more than `FAR` are left out.
     """
     runs = results["runs"]
-    designs = [d for d in DESIGNS if any(run.startswith(f"{d}-") for run in runs)]
-    series: dict[str, dict[str, float]] = {}
-    for run in (ALL, HALF):
-        if run in runs:
-            series[describe(run)] = dict.fromkeys(
-                [f"hidden {design}" for design in designs] or [results["data"]], runs[run]["test"]
-            )
-    for name, (_, description) in hiding.TREATMENTS.items():
-        bars = {
-            f"hidden {d}": runs[f"{d}-{name}"]["test"] for d in designs if f"{d}-{name}" in runs
-        }
-        if bars:
-            series[description] = bars
-    lowest = min(r["test"] for r in runs.values())
+    begin = [(0.0, runs[ALL]["test"])] if ALL in runs else []
+    series: dict[str, list[tuple[float, float]]] = {}
+    for run, r in runs.items():
+        percent, described = describe(run)
+        if run != ALL and not (begin and _lost(runs, run) > FAR):
+            series.setdefault(described, list(begin)).append((percent, r["test"]))
+    lines = {name: sorted(points) for name, points in series.items()}
+    if not lines:
+        lines = {describe(ALL)[1]: begin}
     name = _score_name(results)
-    y_range = (10 * math.floor((lowest - 1) / 10), 100.0)
-    return bar_plot(series, "", f"test {name}", "Half of the annotation", y_range=y_range)
+    return line_plot(lines, "tokens hidden (%)", f"test {name}", TITLE, x_range=(0.0, 100.0))
 
 
-def describe(run: str) -> str:
-    """RETURNS (str): What a run is, in words."""
-    if run in (ALL, HALF):
-        return {ALL: "nothing hidden", HALF: "half of it, in complete sentences"}[run]
-    design, _, name = run.partition("-")
-    return f"hidden {design}: {hiding.TREATMENTS[name][1]}"
+def parse(run: str) -> tuple[float, str, str]:
+    """RETURNS (Tuple[float, str, str]): How much of what is hidden in percent, by which design, and
+    what is done about it, of a run."""
+    if run == ALL:
+        return 0.0, "", ""
+    design, percent, treatment = run.split("-")
+    return float(percent), design, treatment
+
+
+def describe(run: str) -> tuple[float, str]:
+    """RETURNS (Tuple[float, str]): How much is hidden in percent, and what is done, in words."""
+    percent, design, treatment = parse(run)
+    if run == ALL:
+        return percent, "nothing hidden"
+    return percent, f"hidden {design}: {hiding.TREATMENTS[treatment][1]}"
 
 
 def _lost(runs: dict[str, Any], run: str) -> float:

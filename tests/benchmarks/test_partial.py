@@ -1,7 +1,8 @@
-"""The experiment with half of the annotation: what is hidden, and what is made of it."""
+"""The experiment with a part of the annotation: what is hidden, and what is made of it."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
@@ -47,9 +48,9 @@ def docs() -> list[Doc]:
     return hiding.plain_docs(chunked_docs(), "spans", "chunks", Vocab())
 
 
-def hide(docs: Sequence[Doc], design: str, seed: int = 0) -> hiding.Hidden:
+def hide(docs: Sequence[Doc], design: str, share: float = 0.5, seed: int = 0) -> hiding.Hidden:
     parts = [hiding.units(doc) for doc in docs]
-    return hiding.HIDING[design](parts, random.Random(seed))
+    return hiding.HIDING[design](parts, share, random.Random(seed))
 
 
 def tags(doc: Doc, target: str = "ents") -> list[str | None]:
@@ -93,7 +94,7 @@ def test_a_tag_is_hidden_whatever_its_neighbours_are(docs: list[Doc]) -> None:
     ]
     assert 0.4 < sum(inside) / len(inside) < 0.6
     assert 0.4 < sum(begins) / len(begins) < 0.6
-    assert len(hiding.make_runs(tagged, "tag", ["tokens"], 0)["tokens-complete"]) < 0.1 * N_DOCS
+    assert len(hiding.only_complete(tagged, hidden)) < 0.1 * N_DOCS
 
 
 def test_tags_stay_tags() -> None:
@@ -112,10 +113,13 @@ def test_units_are_spans_and_tokens_outside(docs: list[Doc]) -> None:
 
 
 @designs
-def test_half_of_the_tokens_are_hidden(docs: list[Doc], design: str) -> None:
-    share = sum(map(len, hide(docs, design))) / sum(map(len, docs))
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_as_many_tokens_are_hidden_as_asked_for(
+    docs: list[Doc], design: str, share: float
+) -> None:
+    found = sum(map(len, hide(docs, design, share))) / sum(map(len, docs))
     # On average only, for stretches
-    assert share == pytest.approx(0.5, abs=0.1 if design == "stretches" else 0.01)
+    assert found == pytest.approx(share, abs=0.1 if design == "stretches" else 0.01)
 
 
 @designs
@@ -142,12 +146,13 @@ def test_designs_differ_in_how_many_sentences_stay_complete(docs: list[Doc]) -> 
     assert 0.4 * N_DOCS < left["sentences"] < 0.6 * N_DOCS
 
 
-def test_stretches_go_across_the_ends_of_sentences(docs: list[Doc]) -> None:
-    hidden = hide(docs, "stretches")
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_stretches_go_across_the_ends_of_sentences(docs: list[Doc], share: float) -> None:
+    hidden = hide(docs, "stretches", share)
     flat = [i in tokens for doc, tokens in zip(docs, hidden, strict=True) for i in range(len(doc))]
     changes = sum(a != b for a, b in pairwise(flat))
     # Twice as many tokens a stretch, or half as many, would be far off
-    assert len(flat) / changes == pytest.approx(hiding.STRETCH, rel=0.3)
+    assert len(flat) / changes == pytest.approx(hiding.STRETCHES / 2, rel=0.3)
 
 
 def test_hidden_sentences_are_hidden_as_a_whole(docs: list[Doc]) -> None:
@@ -176,25 +181,48 @@ def test_hidden_tokens_may_be_taken_to_be_outside(docs: list[Doc]) -> None:
 
 def test_documents_are_not_changed(docs: list[Doc]) -> None:
     before = [tags(doc) for doc in docs]
-    hiding.make_runs(docs, "ents", partial.DESIGNS, 0)
+    hiding.make_runs(docs, "ents", partial.DESIGNS, [0.5], 0)
     assert [tags(doc) for doc in docs] == before
 
 
 def test_runs_of_spans() -> None:
     docs = hiding.plain_docs(chunked_docs(), "spans", "chunks", Vocab())
-    runs = hiding.make_runs(docs, "ents", ["stretches"], 0)
-    assert list(runs) == ["all", "half", *(f"stretches-{x}" for x in hiding.TREATMENTS)]
+    runs = hiding.make_runs(docs, "ents", ["stretches"], [0.5], 0)
+    assert list(runs) == ["all", *(f"stretches-50-{x}" for x in hiding.TREATMENTS)]
     n_tokens = sum(map(len, docs))
     counts = {name: hiding.count_annotated(run) for name, run in runs.items()}
-    assert counts["all"] == counts["stretches-outside"] == n_tokens
-    assert counts["stretches-complete"] < counts["stretches-unknown"] < n_tokens
-    assert len(runs["stretches-unknown"]) == len(docs)
+    assert counts["all"] == counts["stretches-50-outside"] == n_tokens
+    assert counts["stretches-50-complete"] < counts["stretches-50-unknown"] < n_tokens
+    assert len(runs["stretches-50-unknown"]) == len(docs)
+
+
+def test_the_more_is_hidden_the_less_is_annotated() -> None:
+    docs = hiding.plain_docs(chunked_docs(), "spans", "chunks", Vocab())
+    runs = hiding.make_runs(docs, "ents", ["tokens"], [0.125, 0.75], 0)
+    names = ["all", "tokens-12.5-unknown", "tokens-75-unknown"]
+    counts = [hiding.count_annotated(runs[name]) for name in names]
+    assert counts[0] > counts[1] > counts[2]
+
+
+def test_of_whole_sentences_only_the_complete_ones_are_left() -> None:
+    docs = hiding.plain_docs(chunked_docs(), "spans", "chunks", Vocab())
+    runs = hiding.make_runs(docs, "ents", ["sentences"], [0.5], 0)
+    assert list(runs) == ["all", "sentences-50-complete"]
+    assert hiding.count_annotated(runs["sentences-50-complete"]) == sum(
+        map(len, runs["sentences-50-complete"])
+    )
 
 
 def test_tags_have_no_outside_to_be_taken_for() -> None:
     docs = hiding.plain_docs(chunked_docs(), "tag", "chunks", Vocab())
-    runs = hiding.make_runs(docs, "tag", ["tokens"], 0)
-    assert list(runs) == ["all", "half", "tokens-unknown", "tokens-complete"]
+    runs = hiding.make_runs(docs, "tag", ["tokens"], [0.5], 0)
+    assert list(runs) == ["all", "tokens-50-unknown", "tokens-50-complete"]
+
+
+@pytest.mark.parametrize("text", ["0", "1", "half", "nan", "-0.5"])
+def test_shares_that_hide_nothing_or_all_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="above 0 and below 1"):
+        partial.share(text)
 
 
 # Configs
@@ -263,10 +291,9 @@ def test_data_that_is_incomplete_already_is_refused(tmp_path: Path) -> None:
 
 SCORES = {
     "all": 90.0,
-    "half": 88.0,
-    "tokens-unknown": 89.25,
-    "tokens-complete": 85.0,
-    "tokens-outside": 60.0,
+    "tokens-50-unknown": 89.25,
+    "tokens-50-complete": 85.0,
+    "tokens-50-outside": 82.0,
 }
 
 
@@ -288,7 +315,7 @@ def results(runs: dict[str, float]) -> dict[str, Any]:
 
 def test_the_page_says_what_is_lost() -> None:
     page = partial.to_markdown(results(SCORES))
-    assert "| hidden tokens: hidden tokens may have any label | 3 | 20 | 10 |" in page
+    assert "| hidden tokens: hidden tokens may have any label | 50 % | 3 | 20 | 10 |" in page
     assert "dropping incomplete sentences loses 5.00" in page
     assert "learning from them as they are 0.75, 15% of that" in page
 
@@ -299,11 +326,24 @@ def test_the_page_tells_tags_of_spans_from_other_tags() -> None:
     assert "test accuracy" in partial.to_markdown({**results(SCORES), "target": "tag"})
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_page_and_picture_show_what_there_is_so_far(n: int) -> None:
     part = results(dict(list(SCORES.items())[:n]))
     assert partial.to_markdown(part).count("\n| ") == 2 + n
     assert partial.to_picture(part).count("<title>") >= n
+
+
+def test_the_picture_has_a_point_for_each_share_and_begins_where_nothing_is_hidden() -> None:
+    curve = {"all": 90.0, "tokens-25-unknown": 89.5, "tokens-75-unknown": 87.25}
+    picture = partial.to_picture(results(curve))
+    assert [picture.count(f"{score:g}</title>") for score in (90.0, 89.5, 87.25)] == [1, 1, 1]
+    assert "tokens hidden (%)" in picture
+
+
+def test_runs_that_lose_very_much_are_in_the_table_only() -> None:
+    part = results({**SCORES, "tokens-75-complete": 40.0})
+    assert "| 75 % |" in partial.to_markdown(part)
+    assert "40</title>" not in partial.to_picture(part)
 
 
 def fake_training(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -331,15 +371,15 @@ def test_what_is_trained_is_not_trained_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trained = fake_training(monkeypatch)
-    found = run_main(monkeypatch, tmp_path, "--only", "all", "tokens-unknown")
-    assert trained == list(found["runs"]) == ["all", "tokens-unknown"]
+    found = run_main(monkeypatch, tmp_path, "--only", "all", "tokens-50-unknown")
+    assert trained == list(found["runs"]) == ["all", "tokens-50-unknown"]
     assert found["runs"]["all"]["test"] == 50.0
     found = run_main(monkeypatch, tmp_path, "--hide", "tokens")
     assert list(found["runs"]) == list(SCORES)
-    assert trained[2:] == ["half", "tokens-complete", "tokens-outside"]
+    assert trained[2:] == ["tokens-50-complete", "tokens-50-outside"]
     # Other settings, other results
     run_main(monkeypatch, tmp_path, "--only", "all", "--epochs", "1")
-    assert trained[5:] == ["all"]
+    assert trained[4:] == ["all"]
     assert (tmp_path / "out" / "partial.md").is_file()
     assert (tmp_path / "out" / "partial.svg").read_text(encoding="utf8").startswith("<svg")
 
@@ -347,11 +387,11 @@ def test_what_is_trained_is_not_trained_again(
 def test_a_run_is_trained_by_spacy_and_scored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = run_main(monkeypatch, tmp_path, "--only", "tokens-unknown", "--epochs", "1")
-    run = found["runs"]["tokens-unknown"]
+    found = run_main(monkeypatch, tmp_path, "--only", "tokens-50-unknown", "--epochs", "1")
+    run = found["runs"]["tokens-50-unknown"]
     assert run["sentences"] == 40 and run["annotated"] < run["tokens"]
     assert 0.0 <= run["test"] == run["dev"] <= 100.0
-    folder = tmp_path / "runs" / "tokens-unknown"
+    folder = tmp_path / "runs" / "tokens-50-unknown"
     assert "Saved pipeline" in (folder / "train.log").read_text(encoding="utf8")
     trained = Config().from_disk(folder / "model-best" / "config.cfg")
     assert trained["components"]["psa_tagger"]["target"] == "ents"
@@ -359,12 +399,12 @@ def test_a_run_is_trained_by_spacy_and_scored(
 
 def test_spans_as_tags_are_scored_as_spans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trained = fake_training(monkeypatch)
-    options = ("--as-tags", "--name", "tags", "--only", "all", "tokens-unknown")
+    options = ("--as-tags", "--name", "tags", "--only", "all", "tokens-50-unknown")
     run_main(monkeypatch, tmp_path, *options, results="tags.json")
     found = json.loads((tmp_path / "out" / "tags.json").read_text(encoding="utf8"))
     assert found["target"] == "tags of spans" and len(trained) == 2
     assert found["runs"]["all"]["test"] == 50.0
-    train = DocBin().from_disk(tmp_path / "runs" / "tokens-unknown" / "train.spacy")
+    train = DocBin().from_disk(tmp_path / "runs" / "tokens-50-unknown" / "train.spacy")
     left = {token.tag_ for doc in train.get_docs(Vocab()) for token in doc}
     assert {"", "O", "B-NP", "I-NP"} <= left
 
@@ -379,5 +419,5 @@ def test_a_training_that_fails_is_an_error_that_names_the_log(tmp_path: Path) ->
 def test_runs_that_there_are_not_are_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(SystemExit, match=r"no run some\. Runs: all, half, tokens-unknown"):
+    with pytest.raises(SystemExit, match=r"no run some\. Runs: all, tokens-50-unknown"):
         run_main(monkeypatch, tmp_path, "--only", "some")
