@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from threading import Lock
 
 import torch
@@ -77,16 +78,17 @@ class CharacterMemory:
         self._table = torch.empty(0, 0)
 
     def _remember(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
-        short = [i for i, size in enumerate(sizes) if size <= REMEMBERED_LENGTH]
-        short = short[:N_REMEMBERED]
+        # Different words may be the same characters: all that are unknown are one
+        found_at = {key: i for i, key in enumerate(keys) if sizes[i] <= REMEMBERED_LENGTH}
+        short = dict(islice(found_at.items(), N_REMEMBERED))
         n = len(self._rows)
         if n + len(short) > N_REMEMBERED:
             self._forget()
             n = 0
         if not len(self._table):
             self._table = found.new_empty(N_REMEMBERED, found.shape[1])
-        self._table[n : n + len(short)] = found[short]
-        self._rows.update(zip([keys[i] for i in short], range(n, n + len(short)), strict=True))
+        self._table[n : n + len(short)] = found[list(short.values())]
+        self._rows.update(zip(short, range(n, n + len(short)), strict=True))
 
 
 def _is_same(weight: Tensor, before: Tensor) -> bool:

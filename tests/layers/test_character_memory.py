@@ -59,6 +59,18 @@ def test_words_come_to_the_same_and_are_read_once(make):
 
 
 @parts
+def test_words_of_the_same_characters_do_not_displace_others(make):
+    part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
+    memory = CharacterMemory()
+    # Words of unknown characters differ, but not to the network
+    batches = [words([1, 1], [1, 1], [2]), words([3, 4], [5]), words([1, 1], [2]), words([5])]
+    with torch.no_grad():
+        for batch in batches:
+            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
+    assert len(memory) == 4
+
+
+@parts
 def test_what_is_remembered_is_forgotten_when_any_weight_changes(make):
     part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
     memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
@@ -171,3 +183,13 @@ def test_training_and_gradients_do_not(trains):
         embed(layer).sum().backward()
     assert counting.n_words == 4 and len(layer.memory) == 0
     assert layer.characters.embedding.weight.grad.any()
+
+
+def test_different_words_may_be_the_same_characters():
+    """All characters that are unknown are one."""
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 1], [1, 1], [2])
+    with torch.no_grad():
+        for _ in range(2):
+            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
+    assert len(memory) == 2
