@@ -852,6 +852,26 @@ class Errors(metaclass=_Coded):
         "all of its documents are empty."
     )
     P437 = "The config is not valid: {problem}"
+    # Reduced precision (P440-P449)
+    P440 = (
+        "{what} has weights of reduced precision ({precision}), which cannot be trained. Train the "
+        "pipeline that it was made from, and run `python -m spacy psa quantize` on the result."
+    )
+    P441 = (
+        "The precision of the network has been reduced before, to {precision}. Start from the "
+        "pipeline that it was made from."
+    )
+    P442 = (
+        "The pipeline '{path}' has nothing to reduce: none of its components ({found}) has trained "
+        "layers of this package."
+    )
+    P443 = "The pipeline cannot be written to '{path}': {problem}. Choose another folder{force}."
+    # Robustness: documents (P460-P469)
+    P460 = (
+        "doc.spans['{key}'] has no predicate, in the document beginning '{text}'. "
+        "Doc.from_docs keeps spans, but not what belongs to them: join documents before they are "
+        "labeled, or with exclude = ['spans'], and give the frames to set_frames."
+    )
 
 
 class Warnings(metaclass=_Coded):

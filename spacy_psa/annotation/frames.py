@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
-from .propositions import FRAMES_KEY, PREDICATE_LABEL, Frame, get_frames
+from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
 from .spans import _same_tokens, check_spans
@@ -64,9 +64,8 @@ def check_arguments(doc: Doc) -> None:
     doc (Doc): A gold-standard document.
     RAISES (ValueError): If one has no role or no tokens.
     """
-    for key, group in doc.spans.items():
-        if key.startswith(f"{FRAMES_KEY}/"):
-            check_spans(doc, group, where=f"doc.spans['{key}']")
+    for group in stored_frames(doc):
+        check_spans(doc, group, where=f"doc.spans['{group.name}']")
 
 
 def gold_frames(example: Example) -> list[Frame]:

@@ -1,5 +1,6 @@
 """Predicates and their arguments on a Doc, in span groups that spaCy stores."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +8,14 @@ from typing import Any
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
+from ..errors import Errors
 from .schemes import Span as LabeledSpan
 
 FRAMES_KEY = "frames"
 PREDICATE_LABEL = "V"
 CONTINUATION = "C-"
+_KEY = re.compile(rf"{FRAMES_KEY}/([0-9]{{4,}})")
+_ATTRIBUTES = {"predicate", "lemma", "sense"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def get_frames(doc: Doc) -> list[Frame]:
     doc (Doc): The Doc.
     RETURNS (List[Frame]): The frames, with indices of tokens of the Doc, in the order in which they
         were set; empty also where `has_frames` is False.
+    RAISES (ValueError): If they have lost their predicates.
     """
     return [
         Frame(
@@ -80,8 +85,24 @@ def get_frames(doc: Doc) -> list[Frame]:
             sense=group.attrs["sense"],
             arguments=[(span.start, span.end, span.label_) for span in group],
         )
-        for group in (doc.spans[key] for key in _frame_keys(doc))
+        for group in stored_frames(doc)
     ]
+
+
+def stored_frames(doc: Doc) -> list[SpanGroup]:
+    """Find the groups that `set_frames` has made.
+
+    doc (Doc): The Doc.
+    RETURNS (List[SpanGroup]): The group of each frame, in the order in which they were set.
+    RAISES (ValueError): If one has lost its predicate, as all do in `Doc.from_docs`.
+    """
+    groups = []
+    for key in _frame_keys(doc):
+        group = doc.spans[key]
+        if not group.attrs.keys() >= _ATTRIBUTES:
+            raise ValueError(Errors.P460.format(key=key, text=doc.text[:60]))
+        groups.append(group)
+    return groups
 
 
 def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
@@ -123,9 +144,11 @@ def clear_frames(doc: Doc) -> None:
 
 
 def _frame_keys(doc: Doc) -> list[str]:
-    keys = (key for key in doc.spans if key.startswith(f"{FRAMES_KEY}/"))
+    # Others may have named a group of theirs alike.
+    numbers = {key: _KEY.fullmatch(key) for key in doc.spans}
+    found = {key: int(match[1]) for key, match in numbers.items() if match}
     # By number: with more than 10,000 frames the keys have more digits.
-    return sorted(keys, key=lambda key: int(key.rpartition("/")[2]))
+    return sorted(found, key=lambda key: found[key])
 
 
 def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:

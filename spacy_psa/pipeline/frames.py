@@ -10,11 +10,11 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from wasabi import table
 
 from ..annotation.propositions import (
-    FRAMES_KEY,
     PREDICATE_LABEL,
     Frame,
     join_continuations,
     set_frames,
+    stored_frames,
 )
 
 REFERENCE = "R-"
@@ -129,7 +129,7 @@ def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
     predictions (Sequence[FramePrediction]): The frames; probabilities are kept with the groups.
     """
     set_frames(doc, [prediction.frame for prediction in predictions])
-    for group, prediction in zip(_groups(doc), predictions, strict=True):
+    for group, prediction in zip(stored_frames(doc), predictions, strict=True):
         if prediction.probability is not None:
             group.attrs["probability"] = prediction.probability
         if prediction.probabilities is not None:
@@ -141,13 +141,9 @@ def frames_of(doc: Doc) -> list[PredicateFrame]:
 
     doc (Doc): The Doc.
     RETURNS (List[PredicateFrame]): Its frames, in the order in which they were set.
+    RAISES (ValueError): If they have lost their predicates.
     """
-    return [PredicateFrame(group) for group in _groups(doc)]
-
-
-def _groups(doc: Doc) -> list[SpanGroup]:
-    keys = (key for key in doc.spans if key.startswith(f"{FRAMES_KEY}/"))
-    return [doc.spans[key] for key in sorted(keys, key=lambda key: int(key.rpartition("/")[2]))]
+    return [PredicateFrame(group) for group in stored_frames(doc)]
 
 
 def format_frames(doc: Doc) -> str:

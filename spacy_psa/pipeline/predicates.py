@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import NamedTuple
 
 from spacy.tokens import Doc, Token
@@ -52,7 +53,8 @@ def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
         senses.
     RAISES (ValueError): If an index is out of range, or is there twice.
     """
-    found = [Predicate(p) if isinstance(p, int) else p for p in predicates]
+    # NumPy's integers are none of Python's, and spaCy could not store them
+    found = [p if isinstance(p, Predicate) else Predicate(index(p)) for p in predicates]
     check_predicates(doc, found)
     set_frames(doc, [Frame(p.token, p.lemma, p.sense, []) for p in found])
 

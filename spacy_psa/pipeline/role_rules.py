@@ -42,7 +42,8 @@ class RoleRules:
         """The role without which a role may not stand before it (C-) or anywhere (R-)."""
         prefix, _, base = role.partition("-")
         if (prefix == "C" and self.continuation) or (prefix == "R" and self.reference):
-            return base
+            # A role that is called C or R is one like any other, and so is C- without a role
+            return base or None
         return None
 
     def repaired(self, arguments: Sequence[Span], scores: Sequence[float]) -> list[Span]:

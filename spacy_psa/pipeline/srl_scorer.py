@@ -1,14 +1,14 @@
 """The scorer of `psa_srl`: the scores of the CoNLL-2005 evaluator, for spaCy."""
 
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.propositions import Frame, get_frames, has_frames
+from ..annotation.spans import _same_tokens
 from .role_scores import SRLResult
 
 
@@ -48,26 +48,34 @@ def score_examples(examples: Iterable[Example]) -> SRLResult:
     for example in examples:
         gold, predicted = example.reference, example.predicted
         if has_frames(gold):
-            result.add(_by_characters(gold), _by_characters(predicted))
+            read = get_frames if _same_tokens(example) else _by_characters
+            result.add(read(gold), read(predicted))
     return result
 
 
 def _by_characters(doc: Doc) -> list[Frame]:
-    """Frames at the places of characters, white space left out, instead of tokens."""
+    """Frames at the places of characters, white space left out, instead of tokens. Predicates and
+    arguments that are nothing but white space have no place, and are left out, too.
+    """
     begins = _begins(doc)
     return [
         Frame(
-            int(begins[frame.predicate]),
+            begins[frame.predicate],
             frame.lemma,
             frame.sense,
-            [(int(begins[start]), int(begins[end]), role) for start, end, role in frame.arguments],
+            [
+                (begins[start], begins[end], role)
+                for start, end, role in frame.arguments
+                if begins[start] < begins[end]
+            ],
         )
         for frame in get_frames(doc)
+        if begins[frame.predicate] < begins[frame.predicate + 1]
     ]
 
 
-def _begins(doc: Doc) -> NDArray[np.int64]:
-    return np.cumsum([0, *(len("".join(token.text.split())) for token in doc)])
+def _begins(doc: Doc) -> list[int]:
+    return list(accumulate((len("".join(token.text.split())) for token in doc), initial=0))
 
 
 def make_srl_scorer() -> Callable[..., dict[str, Any]]:

@@ -140,6 +140,14 @@ def test_what_breaks_the_rules_is_left_out():
     assert kept == [(2, 3, "A0"), (3, 4, "C-A0")]
 
 
+def test_roles_that_are_called_like_a_prefix_need_no_other():
+    tags = role_tags(["C", "R", "C-", "R-"])
+    wanted = ["B-C", "B-R", "B-C-", "B-R-"]
+    assert found(create_constrained_decoding(), scores(*wanted, tags=tags), tags) == wanted
+    arguments = [(i, i + 1, tag[2:]) for i, tag in enumerate(wanted)]
+    assert RULES.repaired(arguments, [1.0] * 4) == arguments
+
+
 def test_steps_out_of_range_are_refused():
     with pytest.raises(ValueError, match="P210"):
         create_constrained_decoding(max_steps=0)

@@ -9,8 +9,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frames import gold_frames, gold_tags, read_roles
-from spacy_psa.annotation.propositions import Frame, set_frames
+from spacy_psa.annotation.propositions import Frame, clear_frames, get_frames, set_frames
 from spacy_psa.pipeline.frames import format_frames
+from spacy_psa.pipeline.srl_scorer import score_examples
 
 from .srl_data import (
     WORDS,
@@ -154,3 +155,42 @@ def test_scores_are_none_without_annotation() -> None:
     nlp = trained_nlp()
     doc = Doc(nlp.vocab, words=WORDS[0])
     assert nlp.evaluate([Example(doc, doc)])["srl_f"] is None
+
+
+def test_white_space_can_be_a_predicate_and_is_compared_by_tokens() -> None:
+    doc = Doc(Vocab(), words=["Ann", "\n", "slept"])
+    frames = [Frame(1, None, None, [(0, 1, "A0")]), Frame(2, None, None, [(1, 2, "A1")])]
+    set_frames(doc, frames)
+    result = score_examples([Example(doc.copy(), doc)])
+    assert (result.perfect, result.propositions) == (2, 2)
+
+
+def test_white_space_that_the_other_has_not_is_not_compared() -> None:
+    vocab = Vocab()
+    gold, predicted = Doc(vocab, words=["Ann", "\n", "slept"]), Doc(vocab, words=["Ann", "slept"])
+    set_frames(
+        gold,
+        [Frame(1, None, None, [(0, 1, "A0")]), Frame(2, None, None, [(0, 1, "A0"), (1, 2, "A1")])],
+    )
+    set_frames(predicted, [Frame(1, None, None, [(0, 1, "A0")])])
+    result = score_examples([Example(predicted, gold)])
+    assert (result.perfect, result.propositions) == (1, 1)
+
+
+def test_groups_of_others_are_no_frames() -> None:
+    nlp = trained_nlp()
+    doc = given_doc(nlp, 1)
+    doc.spans["frames/mine"] = [doc[0:2]]
+    assert arguments(nlp(doc)) == expected(1)
+    clear_frames(doc)
+    assert list(doc.spans) == ["frames/mine"]
+
+
+def test_frames_that_lost_their_predicates_are_refused() -> None:
+    nlp = trained_nlp()
+    joined = Doc.from_docs([nlp(given_doc(nlp, 0)), nlp(given_doc(nlp, 1))])
+    for read in (lambda: joined._.frames, lambda: nlp(joined), lambda: get_frames(joined)):
+        with pytest.raises(ValueError, match=r"P460.*frames/0000.*Doc\.from_docs"):
+            read()
+    set_frames(joined, [])
+    assert nlp(joined)._.frames == []

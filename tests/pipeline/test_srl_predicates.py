@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
+from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, get_frames
@@ -33,6 +35,15 @@ def test_given_predicates_are_those_of_the_frames() -> None:
     assert finder(doc) == []
     set_predicates(doc, [Predicate(1, "leave", "01")])
     assert finder(doc) == [Predicate(1, "leave", "01")]
+
+
+def test_integers_of_any_library_are_predicates() -> None:
+    doc = Doc(Vocab(), words=WORDS[0])
+    set_predicates(doc, np.flatnonzero([0, 1, 0, 1]))
+    assert [frame.predicate for frame in get_frames(doc)] == [1, 3]
+    assert all(type(frame.predicate) is int for frame in get_frames(doc))
+    with pytest.raises(TypeError):
+        set_predicates(doc, ["1"])
 
 
 def test_verbs_are_found_by_parts_of_speech() -> None:
@@ -88,9 +99,10 @@ def tagging_nlp() -> spacy.language.Language:
     examples = list(
         create_frame_corpus(lambda nlp: iter(make_examples(nlp)), True, "predicates")(nlp)
     )
+    fix_random_seed(0)
     nlp.initialize(lambda: examples)
     optimizer = make_adam()
-    for _ in range(25):
+    for _ in range(40):
         nlp.update(examples, sgd=optimizer)
     srl = trained_nlp(predicates={"@misc": "spacy_psa.SpanPredicates.v1"})
     nlp.add_pipe(NAME, source=srl)

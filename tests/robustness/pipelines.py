@@ -13,6 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from thinc.api import Model
 
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.annotation.tokens import TokenTarget
@@ -182,8 +183,13 @@ def initialize(nlp: Language, labels: Sequence[str], *, seed: int = 0) -> None:
     """Give a pipeline labels, words and random weights."""
     fix_random_seed(seed)
     tagger_of(nlp).initialize(lambda: examples(nlp, labels), nlp=nlp, labels=labels)
+    shake(tagger_of(nlp).model, seed)
+
+
+def shake(model: Model, seed: int) -> None:
+    """Make the weights of our networks large enough that predictions vary."""
     generator = torch.Generator().manual_seed(seed)
-    for parameter in parameters(nlp).values():
+    for parameter in parameters_of(model).values():
         parameter.data += 0.4 * torch.randn(parameter.shape, generator=generator)
 
 
@@ -209,9 +215,14 @@ def tagger_of(nlp: Language) -> PSATagger:
 
 def parameters(nlp: Language) -> dict[str, torch.nn.Parameter]:
     """All parameters of our networks, by name."""
+    return parameters_of(tagger_of(nlp).model)
+
+
+def parameters_of(model: Model) -> dict[str, torch.nn.Parameter]:
+    """The same for the model of any component."""
     return {
         f"{i}.{name}": parameter
-        for i, node in enumerate(tagger_of(nlp).model.walk())
+        for i, node in enumerate(model.walk())
         for shim in node.shims
         if shim._model is not None
         for name, parameter in shim._model.named_parameters()
@@ -220,8 +231,13 @@ def parameters(nlp: Language) -> dict[str, torch.nn.Parameter]:
 
 def weights(nlp: Language) -> dict[str, NDArray]:
     """Copies of all parameters, PyTorch's and thinc's."""
-    found = {name: p.detach().numpy().copy() for name, p in parameters(nlp).items()}
-    for i, node in enumerate(tagger_of(nlp).model.walk()):
+    return weights_of(tagger_of(nlp).model)
+
+
+def weights_of(model: Model) -> dict[str, NDArray]:
+    """The same for the model of any component."""
+    found = {name: p.detach().numpy().copy() for name, p in parameters_of(model).items()}
+    for i, node in enumerate(model.walk()):
         for name in node.param_names:
             if node.has_param(name):
                 found[f"{i}.{name}"] = node.get_param(name).copy()

@@ -315,6 +315,22 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
     return draw(parts)
 
 
+@st.composite
+def role_models(draw: st.DrawFn) -> dict[str, Any]:
+    """Any model of `psa_srl`, with windows of any size."""
+    max_length = draw(st.sampled_from((1, 2, 5, 64)))
+    parts = block(
+        "RoleLabeler",
+        tok2vec=tok2vecs,
+        encoder=encoders,
+        decoder=decoders,
+        mask_width=st.integers(1, 4),
+        max_length=max_length,
+        overlap=st.integers(0, max_length - 1),
+    )
+    return draw(parts)
+
+
 UNIVERSAL = ("ADJ", "NOUN", "VERB", "SPACE", "X")
 FEATURES = ("_", "Case=Nom", "Case=Nom|Number=Sing", "A=1,2", "\u00c4=\u00df")
 
