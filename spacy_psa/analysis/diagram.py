@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -14,9 +15,10 @@ COLOURS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
 PLAIN = "#f3f3f3"
 NO_BREAK = "\u00a0"
 # What a sequence labeling model computes, in this order; the rest of its blocks follow by name.
-ORDER = ["tok2vec", "encoder", "decoder"]
-# What feeds the next one, by its name in the config; other parts, such as a bias, are only in it.
-STAGES = {"first_fusion", "recurrent", "second_fusion", "refine", "connection"}
+ORDER = ("tok2vec", "encoder", "decoder")
+# What feeds the next one, by its name in the config, in the order of computation; other parts, such
+# as a bias, are only in it. Not the order of the config: some releases sort its sections.
+STAGES = ("first_fusion", "recurrent", "second_fusion", "refine", "connection")
 
 
 @dataclass
@@ -54,7 +56,7 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
     """
     blocks = [
         make_block(name, config[name], WIDTH, COLOURS.get(name, PLAIN))
-        for name in _in_order(config)
+        for name in _in_order(config, ORDER)
         if _is_block(config[name])
     ]
     height = sum(block.height() + GAP for block in blocks) + 3 * LINE + (LINE if title else 0)
@@ -115,18 +117,14 @@ def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Bl
 
 
 def _sub_blocks(config: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        if key == "*" and isinstance(value, dict):
-            found.update(value)
-        elif isinstance(value, dict):
-            found[key] = value
-    return found
+    chained = config.get("*")
+    named = {k: v for k, v in config.items() if isinstance(v, dict) and k != "*"}
+    found = {name: named[name] for name in _in_order(named, STAGES)}
+    return {**found, **chained} if isinstance(chained, dict) else found
 
 
-def _in_order(config: dict[str, Any]) -> list[str]:
-    known = [name for name in ORDER if name in config]
-    return known + [name for name in config if name not in known]
+def _in_order(config: dict[str, Any], order: Sequence[str]) -> list[str]:
+    return [name for name in order if name in config] + sorted(config.keys() - set(order))
 
 
 def _is_block(value: Any) -> bool:
@@ -136,6 +134,9 @@ def _is_block(value: Any) -> bool:
 def _value(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, float):
+        # Some releases of what reads configs take 0.3 for 0.30000000000000004
+        return str(float(f"{value:.15g}"))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

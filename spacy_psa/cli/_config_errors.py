@@ -10,14 +10,19 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, Warnings, suggestion, warn
+
+if TYPE_CHECKING:
+    from thinc.api import ConfigValidationError
 
 UNREGISTERED = re.compile(r"\[E893\] .*? function '(.+?)' in function registry '(.+?)'")
 NO_FACTORY = re.compile(r"\[E002\] .*? factory for '(.+?)' ")
 NO_COMPONENT = re.compile(r"\[E956\] .*? component '(.+?)' in .*?: (.*)")
 UNEXPECTED = re.compile(r"unexpected argument: '(.+)'")
+# The words of pydantic 1 for the same, with spaCy up to 3.8.11
+NOT_PERMITTED = "extra fields not permitted"
 # A section may have any name, as variables do; such a near one is a slip.
 SLIP = 0.8
 
@@ -48,8 +53,8 @@ def explain(error: ValueError) -> str | None:
     from thinc.api import ConfigValidationError
 
     if isinstance(error, ConfigValidationError):
-        lines = [_describe(each, error.config) for each in error.errors or ()]
-        return "\n".join(filter(None, [error.title, error.desc, *lines]))
+        lines = [_describe(each, error) for each in error.errors or ()]
+        return "\n".join(filter(None, [_title(error), error.desc, *lines]))
     text = str(error)
     if match := UNREGISTERED.match(text):
         name, kind = match.groups()
@@ -92,11 +97,22 @@ def _unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str
     return f"There is no {kind} '{name}'{where}.{nearest} Choose one of: {listed}."
 
 
-def _describe(error: Mapping[str, Any], config: Any) -> str:
-    place = ".".join(str(part) for part in error.get("loc", ()))
-    text = f"{place}: {error.get('msg')}"
-    match = UNEXPECTED.fullmatch(str(error.get("msg")))
-    return f"{text}.{suggestion(match[1], _arguments(config))}" if match else text
+def _title(error: ConfigValidationError) -> str:
+    """What is not valid. spaCy up to 3.8.11 does not tell which block it is."""
+    config = error.config if isinstance(error.config, Mapping) else {}
+    named = [str(name) for key, name in config.items() if key.startswith("@")]
+    title = error.title or ""
+    return title if not named or named[0] in title else f"{title} in '{named[0]}'"
+
+
+def _describe(problem: Mapping[str, Any], error: ConfigValidationError) -> str:
+    place = ".".join(filter(None, [error.parent, *map(str, problem.get("loc", ()))]))
+    message = str(problem.get("msg"))
+    if message == NOT_PERMITTED:
+        message = f"unexpected argument: '{place.rpartition('.')[2]}'"
+    match = UNEXPECTED.fullmatch(message)
+    nearest = f".{suggestion(match[1], _arguments(error.config))}" if match else ""
+    return f"{place}: {message}{nearest}"
 
 
 def _arguments(block: Any) -> list[str]:

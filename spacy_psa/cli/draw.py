@@ -50,7 +50,11 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
         config = Config().from_disk(path, interpolate=False)
     except ValueError as err:
         raise ValueError(Errors.P251.format(path=path, problem=err)) from err
-    name = _find_component(config.get("components", {}), component, path)
+    # In the order of the pipeline: some releases of spaCy sort the sections of a config
+    components, order = config.get("components", {}), config.get("nlp", {}).get("pipeline", [])
+    names = [name for name in order if name in components]
+    names += [name for name in components if name not in names]
+    name = _find_component({name: components[name] for name in names}, component, path)
     with atomic_path(output_path) as temporary:
         svg = draw_model(config["components"][name]["model"], name)
         temporary.write_text(svg, encoding="utf8")

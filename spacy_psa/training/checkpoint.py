@@ -166,8 +166,8 @@ def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, path)
     except SafetensorError as error:
-        # It has the system's number in its message only
-        match = re.search(r"os error (\d+)", str(error))
+        # It has the system's number in its message only, and older releases write it another way
+        match = re.search(r"(?:os error |\bcode: )(\d+)", str(error))
         if match is None:
             raise
         code = int(match[1])

@@ -63,3 +63,25 @@ def test_boxes_lie_inside_each_other_or_apart_and_inside_the_picture():
 
 def test_picture_needs_nothing_from_outside():
     assert "href" not in draw_model(MODEL)
+
+
+def test_numbers_are_those_of_the_config_whatever_reads_it():
+    numbers = {"dropout": 0.1 + 0.2, "rate": 1e-9, "share": 1.0}
+    decoder = {"@architectures": "spacy_psa.CRF.v1", **numbers}
+    written = " ".join(texts(draw_model({**MODEL, "decoder": decoder})))
+    assert "dropout = 0.3, rate = 1e-09, share = 1.0" in written
+
+
+def test_the_order_of_the_sections_in_a_config_does_not_matter():
+    def part(name):
+        return {"@architectures": name}
+
+    names = ["first_fusion", "recurrent", "second_fusion", "refine", "connection", "bias", "labels"]
+    blocks = {name: part(name) for name in names}
+    encoder = {"@architectures": "encoder", "*": {"z": part("z"), "a": part("a")}}
+    drawn = draw_model({"encoder": {**encoder, **blocks}})
+    assert draw_model({"encoder": {**dict(sorted(blocks.items())), **encoder}}) == drawn
+    found = texts(drawn)
+    heights = [found[name] for name in [*names, "z", "a"]]
+    # What is computed first is at the bottom
+    assert heights == sorted(heights, reverse=True)

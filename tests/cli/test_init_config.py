@@ -54,6 +54,15 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "train.spacy"
 
 
+# Some releases of spaCy sort sections, and write those of a single setting in that of another one.
+KEEPS_TEXT = list(Config().from_str("[a]\n[a.c]\n[a.b]\n")["a"]) == ["c", "b"]
+
+
+def comparable(text: str) -> str | Config:
+    """A config as text where that tells, and what it means otherwise."""
+    return text if KEEPS_TEXT else Config().from_str(text, interpolate=False)
+
+
 def test_the_systems_and_tasks_of_the_papers() -> None:
     assert SYSTEMS == [
         "bilstm-crf",
@@ -72,16 +81,17 @@ def test_the_systems_and_tasks_of_the_papers() -> None:
 def test_our_configs_are_what_the_command_writes(system: str, task: str) -> None:
     name = f"{system}-{task}.cfg"
     written = (ROOT / "configs" / name).read_text(encoding="utf8")
-    assert written == make_config(system, task, name=name)
+    assert comparable(written) == comparable(make_config(system, task, name=name))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_there_is_nothing_left_to_fill(system: str, tmp_path: Path) -> None:
     path = ROOT / "configs" / f"{system}-chunk.cfg"
     output = succeed("init", "fill-config", path, tmp_path / "full.cfg")
-    assert "Nothing to auto-fill" in output
+    assert KEEPS_TEXT is ("Nothing to auto-fill" in output)
     settings = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    assert (tmp_path / "full.cfg").read_text().strip() == "\n".join(settings).strip()
+    full = (tmp_path / "full.cfg").read_text().strip()
+    assert comparable(full) == comparable("\n".join(settings).strip())
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

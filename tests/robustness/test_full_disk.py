@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 import spacy
 import torch
+from safetensors import SafetensorError
 from spacy.tokens import DocBin
 
 from spacy_psa import whole_files
 from spacy_psa.cli._util import user_errors
+from spacy_psa.training import checkpoint
 from spacy_psa.training.checkpoint import (
     Checkpoint,
     read_checkpoint,
@@ -191,6 +193,25 @@ def test_each_cause_has_its_remedy(tmp_path: Path, code: int, name: str) -> None
     ):
         path.write_text("text", encoding="utf8")
     assert str(tmp_path / "a.txt") in str(caught.value) and os.strerror(code) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Error while serializing: I/O error: No space left on device (os error 28)",
+        'Error while serializing: IoError(Os { code: 28, kind: StorageFull, message: "No space" })',
+    ],
+)
+def test_safetensors_tells_the_number_in_the_words_of_its_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise SafetensorError(told)
+
+    monkeypatch.setattr(checkpoint, "save_file", fail)
+    with pytest.raises(OutputError, match=r"\[P410\].*a\.safetensors"):
+        write_checkpoint(tmp_path, CHECKPOINT, tensors(1.0))
+    assert contents(tmp_path) == {}
 
 
 def test_numpy_tells_no_number_if_the_disk_is_full(tmp_path: Path) -> None:
