@@ -12,7 +12,7 @@ PYTHONS ?= python3.10 python3.11 python3.12
 # the small matrices of these models many times slower.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test nightly test-matrix lint coverage clean
+.PHONY: demo test nightly test-matrix lint coverage mutation clean
 
 demo: $(READY)
 	$(BIN)/python -m spacy project run all
@@ -41,6 +41,12 @@ test-matrix:
 # Which lines no test runs
 coverage: $(READY)
 	$(MAKE) test PYTEST_ARGS="--cov spacy_psa --cov-report term:skip-covered --cov-report xml:coverage.xml"
+
+# Which small changes of the code no test notices, of a sample: half an hour for each package
+mutation: export OMP_NUM_THREADS = 1
+mutation: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutation]'
+	$(BIN)/python -m tests.mutation.run $(MUTATION_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

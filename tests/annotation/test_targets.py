@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_psa.annotation.base import UNKNOWN, Target
+from spacy_psa.annotation.spans import SpanTarget
 from spacy_psa.annotation.targets import TARGETS, make_target
 
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]
@@ -45,6 +46,21 @@ def test_an_unknown_target_is_an_error() -> None:
         make_target("lemma", spans_key="sc")
 
 
+@pytest.mark.parametrize(
+    ("base", "missing"),
+    [
+        *((Target, name) for name in ("score_weights", "labels_of", "tags", "gold_tags")),
+        *((Target, name) for name in ("existing_tags", "apply_rule", "label_of", "spans_of")),
+        *((Target, name) for name in ("annotate", "score", "resolve")),
+        *((SpanTarget, name) for name in ("existing", "relabel")),
+    ],
+)
+def test_a_target_that_lacks_a_method_cannot_be_made(base: type[Target], missing: str) -> None:
+    others = {name: None for name in base.__abstractmethods__ if name != missing}
+    with pytest.raises(TypeError, match=missing):
+        type("Other", (base,), others)("sc")
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets_have_the_name_that_they_are_listed_under(name: str) -> None:
     assert target(name).name == name
@@ -62,6 +78,35 @@ def test_targets_have_the_name_that_they_are_listed_under(name: str) -> None:
 )
 def test_scores_have_spacys_names(name: str, scores: list[str]) -> None:
     assert list(target(name).score_weights) == scores
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_first_score_is_the_one_that_counts(name: str) -> None:
+    first, *others = target(name).score_weights.values()
+    assert first == 1.0
+    assert all(weight == 0.0 for weight in others)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_labels_are_not_empty(name: str) -> None:
+    assert target(name).label_problem("_" if name == "morph" else "A") is None
+    assert "not annotated" in str(target(name).label_problem(""))
+
+
+@pytest.mark.parametrize("name", ["ents", "spans"])
+def test_outside_is_no_label_of_spans(name: str) -> None:
+    assert "outside" in str(target(name).label_problem("O"))
+    assert target(name).label_problem("o") is None
+    assert target("tag").label_problem("O") is None
+
+
+@pytest.mark.parametrize(
+    ("label", "good"),
+    [("Case=Nom", True), ("A=B|C=D", True), ("Case", False), ("A=B=C", False), ("A=B|=", False)],
+)
+def test_morphology_is_features_with_values(label: str, good: bool) -> None:
+    problem = target("morph").label_problem(label)
+    assert problem is None if good else "Feature=Value" in str(problem)
 
 
 # Attributes of tokens
@@ -280,6 +325,15 @@ def test_a_span_across_a_sentence_boundary_is_named_and_unknown() -> None:
     with pytest.warns(UserWarning, match=r"W302.*New York City"):
         tags = gold(spans_example([(0, 2, "NP"), (3, 6, "NP")]), "spans", boundaries=(0, 5))
     assert tags == ["B-NP", "E-NP", "O", None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("span", "problem"), [((0, 2, ""), "has no label"), ((2, 2, "NP"), "has no tokens")]
+)
+def test_spans_without_label_or_tokens_are_errors(span: tuple[int, int, str], problem: str) -> None:
+    eg = spans_example([(3, 4, "NP"), span])
+    with pytest.raises(ValueError, match=rf"P433.*{problem}"):
+        gold(eg, "spans")
 
 
 def test_spans_are_written_under_the_key() -> None:

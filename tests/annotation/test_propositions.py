@@ -1,0 +1,65 @@
+"""Predicates of one document that are given to another, and pieces of arguments."""
+
+from __future__ import annotations
+
+import pytest
+from spacy.training import Example
+
+from spacy_psa.annotation.propositions import (
+    Frame,
+    get_frames,
+    give_predicates,
+    join_continuations,
+)
+
+from .test_frames import FRAME, WORDS, example, make_doc
+
+
+def test_predicates_are_given_without_arguments() -> None:
+    doc = make_doc(WORDS)
+    give_predicates(doc, [FRAME])
+    assert get_frames(doc) == [Frame(3, "borrow", "01", [])]
+
+
+@pytest.mark.parametrize(
+    ("words", "spaces", "token"),
+    [
+        (["So.", "Mary", "borrowed", "some", "books."], [True] * 5, 2),
+        (
+            ["So", ".", "Mary", "borr", "owed", "some", "books", "."],
+            [True] * 3 + [False, *[True] * 4],
+            3,
+        ),
+        (["So", ".", "Maryborrowed", "some", "books", "."], [True] * 6, 2),
+    ],
+)
+def test_predicates_are_given_to_the_first_of_their_tokens(
+    words: list[str], spaces: list[bool], token: int
+) -> None:
+    eg = example(words, spaces)
+    give_predicates(eg.predicted, [FRAME], eg)
+    assert get_frames(eg.predicted) == [Frame(token, "borrow", "01", [])]
+
+
+def test_a_predicate_without_any_token_is_not_given() -> None:
+    reference = make_doc(["Mary", " ", "left"], [False, False, False])
+    frames = [Frame(1, None, None, []), Frame(2, "leave", None, [])]
+    eg = Example(make_doc(["Mary", "left"]), reference)
+    assert not len(eg.alignment.y2x[1])
+    give_predicates(eg.predicted, frames, eg)
+    assert get_frames(eg.predicted) == [Frame(1, "leave", None, [])]
+
+
+@pytest.mark.parametrize(
+    ("labels", "joined"),
+    [
+        (["A0", "V", "C-A0"], [("A0", [0, 2]), ("V", [1])]),
+        (["C-A0", "A0"], [("A0", [0]), ("A0", [1])]),
+        (["A0", "A0", "C-A0"], [("A0", [0]), ("A0", [1, 2])]),
+        (["R-A0", "C-A0"], [("R-A0", [0]), ("A0", [1])]),
+    ],
+)
+def test_pieces_belong_to_the_last_argument_of_their_role(
+    labels: list[str], joined: list[tuple[str, list[int]]]
+) -> None:
+    assert join_continuations(labels) == joined
