@@ -18,6 +18,7 @@ from .fetch import fetch_cli
 from .init_config import init_config_cli
 from .labels import labels_cli
 from .lattice import lattice_cli
+from .quantize import quantize_cli
 from .reproduce import reproduce_cli
 from .results import results_cli
 from .scores import scores_cli
@@ -48,6 +49,7 @@ __all__ = [
     "labels_cli",
     "lattice_cli",
     "psa_cli",
+    "quantize_cli",
     "reproduce_cli",
     "require_cli",
     "results_cli",

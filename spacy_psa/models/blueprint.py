@@ -46,13 +46,17 @@ class _Budget(TorchFunctionMode):
 
 
 def difference(
-    make: Callable[..., nn.Module], config: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    make: Callable[..., nn.Module],
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    adapt: Callable[[nn.Module], nn.Module] | None = None,
 ) -> str | None:
     """Say in what some tensors differ from those of the network of a config.
 
     make (Callable[..., nn.Module]): Builds the network.
     config (Mapping[str, Any]): Its arguments.
     tensors (Mapping[str, Tensor]): The tensors, by name.
+    adapt (Optional[Callable[[nn.Module], nn.Module]]): Changes the types of its layers then.
     RETURNS (Optional[str]): A difference, in words; None if there is none, or if the network can
         only be built for real, as some blocks of other packages can: then `tensor_difference` of
         that network tells.
@@ -63,6 +67,7 @@ def difference(
     try:
         with torch.device("meta"), _Budget(tensors):
             network = make(**config)
+            network = network if adapt is None else adapt(network)
     except TooLarge:
         total = sum(tensor.numel() for tensor in tensors.values())
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import srsly
@@ -17,6 +18,7 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import Tensor, nn
 
 from ..errors import Errors
+from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
@@ -30,10 +32,13 @@ class NetworkShim(PyTorchShim):
     at all times but during a training step (so that threads may share a network), and bytes that
     are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
     type, before there is memory for the network. A parameter that modules share is updated,
-    averaged and saved once, under its first name.
+    averaged and saved once, under its first name. A network whose precision has been reduced says
+    so in its bytes, and cannot be trained.
 
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
     """
+
+    precision: str = FULL
 
     def __init__(self, make: Callable[..., nn.Module]) -> None:
         super().__init__(None)
@@ -61,9 +66,20 @@ class NetworkShim(PyTorchShim):
         RETURNS (nn.Module): The network.
         """
         forking.note_network()
-        self.cfg = config
+        self.cfg, self.precision = config, FULL
         self._model = self._make(**config).to(get_torch_default_device()).eval()
         return self._model
+
+    def reduce(self, precision: str) -> None:
+        """Reduce the precision of the network, which can be trained no more then.
+
+        precision (str): A key of `REDUCTIONS`.
+        RAISES (ValueError): If it has been reduced before.
+        """
+        if self.precision != FULL:
+            raise ValueError(Errors.P441.format(precision=self.precision))
+        self._model = reduce_precision(self.network, precision)
+        self.precision = precision
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         """Run the network without gradients.
@@ -81,7 +97,10 @@ class NetworkShim(PyTorchShim):
         inputs (ArgsKwargs): The arguments of the network.
         RETURNS (Tuple[Any, Callable]): Its output, and a function that takes tensors of the output
             and their gradients, and accumulates gradients in parameters and inputs.
+        RAISES (ValueError): If the precision of the network has been reduced.
         """
+        if self.precision != FULL:
+            raise ValueError(Errors.P440.format(what="A network", precision=self.precision))
         forking.note_network()
         self.network.train()
         try:
@@ -144,7 +163,10 @@ class NetworkShim(PyTorchShim):
         if self._model is not None:
             tensors = {k: v.contiguous().cpu() for k, v in saved_tensors(self._model).items()}
             state = save_tensors(tensors)
-        return srsly.msgpack_dumps({"config": self.cfg, "state": state})
+        message: dict[str, Any] = {"config": self.cfg, "state": state}
+        if self.precision != FULL:
+            message["precision"] = self.precision
+        return srsly.msgpack_dumps(message)
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
         """Load a network, unless its tensors are not those of this configuration.
@@ -156,22 +178,26 @@ class NetworkShim(PyTorchShim):
         try:
             message = unpack(bytes_data)
             config, state = message["config"], message["state"]
+            precision = message.get("precision", FULL)
             if not isinstance(config, dict):
                 raise TypeError(f"the settings are of type {type(config).__name__}")
+            if precision not in (FULL, *REDUCTIONS):
+                raise ValueError(f"the precision is {repr(precision)[:40]}")
             tensors = None if state is None else load_tensors(state)
         except Exception as error:
             # Damage of all kinds ends in exceptions of many kinds
             raise ValueError(Errors.P202.format(problem=error)) from error
         if tensors is None:
-            self.cfg, self._model = config, None
+            self.cfg, self._model, self.precision = config, None, FULL
             return self
         forking.note_network()
         # First without memory: a damaged config may ask for any amount of it
-        problem = difference(self._make, config, tensors)
+        adapt = partial(reduce_precision, precision=precision)
+        problem = difference(self._make, config, tensors, adapt)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
         try:
-            network = self._make(**config)
+            network = adapt(self._make(**config))
         except Exception as error:
             raise ValueError(Errors.P203.format(problem=repr(error))) from error
         problem = tensor_difference(saved_tensors(network), tensors)
@@ -179,6 +205,6 @@ class NetworkShim(PyTorchShim):
             raise ValueError(Errors.P203.format(problem=problem))
         # Not strict: the other names of what modules share are not there. The rest was checked.
         network.load_state_dict(tensors, strict=False)
-        self.cfg = config
+        self.cfg, self.precision = config, precision
         self._model = network.to(get_torch_default_device()).eval()
         return self

@@ -20,6 +20,7 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..messages import unpack
 from ..models.loading import has_network, read_model
+from ..models.precision import check_trainable
 from ..training.clipping import clip_global_norm
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
@@ -184,8 +185,10 @@ class LabelSequencePipe(TrainablePipe):
         sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
-        RAISES (ValueError): If training diverges: nothing is updated then.
+        RAISES (ValueError): If training diverges, or the precision of the model has been reduced:
+            nothing is updated then.
         """
+        check_trainable(self.name, self.model)
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         if not any(len(doc) for doc in docs):

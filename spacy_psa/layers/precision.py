@@ -1,0 +1,250 @@
+"""Reduced precision for inference: networks with their matrices in bfloat16.
+
+Each kind of layer has a rule in `to_bfloat16` that tells what takes its place; a layer without a
+rule stays, and its parts are looked at. Layers of your own get a rule by `to_bfloat16.register`.
+
+What takes a layer's place reads and writes float32, so that all around it stays as it was. Within,
+inputs and weights are rounded to 8 bits of precision, products are added up in float32, and nothing
+depends on other rows of the batch: there is no scale that would have to be found for all of them,
+as dynamic quantization to 8-bit integers has it.
+
+Rounding makes large differences of small ones: where a number in float32 is the last bit larger in
+one batch than in another, as sums over padded sentences are, one of the two may be rounded up. So
+attention, which adds up over sentences, is in float64 until its result is rounded to float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, linear
+
+from .characters import CharacterBiLSTM
+from .fusion import AdditiveSelfAttention
+from .labeler import SequenceLabelerNetwork
+from .mask import SequenceMask
+from .multihead import MultiHeadSelfAttention
+from .recurrent import BiLSTM
+from .words import WordEmbedding
+
+FULL = "fp32"
+
+
+class BFloat16Linear(nn.Linear):
+    """A linear layer with its weights in bfloat16.
+
+    layer (nn.Linear): The layer in full precision.
+    dtype (torch.dtype): The type of its output.
+    """
+
+    def __init__(self, layer: nn.Linear, dtype: torch.dtype = torch.float32) -> None:
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = layer.in_features, layer.out_features
+        self.dtype = dtype
+        self.weight = _rounded(layer.weight)
+        self.register_parameter("bias", None if layer.bias is None else _rounded(layer.bias))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform vectors.
+
+        x (Tensor): Shape: (..., input width).
+        RETURNS (Tensor): Shape: (..., output width).
+        """
+        return linear(x.bfloat16(), self.weight, self.bias).to(self.dtype)
+
+
+class BFloat16BiLSTM(nn.Module):
+    """A `BiLSTM` with its weights in bfloat16, without dropout.
+
+    layer (BiLSTM): The layer in full precision. Its parts are taken over.
+    """
+
+    def __init__(self, layer: BiLSTM) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.forwards = layer.forwards.bfloat16()
+        self.backwards = layer.backwards.bfloat16()
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode each token in its sentence. See `BiLSTM`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, hidden_width).
+        """
+        h = x.bfloat16()
+        turn = mask.reversal.unsqueeze(2)
+        for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
+            left, _ = forwards(h)
+            right, _ = backwards(h.gather(1, turn.expand_as(h)))
+            h = torch.cat([left, right.gather(1, turn.expand_as(right))], dim=2)
+        return h.float()
+
+
+class Float64Bias(nn.Module):
+    """A positional bias in float64.
+
+    layer (nn.Module): The bias in full precision. It is taken over.
+    """
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer.double()
+        self.masks_self = layer.masks_self
+
+    def forward(self, x: Tensor) -> Tensor | None:
+        """Bias for each pair of positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
+        """
+        return self.layer(x.double())
+
+
+class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
+    """An `AdditiveSelfAttention` with its projections in bfloat16, and the rest in float64.
+
+    layer (AdditiveSelfAttention): The layer in full precision. Its parts are taken over.
+    """
+
+    def __init__(self, layer: AdditiveSelfAttention) -> None:
+        nn.Module.__init__(self)
+        self.query = BFloat16Linear(layer.query, torch.float64)
+        self.key = BFloat16Linear(layer.key, torch.float64)
+        self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
+        self.bias = None if layer.bias is None else Float64Bias(layer.bias)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The context of each token. See `AdditiveSelfAttention`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, d).
+        """
+        return (super().attention(x, mask) @ x.double()).float()
+
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """The attention weights. See `AdditiveSelfAttention`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, n).
+        """
+        return super().attention(x, mask).float()
+
+
+class BFloat16CharacterBiLSTM(nn.Module):
+    """A `CharacterBiLSTM` with its weights in bfloat16.
+
+    Words of the same number of characters go through it together. Packed words, as the layer has
+    them in full precision, are not for oneDNN, which alone is faster in bfloat16 on a CPU.
+
+    layer (CharacterBiLSTM): The layer in full precision. Its parts are taken over.
+    """
+
+    def __init__(self, layer: CharacterBiLSTM) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.embedding = layer.embedding.bfloat16()
+        self.forwards = layer.forwards.bfloat16()
+        self.backwards = layer.backwards.bfloat16()
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words.
+
+        characters (Tensor): Rows of the table, words sorted from the longest to the shortest.
+            Shape: (words, longest word), integers.
+        lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        distinct, counts = torch.unique_consecutive(lengths, return_counts=True)
+        words = []
+        for ids, length in zip(characters.split(counts.tolist()), distinct.tolist(), strict=True):
+            x = self.embedding(ids[:, :length])
+            _, (left, _) = self.forwards(x)
+            _, (right, _) = self.backwards(x.flip(1))
+            words.append(torch.cat([left[0], right[0]], dim=1))
+        return torch.cat(words).float()
+
+
+class BFloat16WordEmbedding(nn.Module):
+    """A `WordEmbedding` with its table in bfloat16. Vectors that are handed in stay what they are.
+
+    layer (WordEmbedding): The layer in full precision.
+    """
+
+    def __init__(self, layer: WordEmbedding) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.weight = _rounded(layer.weight)
+
+    def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
+        """Look words up.
+
+        rows (Tensor): Row of each word, or -1 where its vector is fixed. Shape: (words,), integers.
+        vectors (Optional[Tensor]): The fixed vectors, in order, of the words that have row -1.
+            Shape: (words with row -1, width).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        output = embedding(rows.clamp(min=0), self.weight).float()
+        if vectors is None:
+            return output
+        return output.index_copy(0, torch.nonzero(rows < 0).squeeze(1), vectors.to(output.dtype))
+
+
+@singledispatch
+def to_bfloat16(layer: nn.Module) -> nn.Module:
+    """Put layers in bfloat16 in the place of those that are in full precision.
+
+    layer (nn.Module): A layer or a network, which is modified.
+    RETURNS (nn.Module): What takes its place: itself, if there is no rule for its type.
+    """
+    for name, part in list(layer._modules.items()):
+        if part is not None:
+            setattr(layer, name, to_bfloat16(part))
+    return layer
+
+
+to_bfloat16.register(nn.Linear, BFloat16Linear)
+to_bfloat16.register(BiLSTM, BFloat16BiLSTM)
+to_bfloat16.register(CharacterBiLSTM, BFloat16CharacterBiLSTM)
+to_bfloat16.register(WordEmbedding, BFloat16WordEmbedding)
+to_bfloat16.register(AdditiveSelfAttention, BFloat16AdditiveSelfAttention)
+
+
+@to_bfloat16.register
+def _multihead(layer: MultiHeadSelfAttention) -> MultiHeadSelfAttention:
+    for name in ("query", "key", "value"):
+        setattr(layer, name, BFloat16Linear(getattr(layer, name), torch.float64))
+    layer.output = BFloat16Linear(layer.output)
+    layer.biases = nn.ModuleList(Float64Bias(bias) for bias in layer.biases)
+    return layer
+
+
+@to_bfloat16.register
+def _encoder_alone(network: SequenceLabelerNetwork) -> SequenceLabelerNetwork:
+    """Labels are scored, and label sequences decoded, in full precision."""
+    network.encoder = to_bfloat16(network.encoder)
+    return network
+
+
+REDUCTIONS: dict[str, Callable[[nn.Module], nn.Module]] = {"bf16": to_bfloat16}
+
+
+def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
+    """Make a network that is to predict, and to be trained no more, smaller and faster.
+
+    network (nn.Module): The network, which is modified.
+    precision (str): A key of `REDUCTIONS`, or "fp32" for the network as it is.
+    RETURNS (nn.Module): The network, in evaluation mode.
+    """
+    if precision == FULL:
+        return network
+    return REDUCTIONS[precision](network).requires_grad_(False).eval()
+
+
+def _rounded(parameter: Tensor) -> nn.Parameter:
+    return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
