@@ -12,7 +12,7 @@ from ..inference import Constraints
 from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
-from .spans import _same_tokens, check_spans
+from .spans import check_spans, same_tokens
 
 SCHEME = SCHEMES["BIO"]
 
@@ -79,7 +79,7 @@ def gold_frames(example: Example) -> list[Frame]:
     """
     check_arguments(example.reference)
     frames = get_frames(example.reference)
-    if not frames or _same_tokens(example):
+    if not frames or same_tokens(example):
         return frames
     aligned = []
     for frame in frames:

@@ -145,7 +145,7 @@ class EntsTarget(SpanTarget):
         return (part for ent in doc.ents for part in self.parts(ent.label_, doc))
 
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
-        read = _read_ents if _same_tokens(example) else _align_ents
+        read = _read_ents if same_tokens(example) else _align_ents
         tags = read(example)
         _drop_crossing(tags, boundaries, example.predicted)
         return tags
@@ -273,7 +273,7 @@ def _blocked_tokens(doc: Doc) -> list[int]:
     return np.flatnonzero((iob == 3) & (types == 0)).tolist()
 
 
-def _same_tokens(example: Example) -> bool:
+def same_tokens(example: Example) -> bool:
     """Whether nothing needs to be aligned, as is usual in training; alignment is slow."""
     return np.array_equal(example.predicted.to_array(ORTH), example.reference.to_array(ORTH))
 
@@ -307,7 +307,7 @@ def _aligned_spans(example: Example, gold: Iterable[Span]) -> tuple[list[Span], 
         the predicted tokens cannot express.
     """
     doc = example.predicted
-    if _same_tokens(example):
+    if same_tokens(example):
         return [Span(doc, span.start, span.end, span.label_) for span in gold], set()
     spans: list[Span] = []
     unknown: set[int] = set()

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.propositions import Frame, get_frames, has_frames
-from ..annotation.spans import _same_tokens
+from ..annotation.spans import same_tokens
 from .role_scores import SRLResult
 
 
@@ -48,7 +48,7 @@ def score_examples(examples: Iterable[Example]) -> SRLResult:
     for example in examples:
         gold, predicted = example.reference, example.predicted
         if has_frames(gold):
-            read = get_frames if _same_tokens(example) else _by_characters
+            read = get_frames if same_tokens(example) else _by_characters
             result.add(read(gold), read(predicted))
     return result
 
