@@ -114,9 +114,7 @@ def test_units_are_spans_and_tokens_outside(docs: list[Doc]) -> None:
 
 @designs
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
-def test_as_many_tokens_are_hidden_as_asked_for(
-    docs: list[Doc], design: str, share: float
-) -> None:
+def test_as_many_tokens_are_hidden_as_asked_for(docs: list[Doc], design: str, share: float) -> None:
     found = sum(map(len, hide(docs, design, share))) / sum(map(len, docs))
     # On average only, for stretches
     assert found == pytest.approx(share, abs=0.1 if design == "stretches" else 0.01)
