@@ -5,7 +5,8 @@
 All learn the chunks of the same sentences: spaCy's `tagger` as tags in BIOES, its `ner` as
 entities, both with the network that `add_pipe` gives them (HashEmbedCNN); ours as spans, with the
 networks of `psa init-config`. Training is timed in batches of 10 and of 32 sentences, tagging with
-`nlp.pipe` and one document at a time. All take turns (A B C A B C …) in one process. A figure is
+`nlp.pipe` and one document at a time, on sentences that were not tagged before, since words are
+remembered. All take turns (A B C A B C …) in one process. A figure is
 the sentences a second relative to the peer's, as the ratio of medians; more is faster. Time is that
 of a clock on the wall, so the machine has to be idle: on a busy one, choose `--clock processor`,
 which counts the work of all threads.
@@ -14,51 +15,50 @@ What a component does besides its network, from Doc to Doc, is measured by itsel
 time of tagging.
 """
 
-import argparse
-import json
 import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import spacy
-import torch
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example, offsets_to_biluo_tags
 from spacy.training.initialize import load_vectors_into_model
-from spacy.util import load_model_from_config, minibatch, registry
-from thinc.api import Config, fix_random_seed
+from thinc.api import fix_random_seed
 from tqdm import tqdm
 
-from .machine import describe_machine
-from .systems import RESULTS, ROOT, only_words
+from spacy_psa.analysis.plots import bar_plot
 
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+from .pipelines import Trainer, load_system, tagging
+from .report import describe, describe_run, make_parser, page, table, write
+from .systems import only_words
+from .timing import make_clock, measure, use_device
+
+NAME = "components"
 PEERS = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
+ALONE = 200  # sentences that are tagged one by one
 SPANS_KEY = "chunks"
 Pipelines = dict[str, Language]
 
 
 def main() -> None:
     """Measure, and write `components.json` and `components.md`."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, repeat=5)
     parser.add_argument("--data", type=Path, required=True, help="folder with train.spacy")
     parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
     parser.add_argument("--hidden", type=int, default=600, help="width of BiLSTM, both directions")
     parser.add_argument("--sentences", type=int, default=640, help="sentences to work on")
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
-    parser.add_argument("--repeat", type=int, default=5, help="turns")
-    parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
-    clock = CLOCKS[arguments.clock]
-    sentences = read(arguments.data / "train.spacy", arguments.sentences)
+    clock = make_clock(arguments.clock, arguments.device)
+    use_device(arguments.device, pipelines=True)
+    stream = read(arguments.data / "train.spacy")
+    sentences = stream[: arguments.sentences]
     pipelines: Pipelines = {}
     for name in (*PEERS, *arguments.systems):
         pipelines[name] = make_pipeline(name, sentences, arguments.vectors, arguments.hidden)
@@ -72,19 +72,20 @@ def main() -> None:
         }
         seconds[f"training, {size}"] = measure(actions, arguments.repeat, clock)
     seconds["tagging, pipe"] = measure(
-        {name: tagging(nlp, sentences, whole=True) for name, nlp in pipelines.items()},
+        {
+            name: tagging(nlp, stream, whole=True, portion=len(sentences))
+            for name, nlp in pipelines.items()
+        },
         arguments.repeat,
         clock,
     )
     seconds["tagging, one by one"] = measure(
-        {name: tagging(nlp, sentences[:200], whole=False) for name, nlp in pipelines.items()},
+        {name: tagging(nlp, stream, whole=False, portion=ALONE) for name, nlp in pipelines.items()},
         arguments.repeat,
         clock,
     )
     results = {
-        "machine": {**describe_machine(), "threads": torch.get_num_threads()},
-        "clock": arguments.clock,
-        "repetitions": arguments.repeat,
+        **describe_run(arguments),
         "sentences": len(sentences),
         "hidden": arguments.hidden,
         "relative to": {
@@ -100,19 +101,14 @@ def main() -> None:
             for name in arguments.systems
         },
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=2) + "\n"
-    (arguments.output / "components.json").write_text(text, encoding="utf8")
-    markdown = to_markdown(results)
-    (arguments.output / "components.md").write_text(markdown, encoding="utf8")
-    print(markdown)
+    write(arguments.output, NAME, results, to_markdown(results), draw(results))
 
 
-def read(path: Path, limit: int) -> list[Doc]:
+def read(path: Path, limit: int = 0) -> list[Doc]:
     """Read sentences with their chunks, also as entities and as tags.
 
     path (Path): A file of Docs with `doc.spans["chunks"]`.
-    limit (int): Documents at most.
+    limit (int): Documents at most; 0 for all.
     RETURNS (List[Doc]): The sentences.
     """
     nlp = spacy.blank("en")
@@ -139,92 +135,11 @@ def make_pipeline(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: 
         nlp = spacy.blank("en")
         nlp.add_pipe(name)
     else:
-        config = Config().from_disk(ROOT / "configs" / f"{name}-chunk.cfg", interpolate=False)
-        encoder = config["components"]["psa_tagger"]["model"]["encoder"]
-        for block in _blocks(encoder):
-            if block.get("@architectures") == "spacy_psa.BiLSTM.v1" and name in (
-                "bilstm-crf",
-                "bilstm-softmax",
-                "psa",
-            ):
-                block["hidden_width"] = hidden
-        config["paths"] = {**config["paths"], "train": None, "dev": None, "vectors": None}
-        config["initialize"]["vectors"] = None
-        nlp = load_model_from_config(config.interpolate(), auto_fill=True)
+        nlp = load_system(name, "chunk", hidden)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
     nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])
     return nlp
-
-
-def _blocks(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A block of a config, and all blocks in it."""
-    yield config
-    for value in config.values():
-        if isinstance(value, dict):
-            yield from _blocks(value)
-
-
-class Trainer:
-    """Trains a pipeline on the same examples again and again, as its config says.
-
-    nlp (Language): The pipeline.
-    docs (Sequence[Doc]): The examples.
-    """
-
-    def __init__(self, nlp: Language, docs: Sequence[Doc]) -> None:
-        self.nlp = nlp
-        self.examples = [Example(only_words(nlp, doc), doc) for doc in docs]
-        config = nlp.config.interpolate()["training"]["optimizer"]
-        self.optimizer = registry.resolve({"optimizer": config})["optimizer"]
-
-    def train(self, batch_size: int, limit: int) -> None:
-        """Train on the first `limit` examples."""
-        for examples in minibatch(self.examples[:limit], batch_size):
-            self.nlp.update(examples, sgd=self.optimizer, losses={})
-
-
-def tagging(nlp: Language, docs: Sequence[Doc], *, whole: bool) -> Callable[[], None]:
-    """What is timed of tagging, the making of Docs included.
-
-    nlp (Language): The pipeline.
-    docs (Sequence[Doc]): Where words come from.
-    whole (bool): Whether to tag all at once, by `nlp.pipe`.
-    RETURNS (Callable[[], None]): Tags them.
-    """
-    words = [[token.text for token in doc] for doc in docs]
-
-    def tag() -> None:
-        made = (Doc(nlp.vocab, words=sentence) for sentence in words)
-        if whole:
-            for _ in nlp.pipe(made, batch_size=256):
-                pass
-        else:
-            for doc in made:
-                nlp(doc)
-
-    return tag
-
-
-def measure(
-    actions: dict[str, Callable[[], None]], repeat: int, clock: Callable[[], float]
-) -> dict[str, float]:
-    """Time actions in turn.
-
-    actions (Dict[str, Callable[[], None]]): What to do, by name.
-    repeat (int): Turns; one more, before, does not count.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, float]): Medians of seconds, by name.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
-    for turn in tqdm(range(repeat + 1), desc="turns"):
-        for name, action in actions.items():
-            fix_random_seed(0)
-            start = clock()
-            action()
-            if turn:
-                seconds[name].append(clock() - start)
-    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def overhead(nlp: Language, docs: Sequence[Doc], repeat: int, clock: Callable[[], float]) -> float:
@@ -266,28 +181,40 @@ def to_markdown(results: dict[str, Any]) -> str:
     results (Dict[str, Any]): What was measured.
     RETURNS (str): Markdown.
     """
-    machine = results["machine"]
-    lines = ["# Whole components", "", "Written by `python -m benchmarks.components`.", ""]
-    lines += [
-        f"Sentences per second on {machine['processor']}, {machine['threads']} thread(s), PyTorch "
-        f"{machine['torch']}, spaCy {machine['spacy']}, relative to the peer of each table (more "
-        f"is faster): medians of {results['repetitions']} turns on the same {results['sentences']} "
-        f"sentences of CoNLL-2000, by the {results['clock']} clock. The BiLSTM of `bilstm-crf`, "
+    return page("Whole components", NAME, describe(results), tables(results))
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): What the figures are, and a table for each peer."""
+    lines = [
+        "",
+        f"Sentences per second, relative to the peer of each table (more is faster), on the same "
+        f"{results['sentences']} sentences of CoNLL-2000. The BiLSTM of `bilstm-crf`, "
         f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together.",
     ]
-    for peer, table in results["relative to"].items():
-        title = f"spaCy's `{peer}` = 1" if peer in PEERS else f"{peer} = 1"
-        lines += ["", f"## {title}", ""]
-        lines.append("| system | " + " | ".join(table) + " |")
-        lines.append("| --- |" + " ---: |" * len(table))
-        for name in next(iter(table.values())):
-            cells = " | ".join(f"{table[what][name]:.2f}" for what in table)
-            lines.append(f"| {'spaCy ' if name in PEERS else ''}{name} | {cells} |")
-    lines += ["", "## What is not the model", ""]
-    lines.append("The share of the time of tagging that is not spent in the component's `predict`:")
-    lines += ["", "| system | share |", "| --- | ---: |"]
-    lines += [f"| {name} | {share:.1%} |" for name, share in results["overhead"].items()]
-    return "\n".join(lines) + "\n"
+    for peer, figures in results["relative to"].items():
+        lines += ["", f"**spaCy's `{peer}` = 1**" if peer in PEERS else f"**{peer} = 1**"]
+        rows = [
+            [
+                f"{'spaCy ' if name in PEERS else ''}{name}",
+                *(f"{figures[w][name]:.2f}" for w in figures),
+            ]
+            for name in next(iter(figures.values()))
+        ]
+        lines += table(["system", *figures], rows)
+    lines += [
+        "",
+        "The share of the time of tagging that is not spent in the component's `predict`:",
+    ]
+    shares = [[name, f"{share:.1%}"] for name, share in results["overhead"].items()]
+    return lines + table(["system", "share"], shares)
+
+
+def draw(results: dict[str, Any]) -> str:
+    """RETURNS (str): How fast all are beside the first peer, SVG."""
+    peer, figures = next(iter(results["relative to"].items()))
+    title = f"Whole components, spaCy's {peer} = 1"
+    return bar_plot(figures, "component", "sentences a second, relative", title)
 
 
 if __name__ == "__main__":

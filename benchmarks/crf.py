@@ -1,38 +1,31 @@
-"""How fast sums over label sequences are: our backends against each other and pytorch-crf.
+"""How fast sums over label sequences are: our backends against each other and other packages.
 
     OMP_NUM_THREADS=1 python -m benchmarks.crf --shapes 10x25 64x25 --labels 9 45 73
 
 For each shape (sentences x tokens) and number of labels, three tasks are timed: the loss of a CRF
 with its gradient, the marginals with the gradient of a function of them, and the best sequences
 (Viterbi). All systems take turns (A B A B …) in one process, and medians count. Times are those of
-the processor, which other programs on the machine do not change much. pytorch-crf has no marginals:
-there they are the gradient of its log Z, by automatic differentiation. It is left out if it is not
-installed, and cases are left out whose matrices do not fit in memory.
+the processor by default, which other programs on the machine do not change much. pytorch-crf has no
+marginals: there they are the gradient of its log Z, by automatic differentiation. Packages that are
+not installed are left out, and so are cases whose matrices do not fit in memory.
 """
 
-import argparse
 import itertools
-import json
 import statistics
-import time
-from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from spacy_psa.analysis.plots import line_plot, stack
 from spacy_psa.inference import BACKENDS, LinearChain, Potentials
 
-from .machine import describe_machine
+from .crf_peers import PEERS, Tasks, installed
+from .report import describe_run, make_parser, table, write
+from .timing import Clock, make_clock, use_device
 
-try:
-    from torchcrf import CRF
-except ImportError:
-    CRF = None
-
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+NAME = "crf"
 PEER = "pytorch-crf"
 TASKS = {
     "loss": "Loss and gradient",
@@ -44,67 +37,66 @@ TASKS = {
 MAX_NUMBERS = 1 << 26
 MAX_NUMBERS_SCAN = 1 << 24
 
-Tasks = dict[str, Callable[[], Any]]
-
 
 def main() -> None:
-    """Run the benchmark and write `crf.json` and `crf.md`."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Run the benchmark and write `crf.json`, `crf.md` and `crf.svg`."""
+    parser = make_parser(__doc__, repeat=5)
+    parser.set_defaults(clock="processor")
     parser.add_argument("--shapes", nargs="+", default=["10x25", "64x25"], help="e.g. 10x25")
     parser.add_argument("--labels", nargs="+", type=int, default=[9, 45, 73], help="how many")
-    parser.add_argument("--repeat", type=int, default=5, help="repetitions of each")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
+    use_device(arguments.device, pipelines=False)
+    clock = make_clock(arguments.clock, arguments.device)
     sizes = [tuple(map(int, shape.split("x"))) for shape in arguments.shapes]
     cases = [
-        run_case(n_sentences, n_tokens, n_labels, arguments.repeat)
+        run_case(n_sentences, n_tokens, n_labels, arguments.repeat, clock, arguments.device)
         for (n_sentences, n_tokens), n_labels in itertools.product(sizes, arguments.labels)
         if n_sentences * n_tokens * n_labels**2 <= MAX_NUMBERS
     ]
-    machine = {**describe_machine(), "threads": torch.get_num_threads()}
-    if CRF is not None:
-        machine[PEER] = version(PEER)
-    results = {"machine": machine, "repetitions": arguments.repeat, "cases": cases}
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=2) + "\n"
-    (arguments.output / "crf.json").write_text(text, encoding="utf8")
-    markdown = to_markdown(results)
-    (arguments.output / "crf.md").write_text(markdown, encoding="utf8")
-    print(markdown)
+    results = {**describe_run(arguments), "cases": cases}
+    results["machine"].update({peer: version(peer) for peer in installed()})
+    image = draw(results) if PEER in results["machine"] else None
+    write(arguments.output, NAME, results, to_markdown(results), image)
 
 
-def run_case(n_sentences: int, n_tokens: int, n_labels: int, repeat: int) -> dict[str, Any]:
+def run_case(
+    n_sentences: int, n_tokens: int, n_labels: int, repeat: int, clock: Clock, device: str
+) -> dict[str, Any]:
     """Time all systems on random scores in float32.
 
     n_sentences (int): Sentences in the batch.
     n_tokens (int): Tokens in each sentence.
     n_labels (int): Number of labels.
     repeat (int): How often.
+    clock (Callable[[], float]): The time.
+    device (str): Where.
     RETURNS (Dict[str, Any]): Milliseconds by task and system: median, lowest and highest.
     """
     torch.manual_seed(0)
     potentials = Potentials(
-        torch.randn(n_sentences * n_tokens, n_labels),
+        torch.randn(n_sentences * n_tokens, n_labels).to(device),
         (n_tokens,) * n_sentences,
-        transitions=torch.randn(n_labels, n_labels) * 0.3,
-        start=torch.randn(n_labels),
-        end=torch.randn(n_labels),
+        transitions=(torch.randn(n_labels, n_labels) * 0.3).to(device),
+        start=torch.randn(n_labels).to(device),
+        end=torch.randn(n_labels).to(device),
     )
-    labels = torch.randint(n_labels, (potentials.n_tokens,))
-    direction = torch.randn(potentials.n_tokens, n_labels)
+    labels = torch.randint(n_labels, (potentials.n_tokens,)).to(device)
+    direction = torch.randn(potentials.n_tokens, n_labels).to(device)
+    scan_fits = potentials.n_tokens * n_labels**2 <= MAX_NUMBERS_SCAN
     systems = {
         name: our_tasks(name, potentials, labels, direction)
         for name in BACKENDS
-        if name != "scan" or potentials.n_tokens * n_labels**2 <= MAX_NUMBERS_SCAN
+        if name != "scan" or scan_fits
     }
     # The backends only sum: there is one Viterbi algorithm
     systems["spacy-psa"] = {"viterbi": lambda: LinearChain(potentials).argmax}
-    if CRF is not None:
-        systems[PEER] = their_tasks(potentials, labels, direction)
+    for name, peer in installed().items():
+        if scan_fits or not peer.is_scan:
+            systems[name] = peer.make(potentials, labels, direction)
     milliseconds: dict[str, dict[str, Any]] = {}
     for task in TASKS:
         functions = {name: tasks[task] for name, tasks in systems.items() if task in tasks}
-        milliseconds[task] = measure(functions, repeat)
+        milliseconds[task] = measure(functions, repeat, clock)
     size = {"sentences": n_sentences, "tokens": n_tokens, "labels": n_labels}
     return {**size, "milliseconds": milliseconds}
 
@@ -134,49 +126,12 @@ def our_tasks(backend: str, potentials: Potentials, labels: Tensor, direction: T
     return {"loss": loss, "marginals": marginals}
 
 
-def their_tasks(potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
-    """The same by pytorch-crf.
-
-    potentials (Potentials): The scores, of sentences of one length.
-    labels (Tensor): *Shape:* (N,)
-    direction (Tensor): *Shape:* (N, L)
-    RETURNS (Tasks): By name.
-    """
-    n_sentences, n_labels = len(potentials.lengths), potentials.n_labels
-    crf = CRF(n_labels, batch_first=True)
-    crf.transitions.data.copy_(potentials.transitions)
-    crf.start_transitions.data.copy_(potentials.start)
-    crf.end_transitions.data.copy_(potentials.end)
-    emissions = potentials.emissions.view(n_sentences, -1, n_labels)
-    tags = labels.view(n_sentences, -1)
-
-    def loss() -> tuple[Tensor, Tensor]:
-        crf.zero_grad()
-        value = -crf(emissions.detach().requires_grad_(), tags, reduction="mean")
-        value.backward()
-        return value, crf.transitions.grad
-
-    def marginals() -> tuple[Tensor, Tensor]:
-        crf.zero_grad()
-        leaf = emissions.transpose(0, 1).detach().requires_grad_()
-        mask = torch.ones(leaf.shape[:2], dtype=torch.bool)
-        log_z = crf._compute_normalizer(leaf, mask).sum()
-        (found,) = torch.autograd.grad(log_z, leaf, create_graph=True)
-        found = found.transpose(0, 1).reshape(-1, n_labels)
-        (found * direction).sum().backward()
-        return found, crf.transitions.grad
-
-    def viterbi() -> Tensor:
-        return torch.tensor(crf.decode(emissions)).flatten()
-
-    return {"loss": loss, "marginals": marginals, "viterbi": viterbi}
-
-
-def measure(functions: Tasks, repeat: int) -> dict[str, dict[str, float]]:
+def measure(functions: Tasks, repeat: int, clock: Clock) -> dict[str, dict[str, float]]:
     """Time functions in turn, after one run that does not count.
 
     functions (Tasks): The functions, by name.
     repeat (int): How often.
+    clock (Callable[[], float]): The time.
     RETURNS (Dict[str, Dict[str, float]]): Milliseconds of each: median, lowest and highest.
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
@@ -184,9 +139,9 @@ def measure(functions: Tasks, repeat: int) -> dict[str, dict[str, float]]:
         function()
     for _ in range(repeat):
         for name, function in functions.items():
-            begin = time.process_time()
+            begin = clock()
             function()
-            times[name].append(1000 * (time.process_time() - begin))
+            times[name].append(1000 * (clock() - begin))
     return {
         name: {
             "median": round(statistics.median(values), 3),
@@ -204,15 +159,16 @@ def to_markdown(results: dict[str, Any]) -> str:
     RETURNS (str): A description of the machine, and a table for each task.
     """
     machine = results["machine"]
-    versions = [name for name in ("torch", "numpy", PEER) if name in machine]
+    versions = [name for name in ("torch", "numpy", *PEERS) if name in machine]
     packages = ", ".join(f"{name} {machine[name]}" for name in versions)
+    place = f"{machine['gpu']}, " if "gpu" in machine else ""
     text = (
-        "# Sums over label sequences\n\nMilliseconds of processor time, medians of "
+        f"# Sums over label sequences\n\nMilliseconds by the {results['clock']} clock, medians of "
         f"{results['repetitions']} interleaved runs in one process; made by "
         "`python -m benchmarks.crf`. In brackets: how many times as fast as the last column. The "
         "scores are in float32. pytorch-crf has no "
         "marginals: they are the gradient of its log Z, by automatic differentiation.\n\n"
-        f"{machine['processor']}, {machine['cores']} cores, threads: {machine['threads']}, "
+        f"{place}{machine['processor']}, {machine['cores']} cores, threads: {machine['threads']}, "
         f"{machine['system']}, Python {machine['python']}, {packages}\n"
     )
     for task, title in TASKS.items():
@@ -226,6 +182,51 @@ def to_markdown(results: dict[str, Any]) -> str:
         table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
         text += f"\n## {title}\n\n{table}"
     return text
+
+
+def speeds(results: dict[str, Any], task: str) -> dict[str, dict[str, float]]:
+    """How many times as fast as pytorch-crf a task is.
+
+    results (Dict[str, Any]): What `main` writes as JSON.
+    task (str): The task.
+    RETURNS (Dict[str, Dict[str, float]]): By the size of a case, and by system. Cases without
+        pytorch-crf are left out.
+    """
+    found = {}
+    for case in results["cases"]:
+        medians = {name: t["median"] for name, t in case["milliseconds"][task].items()}
+        size = " × ".join(str(case[name]) for name in ("sentences", "tokens", "labels"))
+        if PEER in medians:
+            found[size] = {name: medians[PEER] / m for name, m in medians.items() if name != PEER}
+    return found
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): How many times as fast as pytorch-crf each system is."""
+    lines = ["", f"How many times as fast as {PEER}, by sentences × tokens × labels:"]
+    for task, title in TASKS.items():
+        rows = speeds(results, task)
+        names = list(dict.fromkeys(name for row in rows.values() for name in row))
+        cells = [
+            [size, *(f"{row[name]:.2f}" if name in row else "–" for name in names)]
+            for size, row in rows.items()
+        ]
+        if cells:
+            lines += table([title.lower(), *names], cells)
+    return lines
+
+
+def draw(results: dict[str, Any]) -> str:
+    """RETURNS (str): The same by number of labels, a picture for each task, SVG."""
+    images = []
+    for task, title in TASKS.items():
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for size, row in speeds(results, task).items():
+            shape, n_labels = size.rsplit(" × ", maxsplit=1)
+            for name, speed in row.items():
+                lines.setdefault(f"{name}, {shape}", []).append((int(n_labels), speed))
+        images.append(line_plot(lines, "labels", f"times as fast as {PEER}", title, y_range=(0, 1)))
+    return stack(images)
 
 
 def _cell(medians: dict[str, float], name: str, baseline: str) -> str:

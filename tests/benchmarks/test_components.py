@@ -54,25 +54,12 @@ def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
     assert nlp.get_pipe("psa_tagger").predict.__name__ == "predict"
 
 
-def test_medians_leave_the_first_turn_out() -> None:
-    durations = iter([100, 7, 9, 8])
-    now = 0.0
-
-    def clock() -> float:
-        return now
-
-    def work() -> None:
-        nonlocal now
-        now += next(durations)
-
-    assert components.measure({"a": work}, 3, clock) == {"a": 8}
-
-
 def test_the_page_gives_ratios_and_shares() -> None:
     page = components.to_markdown(
         {
             "machine": {"processor": "P", "threads": 1, "torch": "2", "spacy": "3"},
             "clock": "wall",
+            "device": "cpu",
             "repetitions": 3,
             "sentences": 4,
             "hidden": 8,

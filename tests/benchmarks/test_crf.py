@@ -1,13 +1,17 @@
+import itertools
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from benchmarks import crf
-from spacy_psa.inference import BACKENDS, Potentials
+from benchmarks.crf_peers import PEERS, installed
+from benchmarks.machine import describe_machine
+from spacy_psa.inference import BACKENDS, LinearChain, Potentials
 
-torchcrf = pytest.importorskip("torchcrf", reason="pytorch-crf is not installed")
+pytest.importorskip("torchcrf", reason="pytorch-crf is not installed")
 
 
 @pytest.fixture
@@ -18,13 +22,48 @@ def batch():
     return potentials, torch.randint(4, (15,)), torch.randn(15, 4)
 
 
+@pytest.mark.parametrize("peer", installed())
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("task", ["loss", "marginals"])
-def test_all_systems_compute_the_same(batch, backend, task):
+def test_all_systems_compute_the_same(batch, backend, task, peer):
     ours = crf.our_tasks(backend, *batch)[task]()
-    theirs = crf.their_tasks(*batch)[task]()
+    theirs = PEERS[peer].make(*batch)[task]()
     for found, expected in zip(ours, theirs, strict=True):
         torch.testing.assert_close(found.float(), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("peer", installed())
+def test_all_systems_find_the_same_best_sequences(batch, peer):
+    found = PEERS[peer].make(*batch)["viterbi"]()
+    assert found.tolist() == LinearChain(batch[0]).argmax.tolist()
+
+
+class BruteForceCRF:
+    """What torch-struct's `LinearChainCRF` promises: `edges[b, n, later, earlier]` are the scores
+    of neighbours, and so are marginals and the best sequence. Goes through all sequences."""
+
+    def __init__(self, edges):
+        n, n_labels = edges.shape[1] + 1, edges.shape[2]
+        self.sequences = torch.tensor(list(itertools.product(range(n_labels), repeat=n)))
+        one_hot = torch.nn.functional.one_hot(self.sequences, n_labels).to(edges)
+        self.parts = one_hot[:, 1:, :, None] * one_hot[:, :-1, None, :]
+        self.scores = torch.einsum("snij,bnij->bs", self.parts, edges)
+        self.partition = self.scores.logsumexp(1)
+        self.marginals = torch.einsum("bs,snij->bnij", self.scores.softmax(1), self.parts)
+        self.argmax = self.parts[self.scores.argmax(1)]
+
+
+def test_torch_struct_gets_the_scores_as_it_wants_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch_struct", SimpleNamespace(LinearChainCRF=BruteForceCRF))
+    torch.manual_seed(2)
+    fields = {"transitions": torch.randn(3, 3), "start": torch.randn(3), "end": torch.randn(3)}
+    potentials = Potentials(torch.randn(8, 3), (4, 4), **fields)
+    batch = (potentials, torch.randint(3, (8,)), torch.randn(8, 3))
+    ours, theirs = crf.our_tasks("logspace", *batch), PEERS["torch-struct"].make(*batch)
+    for task in ("loss", "marginals"):
+        for found, expected in zip(theirs[task](), ours[task](), strict=True):
+            torch.testing.assert_close(found, expected.float(), rtol=1e-3, atol=1e-4)
+    assert theirs["viterbi"]().tolist() == LinearChain(potentials).argmax.tolist()
 
 
 def run_main(monkeypatch, folder) -> dict:
@@ -41,16 +80,19 @@ def test_results_have_every_case_and_system(monkeypatch, tmp_path):
     for case in results["cases"]:
         for task, times in case["milliseconds"].items():
             ours = ["spacy-psa"] if task == "viterbi" else list(BACKENDS)
-            assert list(times) == [*ours, "pytorch-crf"]
+            assert list(times) == [*ours, *installed()]
             for time in times.values():
                 assert 0 <= time["lowest"] <= time["median"] <= time["highest"]
     assert {"processor", "threads", "torch", "numpy", "pytorch-crf"} <= set(results["machine"])
     table = (tmp_path / "crf.md").read_text(encoding="utf8")
     assert table.count("| 2 × 3 × 3 |") == 3
+    image = (tmp_path / "crf.svg").read_text(encoding="utf8")
+    assert image.count("spacy-psa, 2 × 3") == 3  # the name in the legend, two points
+    assert "\n".join(crf.tables(results)).count("| 2 × 3 × 3 |") == 3
 
 
 def test_peers_that_are_not_installed_and_cases_that_do_not_fit_are_left_out(monkeypatch, tmp_path):
-    monkeypatch.setattr(crf, "CRF", None)
+    monkeypatch.setattr(crf, "installed", dict)
     monkeypatch.setattr(crf, "MAX_NUMBERS", 50)
     monkeypatch.setattr(crf, "MAX_NUMBERS_SCAN", 20)
     results = run_main(monkeypatch, tmp_path)
@@ -65,6 +107,8 @@ def test_ratios_are_those_to_the_last_system():
     times = {"scaled": {"median": 2.0}, "pytorch-crf": {"median": 9.0}}
     case = {"sentences": 1, "tokens": 2, "labels": 3}
     case["milliseconds"] = dict.fromkeys(crf.TASKS, times)
-    machine = {**crf.describe_machine(), "threads": 1}
-    text = crf.to_markdown({"machine": machine, "repetitions": 3, "cases": [case]})
+    machine = {**describe_machine(), "threads": 1}
+    text = crf.to_markdown(
+        {"machine": machine, "clock": "processor", "repetitions": 3, "cases": [case]}
+    )
     assert "| 1 × 2 × 3 | 2.00 (4.50) | 9.00 (1.00) |" in text

@@ -1,0 +1,126 @@
+"""All benchmarks of speed and memory, one after the other, and the page `docs/performance.md`.
+
+    OMP_NUM_THREADS=2 python -m benchmarks --data corpus/conll2000 --vectors vectors/en
+    python -m benchmarks --device cuda
+
+Each runs in a process of its own. One that fails does not keep the others from running, and is
+reported at the end. `components` needs the data, and `quantization` also trained pipelines
+(`--runs`, a folder of <system>-chunk/model-best): without them they are left out. With `--quick`
+everything is small, to see that it runs: the figures mean nothing, and go to a temporary folder.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from .systems import RESULTS, ROOT
+from .timing import CLOCKS, DEVICES
+
+
+class Script(NamedTuple):
+    """A benchmark.
+
+    quick (str): Its options for a quick run.
+    full (str): Those for a full one.
+    needs (Tuple[str, ...]): The options of ours without which it is left out.
+    devices (Tuple[str, ...]): Where it can run.
+    """
+
+    quick: str
+    full: str = ""
+    needs: tuple[str, ...] = ()
+    devices: tuple[str, ...] = DEVICES
+
+
+SCRIPTS = {
+    "roofline": Script("--repeat 1 --systems bilstm-crf psa --sentences 20 --hidden 20"),
+    "kernels": Script("--repeat 1 --widths 20 --lengths 10 25 --batches 3 --hidden 20"),
+    "crf": Script(
+        "--repeat 1 --shapes 2x5 --labels 3 9",
+        "--shapes 10x25 64x25 8x512 --labels 9 45 73 425",
+    ),
+    "components": Script(
+        "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20 --hidden 20",
+        needs=("data",),
+    ),
+    "scaling": Script(
+        "--repeat 1 --tokens 100 --largest 10000 --hidden 20 --long 100 --stream 1000"
+    ),
+    "startup": Script("--repeat 1 --words 100", devices=("cpu",)),
+    "quantization": Script("--repeat 1 --sentences 20", needs=("data", "runs"), devices=("cpu",)),
+}
+
+
+def main() -> None:
+    """Run what is asked for; the exit status is 1 if something failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=_summary())
+    parser.add_argument("--data", type=Path, help="folder with train.spacy and test.spacy")
+    parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
+    parser.add_argument("--runs", type=Path, help="folder of trained pipelines")
+    parser.add_argument("--only", nargs="+", choices=list(SCRIPTS), default=list(SCRIPTS))
+    parser.add_argument("--quick", action="store_true", help="see that everything runs")
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
+    parser.add_argument("--device", choices=DEVICES, default="cpu")
+    parser.add_argument("--output", type=Path, help="folder for the results")
+    arguments = parser.parse_args()
+    if arguments.output is None:
+        arguments.output = Path(tempfile.mkdtemp()) if arguments.quick else RESULTS
+    commands = {name: command_of(name, arguments) for name in arguments.only}
+    for name in [name for name, command in commands.items() if command is None]:
+        print(f"{name}: left out", file=sys.stderr)
+        del commands[name]
+    # The page in the documentation is written from the results in their place alone
+    if arguments.output == RESULTS:
+        commands["performance_page"] = [sys.executable, "-m", "benchmarks.performance_page"]
+    failed = []
+    for number, (name, command) in enumerate(commands.items(), start=1):
+        assert command is not None
+        start = time.perf_counter()
+        print(f"[{number}/{len(commands)}] {name} …", file=sys.stderr, flush=True)
+        if subprocess.run(command, cwd=ROOT).returncode:
+            failed.append(name)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    print(f"Results: {arguments.output}", file=sys.stderr)
+    if failed:
+        raise SystemExit(f"Failed: {', '.join(failed)}")
+
+
+def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
+    """The command that runs a script.
+
+    name (str): A key of `SCRIPTS`.
+    arguments (Namespace): The options.
+    RETURNS (Optional[List[str]]): The command; None if the script cannot be run with them.
+    """
+    script = SCRIPTS[name]
+    given = vars(arguments)
+    if any(given[need] is None for need in script.needs) or arguments.device not in script.devices:
+        return None
+    if find_spec(f"benchmarks.{name}") is None:
+        return None
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    command += ["--output", str(arguments.output.absolute())]
+    if name == "quantization":
+        # By the processor's clock in any case
+        command += [str(arguments.runs.absolute())]
+        command += ["--data", str(arguments.data.absolute() / "test.spacy")]
+    else:
+        command += ["--clock", arguments.clock, "--device", arguments.device]
+    if name == "components":
+        command += ["--data", str(arguments.data.absolute())]
+        if arguments.vectors is not None:
+            command += ["--vectors", str(arguments.vectors.absolute())]
+    return command + (script.quick if arguments.quick else script.full).split()
+
+
+def _summary() -> str:
+    return (__doc__ or "").splitlines()[0]
+
+
+if __name__ == "__main__":
+    main()

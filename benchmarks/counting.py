@@ -1,0 +1,104 @@
+"""Count what PyTorch computes, by operation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+from torch.utils.flop_counter import flop_registry
+
+aten = torch.ops.aten
+# What reads no more of a table than it gives
+LOOK_UPS = {aten.embedding, aten.index_select, aten.index, aten.gather}
+EMPTY = {aten.empty, aten.new_empty, aten.empty_like, aten.empty_strided, aten._unsafe_view}
+
+
+class Counting(TorchDispatchMode):
+    """Counts while it is entered, also what autograd does.
+
+    products (int): Operations of matrix products: a multiplication and an addition are two.
+    others (int): Numbers that other operations write.
+    bytes (int): What operations read and write, each number as often as it is read or written, as
+        if nothing were kept in a cache. Views are free.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products = self.others = self.bytes = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        packet = func._overloadpacket
+        if _is_view(func):
+            return result
+        written = list(_tensors(result))
+        # What stands in a keyword of its own is where to write; what is changed in place is read
+        read = list(_tensors(args)) if packet not in LOOK_UPS else written
+        self.bytes += sum(t.numel() * t.element_size() for t in (*read, *written))
+        formula = FORMULAS.get(packet)
+        if formula is not None:
+            self.products += formula(*args, **kwargs)
+        elif packet in flop_registry:
+            self.products += flop_registry[packet](*args, **kwargs, out_val=result)
+        else:
+            self.others += sum(t.numel() for t in written)
+        return result
+
+
+def _tensors(tree: Any) -> Iterator[Tensor]:
+    return (leaf for leaf in tree_iter(tree) if isinstance(leaf, Tensor))
+
+
+def _is_view(func: Any) -> bool:
+    """Whether an operation moves no number: its result is its input, seen otherwise, or nothing."""
+    aliases = [found.alias_info for found in func._schema.returns]
+    is_alias = any(alias is not None and not alias.is_write for alias in aliases)
+    return is_alias or func._overloadpacket in EMPTY
+
+
+def _matrix_vector(matrix: Tensor, vector: Tensor, *_: Any, **__: Any) -> int:
+    return 2 * matrix.numel()
+
+
+def _batched(inputs: Tensor, left: Tensor, right: Tensor, *_: Any, **__: Any) -> int:
+    return 2 * left.numel() * right.shape[2]
+
+
+def _lstm(inputs: Tensor, *weights: Any, **__: Any) -> int:
+    """2 · 4h (d + h) for each position and direction: the two matrices once."""
+    return _at_all_positions(inputs, weights[:2])
+
+
+def _cudnn_lstm(inputs: Tensor, weights: Sequence[Tensor], *_: Any, **__: Any) -> int:
+    return _at_all_positions(inputs, [weight for weight in weights if weight.dim() == 2])
+
+
+def _at_all_positions(inputs: Tensor, matrices: Sequence[Tensor]) -> int:
+    positions = inputs.numel() // inputs.shape[-1]
+    return 2 * positions * sum(matrix.numel() for matrix in matrices)
+
+
+def _twice(formula: Callable[..., int]) -> Callable[..., int]:
+    """The gradient of a product is two products."""
+    return lambda *args, **kwargs: 2 * formula(*args, **kwargs)
+
+
+# What PyTorch's own formulas leave out
+FORMULAS: dict[Any, Callable[..., int]] = {
+    aten.mv: _matrix_vector,
+    aten.addmv: lambda inputs, *args, **kwargs: _matrix_vector(*args, **kwargs),
+    aten.baddbmm_: _batched,
+    aten.mkldnn_rnn_layer: _lstm,
+    aten.mkldnn_rnn_layer_backward: _twice(_lstm),
+    aten._cudnn_rnn: _cudnn_lstm,
+    aten._cudnn_rnn_backward: _twice(_cudnn_lstm),
+}

@@ -1,0 +1,245 @@
+"""How fast the layers are that take most of the time, beside how they are usually written.
+
+    OMP_NUM_THREADS=2 python -m benchmarks.kernels
+
+Additive attention, forwards and backwards, against tanh over all pairs by broadcasting; and our
+BiLSTM, forwards and backwards, against PyTorch's bidirectional `nn.LSTM`, packed and padded (which
+lets the backward direction read padding: it is there to show the speed, and is not right), on
+batches of sentences with lengths as in CoNLL-2000. All take turns (A B A B …) in one process. A
+figure is the time of the peer divided by ours, as the ratio of medians.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from spacy_psa.analysis.plots import line_plot, stack
+from spacy_psa.layers import BiLSTM
+from spacy_psa.layers.additive import additive_scores
+from spacy_psa.layers.mask import SequenceMask
+
+from .report import describe, describe_run, make_parser, page, table, write
+from .synthetic import sentence_lengths
+from .timing import Clock, make_clock, measure, use_device
+
+NAME = "kernels"
+# Numbers in (sentences, n, n, d): what broadcasting keeps several times
+MAX_NUMBERS = 1 << 25
+MAX_SENTENCES = 10
+INPUT_WIDTH = 200
+N_BATCHES = 4
+Sides = dict[str, Callable[[], object]]
+
+
+def main() -> None:
+    """Measure, and write `kernels.json`, `kernels.md` and `kernels.svg`."""
+    parser = make_parser(__doc__, repeat=7)
+    parser.add_argument("--widths", nargs="+", type=int, default=[200, 300, 600], help="d")
+    parser.add_argument("--lengths", nargs="+", type=int, default=[25, 100, 300], help="n")
+    parser.add_argument("--batches", nargs="+", type=int, default=[10, 32, 64], help="sentences")
+    parser.add_argument("--hidden", nargs="+", type=int, default=[300, 600], help="both directions")
+    arguments = parser.parse_args()
+    use_device(arguments.device, pipelines=False)
+    clock = make_clock(arguments.clock, arguments.device)
+    device, repeat = torch.device(arguments.device), arguments.repeat
+    results: dict[str, Any] = {
+        **describe_run(arguments),
+        "attention": [
+            attention_case(width, n, device, repeat, clock)
+            for width in arguments.widths
+            for n in arguments.lengths
+        ],
+        "bilstm": [
+            bilstm_case(hidden, size, device, repeat, clock)
+            for hidden in arguments.hidden
+            for size in arguments.batches
+        ],
+    }
+    write(arguments.output, NAME, results, to_markdown(results), draw(results))
+
+
+def attention_case(
+    width: int, n: int, device: torch.device, repeat: int, clock: Clock
+) -> dict[str, Any]:
+    """Time additive attention.
+
+    width (int): Width of queries and keys.
+    n (int): Tokens of a sentence.
+    device (torch.device): Where.
+    repeat (int): Turns.
+    clock (Callable[[], float]): The time.
+    RETURNS (Dict[str, Any]): Milliseconds of both, and their ratio.
+    """
+    size = max(1, min(MAX_SENTENCES, MAX_NUMBERS // (n * n * width)))
+    milliseconds = in_milliseconds(
+        measure(attention(size, n, width, device), repeat, clock, f"attention, {n} × {width}")
+    )
+    case = {"width": width, "tokens": n, "sentences": size, "milliseconds": milliseconds}
+    return {**case, "speed": round(milliseconds["broadcasting"] / milliseconds["ours"], 2)}
+
+
+def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
+    """Both ways to score all pairs, each of which gives the scores and what their gradient is.
+
+    size (int): Sentences.
+    n (int): Tokens of each.
+    width (int): Width of queries and keys.
+    device (torch.device): Where.
+    RETURNS (Dict[str, Callable]): By name.
+    """
+    generator = torch.Generator().manual_seed(0)
+    queries, keys = torch.randn(2, size, n, width, generator=generator).to(device)
+    weight = torch.randn(width, generator=generator).to(device)
+    upstream = torch.randn(size, n, n, generator=generator).to(device)
+
+    def broadcasting(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(q.unsqueeze(2) + k.unsqueeze(1)) @ w
+
+    def train(function: Callable[[Tensor, Tensor, Tensor], Tensor]) -> tuple[Tensor, ...]:
+        leaves = [tensor.detach().requires_grad_() for tensor in (queries, keys, weight)]
+        scores = function(*leaves)
+        return (scores, *torch.autograd.grad(scores, leaves, upstream))
+
+    return {"ours": lambda: train(additive_scores), "broadcasting": lambda: train(broadcasting)}
+
+
+def bilstm_case(
+    hidden: int, size: int, device: torch.device, repeat: int, clock: Clock
+) -> dict[str, Any]:
+    """Time a BiLSTM on a few batches.
+
+    hidden (int): Width of both directions together.
+    size (int): Sentences of a batch.
+    device (torch.device): Where.
+    repeat (int): Turns.
+    clock (Callable[[], float]): The time.
+    RETURNS (Dict[str, Any]): Milliseconds of all, and how many times as fast as the peers ours is.
+    """
+    lengths = sentence_lengths(size * N_BATCHES)
+    batches = [lengths[i : i + size] for i in range(0, len(lengths), size)]
+    milliseconds = in_milliseconds(
+        measure(bilstms(hidden, batches, device), repeat, clock, f"BiLSTM, {hidden}, {size}")
+    )
+    speed = {peer: round(milliseconds[peer] / milliseconds["ours"], 2) for peer in PEERS}
+    case = {"hidden": hidden, "sentences": size, "milliseconds": milliseconds}
+    positions = sum(len(batch) * max(batch) for batch in batches)
+    return {**case, "padding": round(1 - sum(lengths) / positions, 3), "speed": speed}
+
+
+PEERS = ("packed", "padded")
+
+
+def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Sides:
+    """Ours and PyTorch's, with the same parameters, each of which gives what it found for each
+    batch and the gradient of the input.
+
+    hidden (int): Width of both directions together.
+    batches (List[List[int]]): The lengths of the sentences of each batch.
+    device (torch.device): Where.
+    RETURNS (Dict[str, Callable]): By name.
+    """
+    torch.manual_seed(0)
+    ours = BiLSTM(INPUT_WIDTH, hidden_width=hidden, input_dropout=0.0, output_dropout=0.0)
+    ours = ours.to(device).train()
+    theirs = nn.LSTM(INPUT_WIDTH, hidden // 2, batch_first=True, bidirectional=True).to(device)
+    for end, direction in (("", ours.forwards[0]), ("_reverse", ours.backwards[0])):
+        for name, parameter in direction.named_parameters():
+            theirs.get_parameter(name + end).data.copy_(parameter.data)
+    inputs = [torch.randn(len(batch), max(batch), INPUT_WIDTH).to(device) for batch in batches]
+
+    def our_output(x: Tensor, lengths: list[int]) -> Tensor:
+        return ours(x, SequenceMask(torch.tensor(lengths, device=device), x.shape[1]))
+
+    def packed(x: Tensor, lengths: list[int]) -> Tensor:
+        sequence = pack_padded_sequence(
+            x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
+        )
+        return pad_packed_sequence(theirs(sequence)[0], batch_first=True)[0]
+
+    def padded(x: Tensor, lengths: list[int]) -> Tensor:
+        return theirs(x)[0]
+
+    def train(network: nn.Module, run: Callable[[Tensor, list[int]], Tensor]) -> Any:
+        found = []
+        for x, lengths in zip(inputs, batches, strict=True):
+            network.zero_grad()
+            leaf = x.detach().requires_grad_()
+            output = run(leaf, lengths)
+            real = torch.arange(x.shape[1]) < torch.tensor(lengths).unsqueeze(1)
+            (output * real.unsqueeze(2).to(output)).sum().backward()
+            found.append((output.detach(), leaf.grad, real))
+        return found
+
+    return {
+        "ours": lambda: train(ours, our_output),
+        "packed": lambda: train(theirs, packed),
+        "padded": lambda: train(theirs, padded),
+    }
+
+
+def in_milliseconds(seconds: dict[str, float]) -> dict[str, float]:
+    """RETURNS (Dict[str, float]): The same times in milliseconds."""
+    return {name: round(1000 * time, 3) for name, time in seconds.items()}
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """The results as a page.
+
+    results (Dict[str, Any]): What was measured.
+    RETURNS (str): Markdown.
+    """
+    return page("Layers", NAME, describe(results), tables(results))
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): What the figures are, and the tables."""
+    lines = ["", "Additive attention, forwards and backwards: how many times as fast as tanh over"]
+    lines[-1] += " all pairs by broadcasting, by the number n of tokens and the width d."
+    cases = results["attention"]
+    columns = list(dict.fromkeys(case["tokens"] for case in cases))
+    rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}
+    for case in cases:
+        rows[case["width"]].append(f"{case['speed']:.1f}")
+    lines += table(["", *(f"n = {n}" for n in columns)], list(rows.values()))
+    lines += ["", "A BiLSTM in training, forwards and backwards: how many times as fast as"]
+    lines[-1] += (
+        " PyTorch's on the same sentences, packed, and padded (which is not right: its backward "
+        "direction starts in the padding)."
+    )
+    header = ["width, both directions", "sentences of a batch", "padding", *PEERS]
+    rows_of_bilstm = [
+        [
+            str(case["hidden"]),
+            str(case["sentences"]),
+            f"{case['padding']:.0%}",
+            *(f"{case['speed'][peer]:.2f}" for peer in PEERS),
+        ]
+        for case in results["bilstm"]
+    ]
+    return lines + table(header, rows_of_bilstm)
+
+
+def draw(results: dict[str, Any]) -> str:
+    """RETURNS (str): The ratios, SVG."""
+    attention: dict[str, list[tuple[float, float]]] = {}
+    for case in results["attention"]:
+        attention.setdefault(f"d = {case['width']}", []).append((case["tokens"], case["speed"]))
+    lstm: dict[str, list[tuple[float, float]]] = {}
+    for case in results["bilstm"]:
+        for peer in PEERS:
+            name = f"{case['hidden']} wide, {peer}"
+            lstm.setdefault(name, []).append((case["sentences"], case["speed"][peer]))
+    label = "times as fast"
+    return stack(
+        [
+            line_plot(attention, "tokens", label, "Additive attention", y_range=(0, 1)),
+            line_plot(lstm, "sentences of a batch", label, "BiLSTM in training", y_range=(0, 1)),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""What `benchmarks.scaling` measures of memory, each case in a process of its own.
+
+    python -m benchmarks.memory CASE FOLDER SIZE
+
+FOLDER is a trained pipeline, for the cases that have one.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import spacy
+import torch
+from spacy.tokens import Doc
+
+from spacy_psa.layers.additive import additive_scores
+
+from .limits_cases import MARKS, MIB, SENTENCE, endless, peak, read_stream, running_text, tagger_of
+from .limits_cases import train as train_step
+from .synthetic import make_sentences
+from .systems import ROOT
+from .timing import DEVICES, use_device
+
+ATTENTION_WIDTH = 300
+Case = Callable[[str, int, str], dict[str, Any]]
+
+
+def main() -> None:
+    """Run a case, and print what was measured as JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("case", choices=list(CASES))
+    parser.add_argument("folder", help="a trained pipeline")
+    parser.add_argument("size", type=int, help="tokens")
+    parser.add_argument("--device", choices=DEVICES, default="cpu")
+    arguments = parser.parse_args()
+    use_device(arguments.device, pipelines=True)
+    print(json.dumps(CASES[arguments.case](arguments.folder, arguments.size, arguments.device)))
+
+
+def in_child(case: str, folder: str, size: int, device: str) -> dict[str, Any]:
+    """Run a case in a process of its own.
+
+    case (str): A key of `CASES`.
+    folder (str): A trained pipeline.
+    size (int): Tokens.
+    device (str): Where.
+    RETURNS (Dict[str, Any]): What was measured.
+    """
+    command = [sys.executable, "-m", "benchmarks.memory", case, folder, str(size)]
+    found = subprocess.run(
+        [*command, "--device", device], check=True, stdout=subprocess.PIPE, cwd=ROOT, text=True
+    )
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def used(device: str, before: float) -> float:
+    """RETURNS (float): The most memory that was taken since there were `before` MiB, in MiB: of the
+    GPU if that is the device, else of this process.
+    """
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / MIB
+    return peak() - before
+
+
+def long_sentence(folder: str, size: int, device: str, *, whole: bool) -> dict[str, Any]:
+    """Take a step of training on one sentence.
+
+    folder (str): A trained pipeline.
+    size (int): Tokens of the sentence.
+    device (str): Where.
+    whole (bool): Whether the encoder sees it at once, and not in windows.
+    RETURNS (Dict[str, Any]): The MiB that it takes, with the pipeline.
+    """
+    words = running_text(sentences(), size)
+    before = peak()
+    nlp = spacy.load(folder)
+    if whole:
+        tagger_of(nlp).model.attrs["max_length"] = size
+    train_step(nlp, Doc(nlp.vocab, words=words))
+    return {"memory": used(device, before)}
+
+
+def windows(folder: str, size: int, device: str) -> dict[str, Any]:
+    """One sentence, which the encoder sees in windows. See `long_sentence`."""
+    return long_sentence(folder, size, device, whole=False)
+
+
+def at_once(folder: str, size: int, device: str) -> dict[str, Any]:
+    """One sentence, which the encoder sees at once. See `long_sentence`."""
+    return long_sentence(folder, size, device, whole=True)
+
+
+def additive(folder: str, size: int, device: str) -> dict[str, Any]:
+    """Additive attention over one sentence, forwards and backwards.
+
+    folder (str): Is not read.
+    size (int): Tokens of the sentence.
+    device (str): Where.
+    RETURNS (Dict[str, Any]): The MiB that it takes.
+    """
+    before = peak()
+    shape = (1, size, ATTENTION_WIDTH)
+    queries, keys = (torch.randn(shape, device=device, requires_grad=True) for _ in range(2))
+    weight = torch.randn(ATTENTION_WIDTH, device=device, requires_grad=True)
+    additive_scores(queries, keys, weight).softmax(2).square().sum().backward()
+    return {"memory": used(device, before)}
+
+
+def stream(folder: str, size: int, device: str) -> dict[str, Any]:
+    """Tag a corpus, by `nlp.pipe`.
+
+    folder (str): A trained pipeline.
+    size (int): Tokens to tag.
+    device (str): Where.
+    RETURNS (Dict[str, Any]): The largest resident set after each tenth of it, in MiB.
+    """
+    nlp = spacy.load(folder)
+    texts: Iterator[list[str]] = endless(sentences(), False)
+    marks = read_stream(nlp, texts, size, zones=False)
+    return {"tokens": [size * (i + 1) // MARKS for i in range(MARKS)], "memory": marks}
+
+
+def sentences() -> list[list[str]]:
+    """RETURNS (List[List[str]]): Sentences of made-up words."""
+    return make_sentences([SENTENCE] * 400)
+
+
+CASES: dict[str, Case] = {
+    "windows": windows,
+    "at once": at_once,
+    "additive": additive,
+    "stream": stream,
+}
+
+
+if __name__ == "__main__":
+    main()

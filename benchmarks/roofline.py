@@ -1,0 +1,209 @@
+"""How fast components could be at best on a machine, and how fast they are.
+
+    OMP_NUM_THREADS=2 python -m benchmarks.roofline
+
+What a component computes is counted while it tags, and while it takes steps of training, by token:
+the operations of matrix products (a multiplication and an addition are two), the numbers that all
+other operations write, and the bytes that all operations read and write, were nothing kept in a
+cache. What the machine can do is measured: products at the shapes of the BiLSTM, in float32 and
+bfloat16, and copying memory. The floor is the time that the products take at the highest rate of
+float32. A component's share is the floor divided by its time, from words to Docs with tags, or for
+a step of training with its update.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from spacy_psa.analysis.plots import bar_plot
+
+from .counting import Counting
+from .pipelines import TAGGED_AT_ONCE, Trainer, tagging
+from .report import describe, describe_run, make_parser, page, table, write
+from .synthetic import make_sentences, make_tagger, sentence_lengths
+from .timing import Clock, make_clock, measure, use_device
+
+NAME = "roofline"
+SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
+LABELS = 45
+WAYS = {"tagging": TAGGED_AT_ONCE, "training": 10}
+TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+COPIED = 1 << 26  # bytes
+LEAST = 2e-2  # seconds that a measurement of a rate takes
+
+
+def main() -> None:
+    """Measure, and write `roofline.json`, `roofline.md` and `roofline.svg`."""
+    parser = make_parser(__doc__, repeat=3)
+    parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
+    parser.add_argument("--sentences", type=int, default=TAGGED_AT_ONCE, help="to work on")
+    parser.add_argument("--hidden", type=int, default=300, help="width of BiLSTM, both directions")
+    arguments = parser.parse_args()
+    use_device(arguments.device, pipelines=True)
+    clock = make_clock(arguments.clock, arguments.device)
+    rates = measure_rates(arguments.hidden, arguments.device, arguments.repeat, clock)
+    results: dict[str, Any] = {
+        **describe_run(arguments),
+        "hidden": arguments.hidden,
+        "rates": rates,
+        "systems": {},
+    }
+    sentences = make_sentences(sentence_lengths(arguments.sentences))
+    n_tokens = sum(map(len, sentences))
+    actions: dict[str, dict[str, Callable[[], object]]] = {way: {} for way in WAYS}
+    for system in arguments.systems:
+        nlp, docs = make_tagger(system, sentences, LABELS, hidden=arguments.hidden)
+        trainer = Trainer(nlp, docs)
+        actions["tagging"][system] = tagging(nlp, docs, whole=True)
+        actions["training"][system] = partial(trainer.train, WAYS["training"], len(docs))
+        results["systems"][system] = {way: count(actions[way][system], n_tokens) for way in WAYS}
+    best = max(rates["products"]["float32"].values())
+    for way in WAYS:
+        seconds = measure(actions[way], arguments.repeat, clock, way)
+        for system, time in seconds.items():
+            found = results["systems"][system][way]
+            found["floor"] = 1000 * found["products"] / best
+            found["seconds"] = 1000 * time / n_tokens
+            found["share"] = found["floor"] / found["seconds"]
+    write(arguments.output, NAME, results, to_markdown(results), draw(results))
+
+
+def count(action: Callable[[], object], n_tokens: int) -> dict[str, float]:
+    """Count what is computed.
+
+    action (Callable[[], object]): What does it.
+    n_tokens (int): The tokens that it works on.
+    RETURNS (Dict[str, float]): Operations of products, other numbers and bytes by token.
+    """
+    action()  # what is done only once is not counted
+    with Counting() as counting:
+        action()
+    return {
+        "products": counting.products / n_tokens,
+        "others": counting.others / n_tokens,
+        "bytes": counting.bytes / n_tokens,
+    }
+
+
+def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[str, Any]:
+    """Measure what a machine can do.
+
+    hidden (int): Width of a BiLSTM, both directions together.
+    device (str): Where.
+    repeat (int): Turns.
+    clock (Callable[[], float]): The time.
+    RETURNS (Dict[str, Any]): Operations a second of products, by type and shape; bytes a second.
+    """
+    width, gates = hidden // 2, 2 * hidden
+    shapes = {
+        "inputs of 10 sentences": (250, 200, gates),
+        "inputs of 256 sentences": (6_400, 200, gates),
+        "a step of 10 sentences": (10, width, gates),
+        "a step of 256 sentences": (256, width, gates),
+        "1,024 × 1,024 × 1,024": (1024, 1024, 1024),
+    }
+    actions: dict[str, Callable[[], object]] = {}
+    amounts: dict[str, float] = {}
+    for type_name, dtype in TYPES.items():
+        for name, (n, k, m) in shapes.items():
+            a = torch.randn(n, k, device=device, dtype=dtype)
+            b = torch.randn(m, k, device=device, dtype=dtype).t()
+            product = partial(torch.mm, a, b, out=a.new_empty(n, m))
+            key = f"{type_name}/{name}"
+            actions[key], times = repeated(product, clock)
+            amounts[key] = 2.0 * n * k * m * times
+    source = torch.zeros(COPIED // 4, device=device)
+    actions["copy"], times = repeated(partial(source.clone().copy_, source), clock)
+    amounts["copy"] = 2.0 * COPIED * times
+    seconds = measure(actions, repeat, clock, "rates")
+    rates = {name: amounts[name] / time for name, time in seconds.items()}
+    return {
+        "products": {t: {name: rates[f"{t}/{name}"] for name in shapes} for t in TYPES},
+        "bytes": rates["copy"],
+    }
+
+
+def repeated(action: Callable[[], object], clock: Clock) -> tuple[Callable[[], object], int]:
+    """Repeat something short, so that it can be timed.
+
+    action (Callable[[], object]): What is done.
+    clock (Callable[[], float]): The time.
+    RETURNS (Tuple[Callable, int]): Does it some times, and how many.
+    """
+    action()
+    times, spent = 1, 0.0
+    while spent < LEAST:
+        times *= 2
+        start = clock()
+        for _ in range(times):
+            action()
+        spent = clock() - start
+
+    def act() -> None:
+        for _ in range(times):
+            action()
+
+    return act, times
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """The results as a page.
+
+    results (Dict[str, Any]): What was measured.
+    RETURNS (str): Markdown.
+    """
+    return page("Roofline", NAME, describe(results), tables(results))
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): What the figures are, and the tables."""
+    rates = results["rates"]
+    best = max(rates["products"]["float32"].values())
+    lines = ["", "Matrix products at the shapes of a BiLSTM of width "]
+    lines[-1] += (
+        f"{results['hidden']}: billions of operations a second (GFLOP/s), and beside the highest "
+        f"rate of float32. Memory is copied at {rates['bytes'] / 1e9:.1f} GB/s, so that an "
+        f"operation with less than {best / rates['bytes']:.1f} FLOP a byte waits for memory, but "
+        "for numbers in a cache."
+    )
+    names = list(rates["products"]["float32"])
+    rows = [
+        [name, *(cell for t in TYPES for cell in _rate(rates["products"][t][name], best))]
+        for name in names
+    ]
+    lines += table(["product", *(c for t in TYPES for c in (f"{t}: GFLOP/s", "relative"))], rows)
+    lines += [
+        "",
+        "What is computed for a token, padding included: operations of products, numbers that all "
+        "else writes, bytes that all operations move; and the share of the component's time that "
+        "the products would take at the highest rate (the floor):",
+    ]
+    for way in WAYS:
+        rows = []
+        for system, ways in results["systems"].items():
+            found = ways[way]
+            amounts = [f"{found[name] / 1e6:.3f}" for name in ("products", "others", "bytes")]
+            intensity = f"{found['products'] / found['bytes']:.1f}"
+            rows.append([system, *amounts, intensity, f"{found['share']:.1%}"])
+        header = [way, "MFLOP", "million others", "MB", "FLOP a byte", "floor / time"]
+        lines += table(header, rows)
+    return lines
+
+
+def _rate(rate: float, best: float) -> tuple[str, str]:
+    return f"{rate / 1e9:,.1f}", f"{rate / best:.2f}"
+
+
+def draw(results: dict[str, Any]) -> str:
+    """RETURNS (str): The share of the floor in the time of each component, SVG."""
+    shares = {
+        way: {system: 100 * ways[way]["share"] for system, ways in results["systems"].items()}
+        for way in WAYS
+    }
+    return bar_plot(shares, "system", "floor / time (%)", "How near to the floor components are")
+
+
+if __name__ == "__main__":
+    main()

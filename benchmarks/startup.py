@@ -1,0 +1,150 @@
+"""How long one waits before anything is tagged: imports, and loading a pipeline.
+
+    python -m benchmarks.startup
+
+`import spacy, torch` with and without ours, and `spacy.load` of pipelines that know 20,000 words
+and their vectors, made up for this: for the first time in a process that has imported all of it,
+and once more. Each runs in a process of its own, and these take turns (A B A B …). The time of the
+processor is that of all threads of such a process.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from spacy.language import Language
+from tqdm import tqdm
+
+from spacy_psa.analysis.plots import bar_plot
+
+from .report import describe, describe_run, make_parser, page, table, write
+from .synthetic import make_tagger, spell
+from .systems import ROOT
+
+NAME = "startup"
+SYSTEMS = ("bilstm-crf", "psa")
+LABELS = 45
+SENTENCE = 100  # words of one, to make the pipelines
+BASE = "spacy, torch"
+IMPORTS = {
+    BASE: BASE,
+    "with spacy_psa": f"{BASE}, spacy_psa",
+    "with the component": f"{BASE}, spacy_psa.pipeline.tagger",
+}
+CLOCKS = {"wall": "perf_counter", "processor": "process_time"}
+
+
+def main() -> None:
+    """Measure, and write `startup.json`, `startup.md` and `startup.svg`."""
+    parser = make_parser(__doc__, repeat=5)
+    parser.add_argument("--words", type=int, default=20_000, help="words of the pipelines")
+    arguments = parser.parse_args()
+    scripts = {
+        name: timed(arguments.clock, f"import {modules}") for name, modules in IMPORTS.items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for system in SYSTEMS:
+            path = Path(folder) / system
+            make_pipeline(system, arguments.words).to_disk(path)
+            load = f"spacy.load({str(path)!r})"
+            prepare = f"import {IMPORTS['with the component']}; "
+            scripts[system] = prepare + timed(arguments.clock, load, load)
+        seconds = measure(scripts, arguments.repeat)
+    results = {
+        **describe_run(arguments),
+        "words": arguments.words,
+        "imports": {name: seconds[name][0] for name in IMPORTS},
+        "loading": {
+            system: dict(zip(("first", "again"), seconds[system], strict=True))
+            for system in SYSTEMS
+        },
+    }
+    write(arguments.output, NAME, results, to_markdown(results), draw(results))
+
+
+def make_pipeline(system: str, n_words: int) -> Language:
+    """A pipeline that knows many words.
+
+    system (str): A system of `psa init-config`.
+    n_words (int): The words; it has as many vectors.
+    RETURNS (Language): The pipeline, initialized.
+    """
+    words = [spell(number) for number in range(n_words)]
+    sentences = [words[i : i + SENTENCE] for i in range(0, n_words, SENTENCE)]
+    nlp, _ = make_tagger(system, sentences, LABELS, vectors=n_words)
+    return nlp
+
+
+def timed(clock: str, *statements: str) -> str:
+    """RETURNS (str): A script that runs statements, and prints the seconds of each."""
+    parts = [f"from time import {CLOCKS[clock]} as clock", "times = [clock()]"]
+    for statement in statements:
+        parts += [statement, "times.append(clock())"]
+    return "; ".join([*parts, "print(*(b - a for a, b in zip(times, times[1:])))"])
+
+
+def measure(scripts: Mapping[str, str], repeat: int) -> dict[str, list[float]]:
+    """Run scripts in turn, each in a process of its own.
+
+    scripts (Mapping[str, str]): What to run, by name: each prints its times in the last line.
+    repeat (int): Turns; one more, before, does not count, which fills the cache of files.
+    RETURNS (Dict[str, List[float]]): Medians of seconds.
+    """
+    found: dict[str, list[list[float]]] = {name: [] for name in scripts}
+    for turn in tqdm(range(repeat + 1), desc="turns"):
+        for name, script in scripts.items():
+            command = [sys.executable, "-c", script]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT, text=True)
+            if turn:
+                found[name].append([float(x) for x in done.stdout.splitlines()[-1].split()])
+    return {
+        name: [round(median(times), 4) for times in zip(*rows, strict=True)]
+        for name, rows in found.items()
+    }
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """The results as a page.
+
+    results (Dict[str, Any]): What was measured.
+    RETURNS (str): Markdown.
+    """
+    return page("Start-up", NAME, describe(results), tables(results))
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): What the figures are, and the tables."""
+    base = results["imports"][BASE]
+    lines = ["", f"What an import takes, beside `import {BASE}`:"]
+    rows = [
+        [name, f"{seconds / base:.3f}", f"{seconds - base:+.2f}"]
+        for name, seconds in results["imports"].items()
+    ]
+    lines += table(["import", "times as long", "seconds more"], rows)
+    lines += [
+        "",
+        f"What `spacy.load` of a pipeline with {results['words']:,} words and their vectors",
+    ]
+    lines[-1] += f" takes, beside `import {BASE}`:"
+    rows = [
+        [f"{system}, {when}", f"{seconds / base:.3f}", f"{seconds:.2f}"]
+        for system, times in results["loading"].items()
+        for when, seconds in times.items()
+    ]
+    return lines + table(["pipeline", "times as long", "seconds"], rows)
+
+
+def draw(results: dict[str, Any]) -> str:
+    """RETURNS (str): All times, SVG."""
+    times = dict(results["imports"])
+    for system, found in results["loading"].items():
+        times |= {f"{system}, {when}": seconds for when, seconds in found.items()}
+    return bar_plot({"": times}, "what is done", "seconds", "Start-up")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""How everything is timed: in turns, and on any device."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import spacy
+import torch
+from thinc.api import fix_random_seed
+from tqdm import tqdm
+
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+DEVICES = ("cpu", "cuda")
+Clock = Callable[[], float]
+
+
+def make_clock(name: str, device: str = "cpu") -> Clock:
+    """A clock that waits for a device before it tells the time.
+
+    name (str): A key of `CLOCKS`.
+    device (str): One of `DEVICES`.
+    RETURNS (Callable[[], float]): Tells the time in seconds.
+    """
+    clock = CLOCKS[name]
+    if device == "cpu":
+        return clock
+    if name == "processor":
+        raise SystemExit("The processor's clock says nothing about a GPU: choose --clock wall.")
+
+    def synchronized() -> float:
+        torch.cuda.synchronize()
+        return clock()
+
+    return synchronized
+
+
+def use_device(device: str, *, pipelines: bool) -> None:
+    """Make sure that a device is there.
+
+    device (str): One of `DEVICES`.
+    pipelines (bool): Whether pipelines are to be on it, and not tensors alone.
+    """
+    if device == "cpu":
+        return
+    if not torch.cuda.is_available():
+        raise SystemExit("There is no CUDA device, or PyTorch was built without CUDA.")
+    if pipelines:
+        spacy.require_gpu()
+
+
+def measure(
+    actions: Mapping[str, Callable[[], object]], repeat: int, clock: Clock, what: str = "turns"
+) -> dict[str, float]:
+    """Time actions in turn.
+
+    actions (Mapping[str, Callable[[], object]]): What to do, by name.
+    repeat (int): Turns; one more, before, does not count.
+    clock (Callable[[], float]): The time.
+    what (str): What the progress bar says.
+    RETURNS (Dict[str, float]): Medians of seconds, by name.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    for turn in tqdm(range(repeat + 1), desc=what):
+        for name, action in actions.items():
+            fix_random_seed(0)
+            start = clock()
+            action()
+            if turn:
+                seconds[name].append(clock() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}

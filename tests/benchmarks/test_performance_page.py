@@ -1,0 +1,118 @@
+"""The page of performance, and the command that measures everything for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import __main__ as suite
+from benchmarks import performance_page
+from benchmarks.performance_page import NO_GPU, PAGE, SECTIONS, make_page
+from benchmarks.systems import RESULTS
+
+MACHINE = {"processor": "P", "threads": 1, "torch": "2", "spacy": "3"}
+STARTUP = {
+    "machine": MACHINE,
+    "clock": "wall",
+    "device": "cpu",
+    "repetitions": 3,
+    "words": 10,
+    "imports": {"spacy, torch": 2.0, "with spacy_psa": 2.1},
+    "loading": {"psa": {"first": 1.0, "again": 0.5}},
+}
+QUANTIZATION = {
+    "machine": MACHINE,
+    "repetitions": 3,
+    "precision": "bf16",
+    "systems": {
+        "psa": {
+            "speed": 1.5,
+            "speed one by one": 1.25,
+            "F1": {"full": 93.0, "reduced": 92.9},
+            "model bytes": {"full": 4, "reduced": 2},
+        }
+    },
+}
+
+
+def test_the_page_has_the_figures_of_the_results() -> None:
+    assert PAGE.read_text(encoding="utf8") == make_page(RESULTS, PAGE.parent)
+
+
+def test_what_is_not_measured_is_said(tmp_path: Path) -> None:
+    page = make_page(tmp_path, tmp_path)
+    assert page.count("Not measured yet: run `python -m benchmarks --only") == len(SECTIONS)
+    assert page.rstrip().endswith(NO_GPU)
+
+
+def test_results_are_shown_with_their_pictures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "startup.json").write_text(json.dumps(STARTUP), encoding="utf8")
+    (folder / "startup.svg").write_text("<svg/>", encoding="utf8")
+    (folder / "quantization.json").write_text(json.dumps(QUANTIZATION), encoding="utf8")
+    gpu = {**STARTUP, "machine": {**MACHINE, "gpu": "G"}, "device": "cuda"}
+    (folder / "startup-cuda.json").write_text(json.dumps(gpu), encoding="utf8")
+    place = tmp_path / "page.md"
+    options = ["--results", str(folder), "--page", str(place)]
+    monkeypatch.setattr(sys, "argv", ["performance_page", *options])
+    performance_page.main()
+    page = place.read_text(encoding="utf8")
+    assert page.count("| with spacy_psa | 1.050 | +0.10 |") == 2
+    assert "![Start-up](results/startup.svg)" in page
+    assert "| psa | 1.50 | 1.25 | -0.100 | 0.50 |" in page
+    assert "Measured on G, beside P, 1 thread(s)" in page
+    assert NO_GPU not in page
+
+
+def run_suite(monkeypatch: pytest.MonkeyPatch, options: str) -> list[list[str]]:
+    """Run the suite, but not its scripts: of those, `crf` fails."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **settings: object) -> subprocess.CompletedProcess[str]:
+        commands.append(command[1:])
+        return subprocess.CompletedProcess(command, int("benchmarks.crf" in command))
+
+    monkeypatch.setattr(suite, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *options.split()])
+    suite.main()
+    return commands
+
+
+def test_the_suite_runs_what_it_can_and_says_what_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = run_suite(monkeypatch, "--only roofline startup quantization")
+    scripts = [command[1] for command in commands]
+    assert scripts == ["benchmarks.roofline", "benchmarks.startup", "benchmarks.performance_page"]
+    assert "quantization: left out" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="Failed: crf"):
+        run_suite(monkeypatch, f"--output {tmp_path}")
+    err = capsys.readouterr().err
+    assert "components: left out" in err and "[5/5] startup" in err
+
+
+def test_options_reach_the_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = f"--data {tmp_path / 'd'} --vectors {tmp_path / 'v'} --runs {tmp_path / 'r'}"
+    names = "roofline components quantization"
+    roofline, components, quantization = run_suite(
+        monkeypatch, f"--only {names} --quick --clock processor {data}"
+    )
+    assert roofline[4:8] == ["--clock", "processor", "--device", "cpu"]
+    assert roofline[8:] == suite.SCRIPTS["roofline"].quick.split()
+    assert components[components.index("--vectors") + 1] == str(tmp_path / "v")
+    assert quantization[4:7] == [str(tmp_path / "r"), "--data", str(tmp_path / "d" / "test.spacy")]
+
+
+def test_on_a_gpu_only_what_can_run_there_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = run_suite(monkeypatch, "--device cuda --only kernels scaling startup")
+    scripts = [command[1] for command in commands]
+    assert scripts == ["benchmarks.kernels", "benchmarks.scaling", "benchmarks.performance_page"]
+    assert commands[0][-2:] == ["--device", "cuda"]

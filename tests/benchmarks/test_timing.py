@@ -1,0 +1,45 @@
+"""Timing in turns, and the clocks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmarks import timing
+
+
+def test_medians_leave_the_first_turn_out() -> None:
+    durations = iter([100, 7, 9, 8])
+    now = 0.0
+
+    def clock() -> float:
+        return now
+
+    def work() -> None:
+        nonlocal now
+        now += next(durations)
+
+    assert timing.measure({"a": work}, 3, clock) == {"a": 8}
+
+
+def test_actions_take_turns() -> None:
+    order: list[str] = []
+    actions = {name: lambda name=name: order.append(name) for name in "ab"}
+    timing.measure(actions, 2, timing.make_clock("processor"))
+    assert order == ["a", "b"] * 3
+
+
+def test_the_time_of_a_gpu_is_told_after_it_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: calls.append("synchronize"))
+    monkeypatch.setitem(timing.CLOCKS, "wall", lambda: float(len(calls)))
+    assert timing.make_clock("wall", "cuda")() == 1.0
+    with pytest.raises(SystemExit, match="choose --clock wall"):
+        timing.make_clock("processor", "cuda")
+
+
+def test_a_device_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no CUDA device"):
+        timing.use_device("cuda", pipelines=True)
+    timing.use_device("cpu", pipelines=True)
