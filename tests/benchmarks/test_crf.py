@@ -94,7 +94,7 @@ def test_results_have_every_case_and_system(monkeypatch, tmp_path):
 def test_peers_that_are_not_installed_and_cases_that_do_not_fit_are_left_out(monkeypatch, tmp_path):
     monkeypatch.setattr(crf, "installed", dict)
     monkeypatch.setattr(crf, "MAX_NUMBERS", 50)
-    monkeypatch.setattr(crf, "MAX_NUMBERS_SCAN", 20)
+    monkeypatch.setattr(crf, "MAX_NUMBERS_OURS", {"scaled": 50, "logspace": 40, "scan": 20})
     results = run_main(monkeypatch, tmp_path)
     sizes = [(c["sentences"], c["tokens"], c["labels"]) for c in results["cases"]]
     assert sizes == [(2, 3, 2), (1, 4, 2), (1, 4, 3)]
