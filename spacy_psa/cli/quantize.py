@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -15,10 +15,6 @@ from ..errors import Errors
 from ..whole_files import atomic_folder
 from ._predictions import choose_layers, join_names, load_system, read_data
 from ._util import check_writable, psa_cli, user_errors
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
 
 WARM_UP = 256
 
@@ -80,6 +76,8 @@ def quantize(
     """
     import spacy
 
+    from ..pipeline.precision import reduce_pipeline
+
     nlp = spacy.load(model)
     source = Path(nlp.path)
     check_target(output, source, force=force)
@@ -90,22 +88,6 @@ def quantize(
     with atomic_folder(output) as temporary:
         nlp.to_disk(temporary)
     return source, networks
-
-
-def reduce_pipeline(nlp: Language, precision: str) -> int:
-    """Reduce the precision of all networks of ours in a pipeline, also in spaCy's `tok2vec`.
-
-    nlp (Language): The pipeline, which is modified.
-    precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
-    RETURNS (int): How many networks there are.
-    RAISES (ValueError): If they have been reduced before.
-    """
-    from thinc.api import Model
-
-    from ..models.precision import reduce_model
-
-    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
-    return sum(reduce_model(model, precision) for model in models if isinstance(model, Model))
 
 
 def check_target(output: Path, source: Path, *, force: bool) -> None:

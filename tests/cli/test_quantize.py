@@ -15,9 +15,9 @@ from safetensors.torch import save as save_tensors
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from spacy_psa.cli.quantize import reduce_pipeline
 from spacy_psa.models.labeler import shim_of
 from spacy_psa.models.shim import NetworkShim
+from spacy_psa.pipeline.precision import reduce_pipeline
 
 from ..pipeline.conftest import (
     WORDS,
