@@ -26,7 +26,7 @@ How fast spacy-psa is beside others, and beside what a machine could do. Written
 ## How to measure
 
 ```bash
-OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE {COMMAND}
+OMP_NUM_THREADS=2 {COMMAND}
 ```
 
 measures everything and writes this page anew; `--only kernels crf` measures some, `--quick` shows \
@@ -34,8 +34,9 @@ in a few minutes that everything runs, `--device cuda` measures on a GPU. `--dat
 with `train.spacy` and `test.spacy`, as `psa convert` writes them; without it, whole components \
 are left out, and without `--runs FOLDER` (trained pipelines) so is reduced precision. Peers that \
 are not installed (`pytorch-crf`, `torch-struct`) are left out. The clock is one on the wall, for \
-a machine that does nothing else; on a busy one, `--clock processor` counts the time of all \
-threads."""
+a machine that does nothing else: there, PyTorch's threads spin while they wait, which is fastest. \
+Where something else runs that is slow; `OMP_WAIT_POLICY=PASSIVE` lets them sleep, and \
+`--clock processor` counts the time of all threads."""
 NOT_MEASURED = "Not measured yet: run `python -m benchmarks --only {name}`."
 NO_GPU = "Not measured yet: run `python -m benchmarks --device cuda`."
 
