@@ -43,7 +43,7 @@ def quantize_cli(
     ] = False,
 ) -> None:
     """
-    Reduce the precision of a pipeline's networks, to predict faster on a CPU.
+    Reduce the precision of a pipeline's networks: half the size, and faster for some on a CPU.
 
     MODEL stays as it is; OUTPUT is a pipeline as any other one, but cannot be trained. Decoding
     stays in full precision. Speed is gained on processors with instructions for bfloat16

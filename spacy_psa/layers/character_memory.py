@@ -6,7 +6,7 @@ from itertools import islice
 from threading import Lock
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .interfaces import CharacterPart
 
@@ -58,7 +58,7 @@ class CharacterMemory:
             found = read_words(part, characters[index], lengths[index])
             output = found
             if len(new) < len(keys):
-                known = [i for i, key in enumerate(keys) if key in self._rows]
+                known = sorted(set(range(len(keys))) - set(new))
                 output = found.new_empty(len(keys), found.shape[1])
                 output[index] = found
                 output[known] = self._table[[self._rows[keys[i]] for i in known]]
@@ -67,10 +67,10 @@ class CharacterMemory:
 
     def _check(self, part: CharacterPart) -> None:
         """Forget everything if the weights are no longer those with which it was found."""
-        weights = list(part.parameters()) if isinstance(part, nn.Module) else []
+        weights = [value for value in part.state_dict().values() if isinstance(value, Tensor)]
         if len(weights) == len(self._weights) and all(map(_is_same, weights, self._weights)):
             return
-        self._weights = [weight.detach().clone() for weight in weights]
+        self._weights = [weight.clone() for weight in weights]
         self._forget()
 
     def _forget(self) -> None:

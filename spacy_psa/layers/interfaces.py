@@ -5,7 +5,7 @@ Nobody inherits from these: any `nn.Module` that has the attributes will do.
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from torch import Tensor, nn
 
@@ -29,6 +29,8 @@ class CharacterPart(Protocol):
     embedding: nn.Embedding
 
     def __call__(self, characters: Tensor, lengths: Tensor) -> Tensor: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
 
 
 class Decoder(Protocol):

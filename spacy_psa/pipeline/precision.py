@@ -1,4 +1,4 @@
-"""Pipelines whose networks have less precision, and predict faster on a CPU."""
+"""Pipelines whose networks have less precision, and half the size."""
 
 from __future__ import annotations
 

@@ -193,3 +193,14 @@ def test_different_words_may_be_the_same_characters():
         for _ in range(2):
             assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
     assert len(memory) == 2
+
+
+def test_numbers_that_are_not_parameters_are_weights_as_well():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    part.register_buffer("scale", torch.ones(()))
+    part.register_forward_hook(lambda module, _, output: module.scale * output)
+    memory, batch = CharacterMemory(), words([1, 2])
+    with torch.no_grad():
+        before = memory.represent(part, *batch)
+        part.scale.fill_(2.0)
+        assert_close(memory.represent(part, *batch), 2 * before, 1e-12)

@@ -301,34 +301,24 @@ tok2vecs = st.one_of(embeddings, block("ConcatTok2Vec", **{"*": named(embeddings
 
 
 @st.composite
-def models(draw: st.DrawFn) -> dict[str, Any]:
-    """Any model of `psa_tagger`, with windows of any size."""
+def models(draw: st.DrawFn, name: str = "SequenceLabeler", **settings: Any) -> dict[str, Any]:
+    """Any model of `psa_tagger`, with windows of any size; or another one with the same parts."""
     max_length = draw(st.sampled_from((1, 2, 5, 64)))
     parts = block(
-        "SequenceLabeler",
+        name,
         tok2vec=tok2vecs,
         encoder=encoders,
         decoder=decoders,
         max_length=max_length,
         overlap=st.integers(0, max_length - 1),
+        **settings,
     )
     return draw(parts)
 
 
-@st.composite
-def role_models(draw: st.DrawFn) -> dict[str, Any]:
+def role_models() -> st.SearchStrategy[dict[str, Any]]:
     """Any model of `psa_srl`, with windows of any size."""
-    max_length = draw(st.sampled_from((1, 2, 5, 64)))
-    parts = block(
-        "RoleLabeler",
-        tok2vec=tok2vecs,
-        encoder=encoders,
-        decoder=decoders,
-        mask_width=st.integers(1, 4),
-        max_length=max_length,
-        overlap=st.integers(0, max_length - 1),
-    )
-    return draw(parts)
+    return models("RoleLabeler", mask_width=st.integers(1, 4))
 
 
 UNIVERSAL = ("ADJ", "NOUN", "VERB", "SPACE", "X")
