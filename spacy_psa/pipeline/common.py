@@ -22,6 +22,7 @@ from ..messages import unpack
 from ..models.loading import has_network, read_model
 from ..models.precision import check_trainable
 from ..training.clipping import clip_global_norm
+from . import workers  # noqa: F401  (what workers do when they are forked)
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
 from .restoring import load_or_restore

@@ -41,8 +41,12 @@ import multiprocessing, os, sys
 import spacy
 from spacy.language import Language
 
+READER, WRITER = multiprocessing.Pipe(False)
+
 @Language.component("failing")
 def failing(doc):
+    if doc.text == "report":
+        WRITER.send("a pipe of our own is open")
     if doc.text == "raise":
         raise RuntimeError("no more of this")
     if doc.text == "die":
@@ -58,6 +62,8 @@ if __name__ == "__main__":
         print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)))
     except Exception as error:
         print(type(error).__name__, error)
+    while READER.poll():
+        print(READER.recv())
 """
 
 
@@ -122,7 +128,24 @@ def test_an_error_in_a_worker_is_that_of_the_parent(tmp_path: Path, method: str)
     assert "no more of this" in output
 
 
-@pytest.mark.nightly
-def test_a_spawned_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path) -> None:
+# Starting the interpreter for each worker takes long
+OTHER_METHODS = [
+    pytest.param(method, marks=pytest.mark.nightly) for method in ("forkserver", "spawn")
+]
+
+
+@pytest.mark.parametrize("method", ["fork", *OTHER_METHODS])
+def test_a_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system does not start processes by {method}")
     trained_nlp().to_disk(tmp_path / "model")
-    assert "EOFError" in run(tmp_path, FAILING, "spawn", "die")
+    output = run(tmp_path, FAILING, method, "die")
+    assert "EOFError" in output
+    assert "W127" in output
+
+
+def test_only_the_pipes_of_other_workers_are_closed(tmp_path: Path) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+    trained_nlp().to_disk(tmp_path / "model")
+    assert "a pipe of our own is open" in run(tmp_path, FAILING, "fork", "report")
