@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..inference import Potentials
-from ..training.clipping import clip_global_norm
+from ..training.clipping import clip_global_norm, sum_of_squares
 
 # From here on neighbouring float32 numbers are more than 1 apart: scores of this size, in nats,
 # cannot tell labels from each other. A loss of this size for each token is not one to learn from.
@@ -139,6 +139,8 @@ def all_finite(tensors: Iterable[Tensor]) -> bool:
     """
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
     if not filled:
+        return True
+    if isfinite(sum_of_squares(filled)):
         return True
     # The largest numbers: a sum of squares may overflow where they do not.
     return bool(torch.stack(torch._foreach_norm(filled, inf)).isfinite().all())

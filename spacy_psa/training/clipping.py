@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import inf
 
 import torch
 from thinc.api import Model, PyTorchShim
 from thinc.util import xp2torch
 from torch import Tensor
+
+# A norm below this one may lack numbers whose squares are 0 in float32.
+SMALLEST = 1e-12
 
 
 def clip_global_norm(model: Model, max_norm: float) -> float:
@@ -24,10 +28,32 @@ def clip_global_norm(model: Model, max_norm: float) -> float:
     gradients = list(_gradients(model))
     if not gradients:
         return 0.0
-    norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
+    norm = sum_of_squares(gradients) ** 0.5
+    if not SMALLEST < norm < inf:
+        # The squares of such numbers are outside of float32
+        norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
     if norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
     return norm
+
+
+def sum_of_squares(tensors: Iterable[Tensor]) -> float:
+    """Add up the squares of all numbers, on the CPU many times as fast as PyTorch's norms.
+
+    tensors (Iterable[Tensor]): The tensors, of one device.
+    RETURNS (float): The sum. If a number is not finite, nor is the sum.
+    """
+    sums = [_dot(tensor.detach().reshape(-1)) for tensor in tensors if tensor.numel()]
+    return float(torch.stack(sums).sum()) if sums else 0.0
+
+
+def _dot(values: Tensor) -> Tensor:
+    # Not in half precision, which ends at 65,504
+    return (
+        torch.dot(values, values).to(torch.float64)
+        if values.dtype.itemsize > 2
+        else (values.float().square().sum().to(torch.float64))
+    )
 
 
 def _gradients(model: Model) -> Iterator[Tensor]:

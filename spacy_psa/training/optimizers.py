@@ -1,14 +1,20 @@
 """The papers' optimizers, next to thinc's."""
 
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
+import numpy as np
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
 from ..errors import Errors
+
+# Numbers at a time: 64 KB of each array, so that all of a step is done on what the cache holds. A
+# table of words is much larger than it, and each pass over one costs as much as a layer.
+BLOCK = 2**14
 
 
 class PaperOptimizer(Optimizer, ABC):
@@ -43,12 +49,17 @@ class PaperOptimizer(Optimizer, ABC):
             use_averages=use_averages,
         )
 
+    @property
     @abstractmethod
-    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
-        """Turn a gradient into the direction of the step, in place.
+    def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
+        """What is remembered of former steps, by parameter: of the shape of it, at first zero."""
 
-        key (Tuple[int, str]): Which parameter it belongs to.
-        gradient (FloatsXd): The gradient.
+    @abstractmethod
+    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
+        """Turn a gradient into the direction of the step, in place, number by number.
+
+        gradient (FloatsXd): The gradient, or a part of it.
+        moments (FloatsXd): What is remembered of former steps, of the same part.
         """
 
     def __call__(
@@ -68,19 +79,34 @@ class PaperOptimizer(Optimizer, ABC):
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
         """
         self.nr_update[key] += 1
-        if self.L2:
-            gradient += self.L2 * weights
-        # The gradient is not needed any more: a place for the step without an allocation.
-        self.direction(key, gradient)
-        gradient *= self.learn_rate * lr_scale
-        weights -= gradient
-        gradient.fill(0.0)
-        if self.averages is not None:
-            ops = get_array_ops(weights)
-            if key not in self.averages:
-                self.averages[key] = ops.alloc(weights.shape, dtype="float32")
-            ops.update_averages(self.averages[key], weights, self.nr_update[key])
+        ops = get_array_ops(weights)
+        averages = () if self.averages is None else (self.averages,)
+        state = (*self.moments, *averages)
+        for arrays in state:
+            if key not in arrays:
+                arrays[key] = ops.alloc(weights.shape, dtype="float32")
+        rate = self.learn_rate * lr_scale
+        for w, g, *rest in _blocks(weights, gradient, *(arrays[key] for arrays in state)):
+            if self.L2:
+                g += self.L2 * w
+            # The gradient is not needed any more: a place for the step without an allocation.
+            self.direction(g, *rest[: len(self.moments)])
+            g *= rate
+            w -= g
+            g.fill(0.0)
+            if averages:
+                ops.update_averages(rest[-1], w, self.nr_update[key])
         return weights, gradient
+
+
+def _blocks(*arrays: FloatsXd) -> Iterator[tuple[FloatsXd, ...]]:
+    """The same part of each array at a time, as views; everything at once on a GPU."""
+    if not all(isinstance(array, np.ndarray) and array.flags.c_contiguous for array in arrays):
+        yield arrays
+        return
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, flat[0].size, BLOCK):
+        yield tuple(cast(FloatsXd, array[start : start + BLOCK]) for array in flat)
 
 
 class MomentumSGD(PaperOptimizer):
@@ -105,14 +131,15 @@ class MomentumSGD(PaperOptimizer):
         super().__init__(learn_rate, L2=L2, use_averages=use_averages)
         self.momentum = momentum
 
-    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
-        velocity = self.mom1.get(key)
-        if velocity is None:
-            self.mom1[key] = gradient.copy()
-            return
+    @property
+    def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
+        return (self.mom1,)
+
+    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
+        (velocity,) = moments
         velocity *= self.momentum
         velocity += gradient
-        cast(Any, gradient)[...] = velocity  # thinc's types know of no ellipsis
+        gradient[...] = velocity  # type: ignore[index, call-overload]
 
 
 class Adadelta(PaperOptimizer):
@@ -142,12 +169,13 @@ class Adadelta(PaperOptimizer):
         super().__init__(learn_rate, L2=L2, use_averages=use_averages, eps=eps)
         self.rho = rho
 
-    def direction(self, key: tuple[int, str], gradient: FloatsXd) -> None:
+    @property
+    def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
+        return self.mom1, self.mom2
+
+    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
         xp = get_array_ops(gradient).xp
-        if key not in self.mom1:
-            self.mom1[key] = xp.zeros_like(gradient)
-            self.mom2[key] = xp.zeros_like(gradient)
-        steps, squares = self.mom1[key], self.mom2[key]
+        steps, squares = moments
         self._average(squares, gradient)
         gradient *= xp.sqrt((steps + self.eps) / (squares + self.eps))
         self._average(steps, gradient)
