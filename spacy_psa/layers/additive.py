@@ -15,6 +15,7 @@ in the cache, and are computed anew in the backward pass: memory is O(n·d + n²
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,9 +25,9 @@ from torch.autograd.function import once_differentiable
 
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
 EXP_LIMIT = 43.0
-# Numbers in one tile. On a CPU, two megabytes: a smaller tile stays closer to the core, but then
+# Numbers in one tile. On a CPU, one megabyte: a smaller tile stays closer to the core, but then
 # the calls cost more than the numbers. A GPU wants fewer, larger steps.
-CPU_TILE = 1 << 19
+CPU_TILE = 1 << 18
 GPU_TILE = 1 << 25
 # grad · r · (1 − r) in one pass over memory.
 _times_slope = torch.ops.aten.sigmoid_backward.grad_input
@@ -70,14 +71,12 @@ class _Reciprocals:
         """
         d = self.left.shape[2]
         budget = CPU_TILE if self.left.device.type == "cpu" else GPU_TILE
-        buffer = self.left.new_empty(0)
         for rows, n, m in self._blocks(budget):
             size = rows.stop - rows.start
             keys = slice(0, m)
             right = self.right[rows, keys].unsqueeze(1)
             steps = max(1, min(n, budget // max(1, size * m * d)))
-            if buffer.numel() < size * steps * m * d:
-                buffer = self.left.new_empty(size * steps * m * d)
+            buffer = _scratch(self.left, size * steps * m * d)
             for i in range(0, n, steps):
                 queries = slice(i, min(i + steps, n))
                 left = self.left[rows, queries].unsqueeze(2)
@@ -107,6 +106,23 @@ class _Reciprocals:
                 first, longer = row, length
             longest = longer
         yield slice(first, batch_size), longest, longest
+
+
+_buffers = threading.local()
+
+
+def _scratch(like: Tensor, size: int) -> Tensor:
+    """A place for a tile. On a CPU each thread keeps its own: new memory would cost more than what
+    is done on it. A row of a very long sentence is a tile of its own, too large to be kept.
+    """
+    if like.device.type != "cpu" or size > 2 * CPU_TILE:
+        return like.new_empty(size)
+    kept = getattr(_buffers, "by_type", None)
+    if kept is None:
+        kept = _buffers.by_type = {}
+    if like.dtype not in kept or kept[like.dtype].numel() < size:
+        kept[like.dtype] = like.new_empty(size)
+    return kept[like.dtype]
 
 
 class _AdditiveScores(torch.autograd.Function):
