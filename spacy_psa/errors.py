@@ -299,6 +299,10 @@ class Errors(metaclass=_Coded):
         "spaCy cannot make a pipeline for the language '{lang}' ({problem}). Check the code of the "
         "--lang, or install what the message asks for."
     )
+    P194 = (
+        "There is nothing to choose by {option} for the task {task}: each of its systems has its "
+        "own. Leave the option out, and change the section of the config."
+    )
 
     # Models (P2xx)
     P201 = (

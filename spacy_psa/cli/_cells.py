@@ -16,12 +16,17 @@ from ..errors import Errors, suggestion
 from ..reproduction.papers import TARGETS, read_papers
 from ._config_errors import explain, warn_of_unknown_settings
 from ._templates import names
-from .init_config import fill, make_config
+from .init_config import ROLES, fill, make_config
 
 if TYPE_CHECKING:
     from thinc.api import Config
 
 PARTS = ("train", "dev", "test")
+# A second test set, which CoNLL-2005 has: scored where it is there.
+MORE_PARTS = ("brown",)
+# The component of a task.
+FACTORIES = {ROLES: "psa_srl"}
+TAGGER = "psa_tagger"
 NAME = re.compile(r"[\w.-]+")
 # Of the SHA-256 of a config, in the name of its folder.
 N_DIGITS = 8
@@ -79,13 +84,15 @@ def data_digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of the parts of a corpus.
 
     folder (Path): The folder.
-    RETURNS (Dict[str, str]): That of each part.
+    RETURNS (Dict[str, str]): That of each part, further test sets included.
     RAISES (ValueError): If one of them is missing.
     """
     paths = {part: folder / f"{part}.spacy" for part in PARTS}
     missing = [path.name for path in paths.values() if not path.is_file()]
     if missing:
         raise ValueError(Errors.P390.format(path=folder, missing=", ".join(missing)))
+    more = {part: folder / f"{part}.spacy" for part in MORE_PARTS}
+    paths.update((part, path) for part, path in more.items() if path.is_file())
     return {part: hashlib.sha256(path.read_bytes()).hexdigest() for part, path in paths.items()}
 
 
@@ -102,15 +109,26 @@ def parse_seeds(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, words)))
 
 
-def parse_systems(text: str) -> dict[str, Path | None]:
+def systems_of(task: str) -> list[str]:
+    """The systems that can be trained for a task.
+
+    task (str): The task.
+    RETURNS (List[str]): Their names, and those of their variants.
+    """
+    systems = names(ROLES if task == ROLES else "systems")
+    return [*systems, *(v.name for v in read_papers().variants.values() if v.system in systems)]
+
+
+def parse_systems(text: str, task: str) -> dict[str, Path | None]:
     """Read systems.
 
     text (str): Names of systems and of variants of them, and NAME=CONFIG.cfg for configs of one's
         own, with blanks between them.
+    task (str): The task.
     RETURNS (Dict[str, Optional[Path]]): The names, with the files of one's own.
     RAISES (ValueError): If one of them is not known.
     """
-    known = [*names("systems"), *read_papers().variants]
+    known = systems_of(task)
     systems: dict[str, Path | None] = {}
     for word in text.split():
         name, equals, file = word.partition("=")
@@ -175,7 +193,9 @@ def make_system(plan: Plan, name: str) -> Config:
         weights[f"{plan.target}_acc"] = 1.0
         change(config, {"components.psa_tagger.target": plan.target}, name)
     change(config, common_settings(plan), name)
-    change(config, variant.settings if variant else {}, name)
+    component = FACTORIES.get(plan.task, TAGGER)
+    settings = variant.settings if variant else {}
+    change(config, {k.replace(TAGGER, component): v for k, v in settings.items()}, name)
     return config
 
 
@@ -259,9 +279,12 @@ def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
     RETURNS (str): Its name.
     RAISES (ValueError): If there is none.
     """
+    factory = FACTORIES.get(plan.task, TAGGER)
     for name in settings["nlp"]["pipeline"]:
         component = settings["components"].get(name, {})
-        if component.get("factory") == "psa_tagger" and component["target"] == plan.target:
+        # What labels roles has one target alone.
+        fits = component.get("target", plan.target) == plan.target
+        if component.get("factory") == factory and fits:
             return name
     option = f"--task {plan.task} --target {plan.target}"
     raise ValueError(Errors.P398.format(system=system, target=plan.target, option=option))

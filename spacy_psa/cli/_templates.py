@@ -99,6 +99,7 @@ def read_template(folder: str, name: str) -> Template:
 
     text = (ROOT / folder / f"{name}.cfg").read_text(encoding="utf8")
     comments: dict[Place, str] = {}
+    about: list[str] = []
     section, block = "", []
     for line in text.splitlines():
         if line.startswith("#"):
@@ -112,10 +113,16 @@ def read_template(folder: str, name: str) -> Template:
             place = ("", "")
         if block:
             comments[place] = " ".join(block)
+            if place == ("", ""):
+                about = _paragraphs(block)
             block = []
-    about = comments.pop(("", ""), None)
-    config = Config().from_str(text, interpolate=False)
-    return Template(config, comments, [] if about is None else [about])
+    comments.pop(("", ""), None)
+    return Template(Config().from_str(text, interpolate=False), comments, about)
+
+
+def _paragraphs(lines: Sequence[str]) -> list[str]:
+    """Lines put together, up to each empty one."""
+    return [" ".join(part.split("\n")) for part in "\n".join(lines).split("\n\n")]
 
 
 def _sort_like(config: dict[str, Any], order: Mapping[str, Any]) -> None:

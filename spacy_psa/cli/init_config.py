@@ -1,10 +1,10 @@
 """`spacy psa init-config`: a complete config for a system of the papers and a task."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from wasabi import msg
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Where the templates are that an option chooses from.
 FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
+# The task whose configs are templates as they are, since its component is another one.
+ROLES = "srl"
+TASKS = [*names("tasks"), ROLES]
 
 
 @psa_cli.command("init-config")
@@ -29,9 +32,14 @@ def init_config_cli(
         ),
     ],
     system: Annotated[
-        str, typer.Option("--system", "-s", help=f"One of: {', '.join(names('systems'))}")
+        str,
+        typer.Option(
+            "--system",
+            "-s",
+            help=f"One of: {', '.join(names('systems'))}; for {ROLES}: {', '.join(names(ROLES))}",
+        ),
     ],
-    task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(names('tasks'))}")],
+    task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
     corpus: Annotated[
         Path | None,
         typer.Option("--corpus", "-c", help="The .spacy file to train on, to fit the schedule to"),
@@ -107,9 +115,45 @@ def make_config(
     """
     from spacy.util import set_dot_to_object
 
-    template = assemble(system, task, characters=characters, device="gpu" if gpu else "cpu")
+    device = "gpu" if gpu else "cpu"
+    if task == ROLES:
+        template = assemble_roles(system, characters=characters, device=device)
+    else:
+        template = assemble(system, task, characters=characters, device=device)
     config, settings = template.config.copy(), template.settings
-    del config["template"]
+    config.pop("template", None)
+    values: dict[str, Any] = {}
+    comments: dict[str, str] = {}
+    if "epochs" in settings:
+        values, comments["epoch"] = epoch_settings(config, settings, task, corpus)
+    values = {
+        **values,
+        "nlp.lang": lang,
+        "paths.train": None if corpus is None else str(corpus),
+        "paths.vectors": vectors,
+    }
+    for setting, value in values.items():
+        set_dot_to_object(config, setting, value)
+    usage = train_command(Path(name), corpus=corpus, vectors=vectors, gpu=gpu)
+    if task == ROLES:
+        model = f"training/{Path(name).stem}/model-best"
+        usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
+    return template.write(fill(config), usage=usage, values=comments)
+
+
+def epoch_settings(
+    config: "Config", settings: Mapping[str, Any], task: str, corpus: Path | None
+) -> tuple[dict[str, Any], str]:
+    """Fit a schedule that counts epochs to a corpus.
+
+    config (Config): The config.
+    settings (Dict[str, Any]): What the templates have beside it.
+    task (str): The task.
+    corpus (Optional[Path]): The corpus; None for that of the task.
+    RETURNS (Tuple[Dict[str, Any], str]): The settings that follow from it, and what the comments
+        say that an epoch is.
+    RAISES (ValueError): If there is nothing in the corpus.
+    """
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
         epoch = f"{len(lengths):,} sentences of {settings['corpus']}. Of another corpus give "
@@ -118,17 +162,22 @@ def make_config(
         lengths = doc_lengths(corpus)
         epoch = f"{len(lengths):,} Docs of {corpus.name}."
     steps = steps_per_epoch(config, lengths)
-    values = {
-        **settings.get(task, {}),
-        **{setting: n * steps for setting, n in settings["epochs"].items()},
-        "nlp.lang": lang,
-        "paths.train": None if corpus is None else str(corpus),
-        "paths.vectors": vectors,
-    }
-    for setting, value in values.items():
-        set_dot_to_object(config, setting, value)
-    usage = train_command(Path(name), corpus=corpus, vectors=vectors, gpu=gpu)
-    return template.write(fill(config), usage=usage, values={"epoch": epoch})
+    values = {setting: n * steps for setting, n in settings["epochs"].items()}
+    return {**settings.get(task, {}), **values}, epoch
+
+
+def assemble_roles(system: str, *, characters: str | None, device: str) -> Template:
+    """Get the template of a system that labels semantic roles.
+
+    system (str): The system: the name of a file in `templates/srl`.
+    characters (Optional[str]): Has to be None: each has its own.
+    device (str): What it is for: "cpu" or "gpu".
+    RETURNS (Template): Its template, which is complete.
+    RAISES (ValueError): If there is no such system, or the characters are chosen.
+    """
+    if characters is not None:
+        raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
+    return choose("system", system, ROLES).merge(read_template("devices", device))
 
 
 def assemble(system: str, task: str, *, characters: str | None, device: str) -> Template:
@@ -156,22 +205,24 @@ def assemble(system: str, task: str, *, characters: str | None, device: str) -> 
     return template
 
 
-def choose(option: str, name: str) -> Template:
+def choose(option: str, name: str, folder: str | None = None) -> Template:
     """Read the template that an option names.
 
     option (str): The option.
     name (str): Its value, the name of a template.
+    folder (Optional[str]): Where the templates are; None for those of the option.
     RETURNS (Template): The template.
     RAISES (ValueError): If there is none of that name.
     """
-    options = names(FOLDERS[option])
+    folder = folder or FOLDERS[option]
+    options = TASKS if option == "task" else names(folder)
     if name not in options:
         nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
         listed = ", ".join(options)
         raise ValueError(
             Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
         )
-    return read_template(FOLDERS[option], name)
+    return read_template(folder, name)
 
 
 def doc_lengths(path: Path) -> list[int]:
@@ -220,14 +271,14 @@ def fill(config: "Config") -> "Config":
 
 def train_command(
     path: Path, *, corpus: Path | None, vectors: str | None, gpu: bool
-) -> tuple[str, str]:
+) -> tuple[str, ...]:
     """How to train with a config.
 
     path (Path): The config.
     corpus (Optional[Path]): The training data, if they are named in the config.
     vectors (Optional[str]): The vectors, if they are named in the config.
     gpu (bool): Whether to train on a GPU.
-    RETURNS (Tuple[str, str]): The lines of the command.
+    RETURNS (Tuple[str, ...]): The lines of the command.
     """
     options = [
         *(["--paths.train train.spacy"] if corpus is None else []),

@@ -13,17 +13,30 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._cells import NAME, PARTS, Cell, Plan, data_digests, make_cells, parse_seeds, parse_systems
+from ._cells import (
+    MORE_PARTS,
+    NAME,
+    PARTS,
+    Cell,
+    Plan,
+    data_digests,
+    make_cells,
+    parse_seeds,
+    parse_systems,
+)
 from ._util import atomic_path, psa_cli, user_errors
+from .init_config import ROLES
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ..evaluation.conlleval import Counts
     from ..evaluation.tables import Table
+    from ..pipeline.role_scores import RoleCounts
     from ..reproduction.results import Result
 
 PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
-TASKS = ("chunk", "pos", "ner")
+TASKS = ("chunk", "pos", "ner", "srl")
 
 
 @psa_cli.command("reproduce")
@@ -80,7 +93,7 @@ def reproduce_cli(
         )
         found = reproduce(
             plan,
-            parse_systems(systems),
+            parse_systems(systems, task),
             parse_seeds(seeds),
             results_path,
             options=options,
@@ -242,27 +255,15 @@ def score_cell(
     from ..reproduction.results import Result
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
-    from .conlleval import score_docbins
 
     checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
     assert checkpoint is not None
     best = cell.folder / "model-best"
-    component = cell.settings["components"][cell.component]
-    scores = {}
-    for part in PARTS[1:]:
-        counts = score_docbins(
-            plan.data / f"{part}.spacy",
-            best,
-            target=plan.target,
-            spans_key=component["spans_key"],
-        )
-        total = counts.chunks
-        scores[part] = {
-            "precision": total.precision,
-            "recall": total.recall,
-            "f1": total.f1,
-            "accuracy": counts.accuracy,
-        }
+    scores = {
+        part: score_part(plan, cell, best, part)
+        for part in (*PARTS[1:], *MORE_PARTS)
+        if part in digests
+    }
     nlp = spacy.load(best)
     epochs, best_epoch = count_epochs(cell.folder)
     return Result(
@@ -284,6 +285,37 @@ def score_cell(
         device="gpu" if gpu_id >= 0 else "cpu",
         versions=find_versions(),
     )
+
+
+def score_part(plan: Plan, cell: Cell, pipeline: Path, part: str) -> dict[str, float]:
+    """Score a pipeline on a part of the corpus by the rules of the shared tasks.
+
+    plan (Plan): What all cells have in common.
+    cell (Cell): The system and the seed.
+    pipeline (Path): The folder of the pipeline.
+    part (str): The part.
+    RETURNS (Dict[str, float]): Precision, recall, F1 and accuracy, 0 to 1; that of roles is the
+        share of propositions all of whose arguments are right.
+    """
+    from .conlleval import score_docbins
+    from .srl_eval import score_paths
+
+    path = plan.data / f"{part}.spacy"
+    if plan.task == ROLES:
+        roles = score_paths(path, pipeline, given=True)
+        return _scores(roles.arguments, roles.complete)
+    spans_key = cell.settings["components"][cell.component]["spans_key"]
+    counts = score_docbins(path, pipeline, target=plan.target, spans_key=spans_key)
+    return _scores(counts.chunks, counts.accuracy)
+
+
+def _scores(total: Counts | RoleCounts, accuracy: float) -> dict[str, float]:
+    return {
+        "precision": total.precision,
+        "recall": total.recall,
+        "f1": total.f1,
+        "accuracy": accuracy,
+    }
 
 
 def count_epochs(folder: Path) -> tuple[float, float]:

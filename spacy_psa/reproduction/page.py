@@ -55,7 +55,7 @@ def table_parts(table: PaperTable, papers: Papers, results: Sequence[Result]) ->
     """
     notes = Notes()
     rows = [cells for row in table.rows for cells in _row(row, table, papers, results, notes)]
-    written = Table(f"Table {table.number}. {table.caption}", HEADER, rows)
+    written = Table(f"{table.name}. {table.caption}", HEADER, rows)
     elsewhere = _elsewhere(table, results) if table.ablation else []
     commands = "\n".join(_commands(table, papers.corpora))
     return [
@@ -101,20 +101,27 @@ def _row(
     row: Row, table: PaperTable, papers: Papers, results: Sequence[Result], notes: Notes
 ) -> Iterable[list[str]]:
     """The cells of a row; of several, if there are results of several ways to train."""
-    paper = str(row.figure) + ("" if row.std is None else f" ± {row.std}")
+    paper = DASH if row.figure is None else str(row.figure)
+    paper += "" if row.std is None else f" ± {row.std}"
     start = [row.label, f"`{row.system}`", paper, DASH if row.max is None else str(row.max)]
     found = [
         result
         for result in results
         if (result.corpus, result.task, result.target, result.system)
         == (row.corpus, table.task, row.target, row.system)
+        and result.has(row.part)
     ]
     if not found:
         yield [*start, needs(row.corpus, papers.corpora), DASH, DASH, DASH, DASH]
     for training, group in by_training(found).items():
         ours = summarize(result.score(row.part) for result in group)
-        difference = f"{ours.mean - float(row.figure):+.2f}".replace("-", "\u2212")
-        yield [*start, *_summary(ours), difference, notes.letter(training)]
+        yield [*start, *_summary(ours), _difference(ours, row), notes.letter(training)]
+
+
+def _difference(ours: Summary, row: Row) -> str:
+    if row.figure is None:
+        return DASH
+    return f"{ours.mean - float(row.figure):+.2f}".replace("-", "\u2212")
 
 
 def _elsewhere(table: PaperTable, results: Sequence[Result]) -> list[str]:
@@ -176,9 +183,6 @@ def _plain_table(
 def _commands(table: PaperTable, corpora: dict[str, PaperCorpus]) -> Iterable[str]:
     """The commands that train what a table needs."""
     for corpus, target in dict.fromkeys((row.corpus, row.target) for row in table.rows):
-        if table.task == "srl":
-            yield f"python -m spacy project run {corpus}"
-            continue
         rows = [row for row in table.rows if (row.corpus, row.target) == (corpus, target)]
         systems = " ".join(dict.fromkeys(row.system for row in rows))
         where, lang = corpora[corpus].data, corpora[corpus].lang

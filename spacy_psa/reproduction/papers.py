@@ -84,11 +84,11 @@ class Row:
     max: Decimal | None = None
 
     @property
-    def figure(self) -> Decimal:
-        """RETURNS (Decimal): The figure that means are compared with."""
-        figure = self.value if self.mean is None else self.mean
-        assert figure is not None
-        return figure
+    def figure(self) -> Decimal | None:
+        """RETURNS (Optional[Decimal]): The figure that means are compared with; None if the paper
+        has it in a plot alone.
+        """
+        return self.value if self.mean is None else self.mean
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class PaperTable:
     """A table of a paper.
 
     paper (str): The paper: a key of `Papers.titles`.
-    number (str): The number of the table, as it is printed.
+    number (str): The number of the table, as it is printed; "Fig. 5" of a figure.
     caption (str): What it is about.
     task (str): The task.
     rows (List[Row]): Its rows.
@@ -109,6 +109,11 @@ class PaperTable:
     task: str
     rows: list[Row]
     ablation: bool = False
+
+    @property
+    def name(self) -> str:
+        """RETURNS (str): What the paper calls it."""
+        return self.number if self.number.startswith("Fig.") else f"Table {self.number}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ class Result:
     seconds (float): How long it was trained.
     device (str): On what: "cpu" or "gpu".
     versions (Dict[str, str]): Those of Python and of the packages that matter.
+    brown (Optional[Dict[str, float]]): The scores on the second test set of CoNLL-2005; None
+        without it.
     """
 
     corpus: str
@@ -77,6 +79,7 @@ class Result:
     seconds: float
     device: str
     versions: dict[str, str]
+    brown: dict[str, float] | None = None
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
@@ -88,10 +91,14 @@ class Result:
         """RETURNS (Training): What it has in common with the other seeds."""
         return Training(self.max_epochs, self.vectors, self.options)
 
+    def has(self, part: str) -> bool:
+        """RETURNS (bool): Whether there are scores on a part of the corpus."""
+        return getattr(self, part) is not None
+
     def score(self, part: str) -> float:
         """The score that papers report.
 
-        part (str): "dev" or "test".
+        part (str): "dev", "test" or, if there is one, "brown".
         RETURNS (float): The score, in percent.
         """
         return 100.0 * getattr(self, part)[METRICS[self.target]]
@@ -144,9 +151,10 @@ def read_results(path: Path) -> list[Result]:
         problem = f"it is not in format {FORMAT}"
         raise ValueError(Errors.P396.format(path=path, problem=problem))
     names = {field.name for field in fields(Result)}
+    optional = {field.name for field in fields(Result) if field.default is not MISSING}
     results = []
     for i, entry in enumerate(data.get("results", ()), 1):
-        different = names ^ set(entry)
+        different = (names ^ set(entry)) - optional
         if different:
             problem = f"its result {i} lacks or should not have '{min(different)}'"
             raise ValueError(Errors.P396.format(path=path, problem=problem))

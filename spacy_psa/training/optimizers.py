@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from thinc.api import Optimizer
@@ -104,9 +104,9 @@ def _blocks(*arrays: FloatsXd) -> Iterator[tuple[FloatsXd, ...]]:
     if not all(isinstance(array, np.ndarray) and array.flags.c_contiguous for array in arrays):
         yield arrays
         return
-    flat = [array.reshape(-1) for array in arrays]
+    flat = [cast(Any, array).reshape(-1) for array in arrays]
     for start in range(0, flat[0].size, BLOCK):
-        yield tuple(cast(FloatsXd, array[start : start + BLOCK]) for array in flat)
+        yield tuple(array[start : start + BLOCK] for array in flat)
 
 
 class MomentumSGD(PaperOptimizer):
@@ -139,7 +139,7 @@ class MomentumSGD(PaperOptimizer):
         (velocity,) = moments
         velocity *= self.momentum
         velocity += gradient
-        gradient[...] = velocity  # type: ignore[index, call-overload]
+        cast(Any, gradient)[...] = velocity  # thinc's types know of no ellipsis
 
 
 class Adadelta(PaperOptimizer):

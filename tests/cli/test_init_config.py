@@ -25,6 +25,7 @@ from spacy_psa.cli.init_config import make_config, steps_per_epoch
 from .commands import ROOT, plain, run, succeed
 
 SYSTEMS, TASKS = names("systems"), names("tasks")
+ROLE_SYSTEMS = names("srl")
 PAIRS = [(system, task) for system in SYSTEMS for task in TASKS]
 TARGETS = {"chunk": "spans", "ner": "ents", "pos": "tag"}
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
@@ -75,6 +76,7 @@ def test_the_systems_and_tasks_of_the_papers() -> None:
         "transformer",
     ]
     assert TASKS == ["chunk", "ner", "pos"]
+    assert ROLE_SYSTEMS == ["bilstm-crf", "bilstm-crf-small", "deepatt", "deepatt-small"]
 
 
 @pytest.mark.parametrize(("system", "task"), PAIRS)
@@ -82,6 +84,21 @@ def test_our_configs_are_what_the_command_writes(system: str, task: str) -> None
     name = f"{system}-{task}.cfg"
     written = (ROOT / "configs" / name).read_text(encoding="utf8")
     assert comparable(written) == comparable(make_config(system, task, name=name))
+
+
+@pytest.mark.parametrize("system", ROLE_SYSTEMS)
+def test_our_configs_of_roles_are_what_the_command_writes(system: str) -> None:
+    name = f"{system.removesuffix('-small')}-srl{'-small' * system.endswith('-small')}.cfg"
+    written = (ROOT / "configs" / name).read_text(encoding="utf8")
+    assert comparable(written) == comparable(make_config(system, "srl", name=name))
+
+
+def test_a_config_of_roles_knows_its_corpus_and_device(corpus: Path) -> None:
+    config = config_of("deepatt", "srl", corpus=corpus, vectors="vec", lang="de", gpu=True)
+    assert config["paths"]["train"] == str(corpus)
+    assert (config["paths"]["vectors"], config["nlp"]["lang"]) == ("vec", "de")
+    assert config["nlp"]["batch_size"] == 1024
+    assert config["training"]["optimizer"]["learn_rate"]["hold"] == 400_000
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -226,9 +243,11 @@ def test_the_command_writes_a_config_that_loads(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["lan.cfg"]
 
 
-def test_the_command_writes_to_stdout() -> None:
-    output = succeed("psa", "init-config", "-", "--system", "psa", "--task", "pos")
-    assert output == (ROOT / "configs" / "psa-pos.cfg").read_text(encoding="utf8")
+def test_the_command_writes_to_stdout(tmp_path: Path) -> None:
+    path, options = tmp_path / "psa-pos.cfg", ("--system", "psa", "--task", "pos")
+    output = succeed("psa", "init-config", "-", *options)
+    succeed("psa", "init-config", path, *options)
+    assert output == path.read_text(encoding="utf8")
 
 
 @pytest.mark.parametrize(
@@ -236,6 +255,9 @@ def test_the_command_writes_to_stdout() -> None:
     [
         (["--system", "PSA-arixv", "--task", "ner"], "P190.*--system PSA-arixv.*'psa-arxiv'"),
         (["--system", "psa", "--task", "chunks"], "P190.*--task chunks.*'chunk'"),
+        (["--system", "psa", "--task", "roles"], "P190.*chunk, ner, pos, srl"),
+        (["--system", "psa", "--task", "srl"], "P190.*bilstm-crf, bilstm-crf-small, deepatt"),
+        (["--system", "deepatt", "--task", "srl", "--characters", "cnn"], "P194.*--characters"),
         (["--system", "psa", "--task", "ner", "--characters", "lstm"], "P190.*'bilstm'"),
         (["--system", "psa", "--task", "ner", "--lang", "xyz"], "P193.*'xyz'"),
         (["--system", "psa", "--task", "ner", "--corpus", "no.spacy"], "P109.*no.spacy"),

@@ -295,7 +295,7 @@ def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: P
 
 def test_systems_are_templates_variants_and_files(folder: Path) -> None:
     path = folder / "small.cfg"
-    assert parse_systems(f"psa mine={path} psa-no-bias") == {
+    assert parse_systems(f"psa mine={path} psa-no-bias", "pos") == {
         "psa": None,
         "mine": path,
         "psa-no-bias": None,

@@ -69,10 +69,12 @@ def test_filling_a_filled_config_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["psa-chunk", "sample"])
 def test_our_configs_are_filled(tmp_path: Path, name: str) -> None:
     path = ROOT / "configs" / f"{name}.cfg"
-    output = succeed("init", "fill-config", path, tmp_path / "full.cfg")
-    assert "Nothing to auto-fill" in output
-    settings = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    assert (tmp_path / "full.cfg").read_text().strip() == "\n".join(settings).strip()
+    succeed("init", "fill-config", path, tmp_path / "full.cfg")
+    # Not the text: the order of sections differs between versions of spaCy's config library
+    filled, ours = (
+        Config().from_disk(config, interpolate=False) for config in (tmp_path / "full.cfg", path)
+    )
+    assert filled == ours
 
 
 @pytest.mark.parametrize("name", ["model-best", "model-last"])

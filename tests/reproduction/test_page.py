@@ -23,9 +23,16 @@ def lines(results: Sequence[Result], start: str, title: str = "### Table 4. Over
 def test_every_table_has_its_rows() -> None:
     page = to_page(PAPERS, [])
     for table in PAPERS.tables:
-        assert f"### Table {table.number}. {table.caption}\n" in page
+        assert f"### {table.name}. {table.caption}\n" in page
         for row in table.rows:
-            assert f"| {row.label} | `{row.system}` | {row.figure}" in page
+            figure = "-" if row.figure is None else row.figure
+            assert f"| {row.label} | `{row.system}` | {figure}" in page
+
+
+def test_a_row_that_the_paper_has_in_a_plot_alone_has_no_difference() -> None:
+    result = make_result("psa-window-2", 0, 0.9, corpus="conll2003", task="ner", target="ents")
+    (line,) = lines([result], "| k = 2 ", "### Fig. 5")
+    assert line.startswith("| k = 2 | `psa-window-2` | - | - | ") and line.endswith(" | - | a |")
 
 
 def test_cells_without_results_say_what_they_need() -> None:
@@ -108,4 +115,4 @@ def test_commands_name_corpus_language_and_target() -> None:
         '--data corpus/ud/no --systems "bilstm-crf bilstm-softmax lan" --seeds "0 1 2 3 4" '
         "--results metrics/reproduce.json"
     ) in page
-    assert "python -m spacy project run conll2005" in page
+    assert "--corpus-name conll2005 --task srl --data corpus/conll2005" in page
