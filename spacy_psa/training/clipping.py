@@ -31,29 +31,31 @@ def clip_global_norm(model: Model, max_norm: float) -> float:
     norm = sum_of_squares(gradients) ** 0.5
     if not SMALLEST < norm < inf:
         # The squares of such numbers are outside of float32
-        norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
+        norm = sum_of_squares(gradient.double() for gradient in gradients) ** 0.5
     if norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
     return norm
 
 
 def sum_of_squares(tensors: Iterable[Tensor]) -> float:
-    """Add up the squares of all numbers, on the CPU many times as fast as PyTorch's norms.
+    """Add up the squares of all numbers, on a CPU many times as fast as PyTorch's norms.
 
     tensors (Iterable[Tensor]): The tensors, of one device.
     RETURNS (float): The sum. If a number is not finite, nor is the sum.
     """
-    sums = [_dot(tensor.detach().reshape(-1)) for tensor in tensors if tensor.numel()]
-    return float(torch.stack(sums).sum()) if sums else 0.0
+    filled = [tensor.detach() for tensor in tensors if tensor.numel()]
+    if not filled:
+        return 0.0
+    if filled[0].device.type != "cpu":
+        # One kernel for all of them
+        return float(torch.stack(torch._foreach_norm(filled)).square().sum())
+    return float(torch.stack([_dot(tensor.reshape(-1)) for tensor in filled]).sum())
 
 
 def _dot(values: Tensor) -> Tensor:
-    # Not in half precision, which ends at 65,504
-    return (
-        torch.dot(values, values).to(torch.float64)
-        if values.dtype.itemsize > 2
-        else (values.float().square().sum().to(torch.float64))
-    )
+    if values.dtype.itemsize <= 2:
+        values = values.float()  # half precision ends at 65,504
+    return torch.dot(values, values).double()
 
 
 def _gradients(model: Model) -> Iterator[Tensor]:

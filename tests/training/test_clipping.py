@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from thinc.api import Linear, Model, PyTorchWrapper, chain
 from torch import nn
 
-from spacy_psa.training.clipping import clip_global_norm
+from spacy_psa.training.clipping import clip_global_norm, sum_of_squares
 
 
 def mixed_model() -> Model:
@@ -63,6 +65,31 @@ def test_a_small_norm_is_left_alone() -> None:
     before = gradients(model)
     clip_global_norm(model, 1e6)
     assert all(torch.equal(a, b) for a, b in zip(before, gradients(model), strict=True))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-20, 1e-3, 1e15, 1e25])
+def test_squares_may_be_beyond_what_float32_holds(size: float) -> None:
+    module = nn.Linear(30, 20)
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, size)
+    model = PyTorchWrapper(module)
+    n = sum(parameter.numel() for parameter in module.parameters())
+    assert clip_global_norm(model, math.inf) == pytest.approx(size * n**0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_noticed(bad: float) -> None:
+    tensors = [torch.zeros(4), torch.tensor([1.0, bad]), torch.zeros(0)]
+    assert not math.isfinite(sum_of_squares(tensors))
+    assert sum_of_squares(tensors[::2]) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_squares_are_added_up_in_any_precision(dtype: torch.dtype) -> None:
+    values = torch.arange(300, dtype=dtype).view(20, 15).t()
+    assert sum_of_squares([values]) == pytest.approx(
+        float(values.double().square().sum()), rel=1e-6
+    )
 
 
 def test_a_model_without_gradients_has_the_norm_zero() -> None:

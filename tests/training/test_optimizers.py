@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from spacy.util import registry
 from thinc.api import Linear, Model, Optimizer
 
-from spacy_psa.training.optimizers import MomentumSGD, create_sgd
+from spacy_psa.training.optimizers import BLOCK, MomentumSGD, create_adadelta, create_sgd
 from spacy_psa.training.schedules import inverse_epoch_decay
 
 STEPS = 20
@@ -49,6 +51,27 @@ def test_equals_pytorch(weights: np.ndarray, momentum: float, L2: float) -> None
     found = run(create_sgd(0.05, momentum, L2), weights)
     expected = run_torch(weights, [0.05] * STEPS, momentum=momentum, weight_decay=L2)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_tables_larger_than_a_block_are_updated_alike() -> None:
+    weights = np.random.default_rng(0).normal(size=(3, BLOCK // 2 + 1)).astype("f")
+    found = run(create_sgd(0.05, 0.9, 0.1), weights)
+    expected = run_torch(weights, [0.05] * STEPS, momentum=0.9, weight_decay=0.1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [create_sgd, create_adadelta])
+def test_the_layout_of_a_parameter_makes_no_difference(
+    make: Callable[..., Optimizer], weights: np.ndarray
+) -> None:
+    ours, theirs = make(use_averages=True), make(use_averages=True)
+    expected = run(ours, weights)
+    found = weights.T.copy().T
+    assert not found.flags.c_contiguous
+    for gradient in gradients(weights.shape):
+        found, _ = theirs((0, "W"), found, gradient.T.copy().T)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(theirs.averages[0, "W"], ours.averages[0, "W"])
 
 
 def test_momentum_makes_a_difference(weights: np.ndarray) -> None:
