@@ -99,11 +99,13 @@ def make_config(
 ) -> str:
     """Make the config of a system for a task.
 
-    system (str): The system: the name of a file in `templates/systems`.
-    task (str): The task: the name of a file in `templates/tasks`.
+    system (str): The system: the name of a file in `templates/systems`; for semantic roles, in
+        `templates/srl`.
+    task (str): The task: the name of a file in `templates/tasks`, or "srl".
     name (str): What its file is called, for the command in its first comment.
-    corpus (Optional[Path]): The .spacy file to train on, whose epochs the schedule is fit to. None
-        for those of the corpus that papers have for the task.
+    corpus (Optional[Path]): The .spacy file to train on, whose epochs the schedule is fit to, if it
+        counts epochs: that of roles counts updates. None for those of the corpus that papers have
+        for the task.
     vectors (Optional[str]): A folder or package of spaCy vectors.
     characters (Optional[str]): The characters' part: the name of a file in `templates/characters`.
         None for that of the system.

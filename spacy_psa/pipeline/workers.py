@@ -1,55 +1,50 @@
 """Make a worker of `nlp.pipe(n_process=2)` that is killed an error, not a wait without end.
 
-spaCy reads the docs of each worker from a pipe, and learns of a death because the pipe ends. A pipe
-ends when nobody has its writing end open any more. spaCy closes these ends in the parent, but
-workers that are forked have those of one another as well, so that no pipe ever ends.
+spaCy reads the docs of each worker from a pipe, and learns of a death because the pipe ends;
+workers learn in the same way that nobody reads what they write any more. A pipe ends when nobody
+has its other end open. But workers that are forked have all ends of all pipes that spaCy has made
+for them, so that no pipe ever ends: the parent waits for docs of the dead, or for a worker that
+waits for it.
 """
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
+import sys
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from multiprocessing.util import register_after_fork
+from types import FrameType
 
 from spacy import language
 
 
-def own_writer(process: BaseProcess) -> Connection | None:
-    """What a worker of spaCy sends its docs through.
+def close_pipes_of_others(_: object = None) -> None:
+    """Close the ends of all pipes that spaCy has made for its workers, in one that has just been
+    forked, but for the end that it writes to.
 
-    process: The process that this is.
-    RETURNS: The writing end of its pipe; None if it is something else than a worker of spaCy.
+    A forked process begins within the calls of its parent. So the pipes are the variables of the
+    function of spaCy's that forks, whatever else has pipes in this process.
     """
+    process = multiprocessing.current_process()
     work = getattr(language, "_apply_pipes", None)
     if work is None or getattr(process, "_target", None) is not work:
-        return None
-    for argument in getattr(process, "_args", ()):
-        if isinstance(argument, Connection) and argument.writable:
-            return argument
-    return None
-
-
-def close_writers_of_others(_: object = None) -> None:
-    """Close the pipes of other workers, in a worker that has just been forked.
-
-    spaCy has the writing ends of all its workers in a tuple, and one of them is this worker's own:
-    that tells them from whatever else has pipes in this process.
-    """
-    own = own_writer(multiprocessing.current_process())
-    if own is None:
         return
-    for holder in gc.get_referrers(own):
-        if type(holder) is tuple and all(_is_writer(end) for end in holder):
-            for end in holder:
-                if end is not own and not end.closed:
-                    end.close()
+    own = getattr(process, "_args", ())
+    for end in _pipes_of_spacy(sys._getframe()):
+        if not end.closed and not any(end is argument for argument in own):
+            end.close()
 
 
-def _is_writer(value: object) -> bool:
-    return isinstance(value, Connection) and (value.closed or value.writable)
+def _pipes_of_spacy(frame: FrameType | None) -> Iterator[Connection]:
+    """The ends of pipes in tuples and lists that are variables of functions of spaCy's module."""
+    while frame is not None:
+        if frame.f_globals is vars(language):
+            for value in list(frame.f_locals.values()):
+                if isinstance(value, (tuple, list)):
+                    yield from (end for end in value if isinstance(end, Connection))
+        frame = frame.f_back
 
 
 # Called by multiprocessing in a child that has just been forked, when it knows what it is to do.
-register_after_fork(close_writers_of_others, close_writers_of_others)
+register_after_fork(close_pipes_of_others, close_pipes_of_others)

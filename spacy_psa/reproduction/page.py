@@ -104,15 +104,16 @@ def _row(
     paper = DASH if row.figure is None else str(row.figure)
     paper += "" if row.std is None else f" ± {row.std}"
     start = [row.label, f"`{row.system}`", paper, DASH if row.max is None else str(row.max)]
-    found = [
+    trained = [
         result
         for result in results
         if (result.corpus, result.task, result.target, result.system)
         == (row.corpus, table.task, row.target, row.system)
-        and result.has(row.part)
     ]
+    found = [result for result in trained if result.has(row.part)]
     if not found:
-        yield [*start, needs(row.corpus, papers.corpora), DASH, DASH, DASH, DASH]
+        lacks = f"needs {row.part}.spacy" if trained else needs(row.corpus, papers.corpora)
+        yield [*start, lacks, DASH, DASH, DASH, DASH]
     for training, group in by_training(found).items():
         ours = summarize(result.score(row.part) for result in group)
         yield [*start, *_summary(ours), _difference(ours, row), notes.letter(training)]
@@ -133,7 +134,7 @@ def _elsewhere(table: PaperTable, results: Sequence[Result]) -> list[str]:
     others = {(r.corpus, r.task, r.target) for r in results if r.corpus not in known}
     for place in sorted(others):
         found = [r for r in results if place == (r.corpus, r.task, r.target)]
-        found = [r for r in found if r.system in systems]
+        found = [r for r in found if r.system in systems and r.has(part)]
         if len({r.system for r in found}) < 2:
             continue
         title = f"The systems of this table on {' '.join(place)}:"

@@ -45,7 +45,8 @@ class Result:
     system (str): The system.
     seed (int): The seed.
     config (str): The SHA-256 of config and training data, by which a run is known.
-    data (Dict[str, str]): The SHA-256 of train.spacy, dev.spacy and test.spacy.
+    data (Dict[str, str]): The SHA-256 of train.spacy, dev.spacy and test.spacy, and of brown.spacy
+        if there is one.
     max_epochs (int): The epochs of the config; 0 for any number.
     vectors (str): The pretrained vectors, in words; empty for none.
     options (str): The settings that were given for all systems; empty for none.

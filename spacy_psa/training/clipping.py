@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
+from math import inf, isnan
 
 import torch
 from thinc.api import Model, PyTorchShim
@@ -29,9 +29,9 @@ def clip_global_norm(model: Model, max_norm: float) -> float:
     if not gradients:
         return 0.0
     norm = sum_of_squares(gradients) ** 0.5
-    if not SMALLEST < norm < inf:
+    if not (SMALLEST < norm < inf or isnan(norm)):
         # The squares of such numbers are outside of float32
-        norm = sum_of_squares(gradient.double() for gradient in gradients) ** 0.5
+        norm = sum(sum_of_squares([gradient.double()]) for gradient in gradients) ** 0.5
     if norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
     return norm
@@ -48,7 +48,7 @@ def sum_of_squares(tensors: Iterable[Tensor]) -> float:
         return 0.0
     if filled[0].device.type != "cpu":
         # One kernel for all of them
-        return float(torch.stack(torch._foreach_norm(filled)).square().sum())
+        return float(torch.stack(torch._foreach_norm(filled)).double().square().sum())
     return float(torch.stack([_dot(tensor.reshape(-1)) for tensor in filled]).sum())
 
 

@@ -84,7 +84,9 @@ class PaperOptimizer(Optimizer, ABC):
         state = (*self.moments, *averages)
         for arrays in state:
             if key not in arrays:
-                arrays[key] = ops.alloc(weights.shape, dtype="float32")
+                # As in thinc, averages are in float32 whatever the weights are in
+                kind = "float32" if arrays is self.averages else weights.dtype
+                arrays[key] = ops.alloc(weights.shape, dtype=kind)
         rate = self.learn_rate * lr_scale
         for w, g, *rest in _blocks(weights, gradient, *(arrays[key] for arrays in state)):
             if self.L2:

@@ -77,7 +77,7 @@ def test_the_second_test_set_stands_in_the_tables(finished: Path) -> None:
     (row,) = (
         r for r in to_page(read_papers(), [without]).splitlines() if "Brown test: DeepAtt (F" in r
     )
-    assert "needs CoNLL-2005" in row
+    assert "needs brown.spacy" in row
 
 
 def test_results_without_it_can_be_read(finished: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Additive scores against the definition: loops, and tanh over all pairs."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import numpy as np
@@ -227,3 +229,36 @@ def test_strided_inputs_and_gradients_are_welcome():
     actual = gradients(turned(additive_scores), strided)
     for a, e in zip(actual, gradients(turned(naive), strided), strict=True):
         assert_close(a, e, 1e-12)
+
+
+def test_inference_mode_leaves_nothing_behind() -> None:
+    queries, keys, weight = torch.randn(1, 3, 5), torch.randn(1, 3, 5), torch.randn(5)
+    expected = torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ weight
+
+    def score() -> None:
+        with torch.inference_mode():
+            found.append(additive_scores(queries, keys, weight).clone())
+        leaf = queries.clone().requires_grad_()
+        scores = additive_scores(leaf, keys, weight)
+        scores.sum().backward()
+        found.append(scores.detach())
+
+    # In a thread of its own, where there is no place for tiles yet
+    found: list[torch.Tensor] = []
+    thread = threading.Thread(target=score)
+    thread.start()
+    thread.join()
+    assert len(found) == 2
+    for scores in found:
+        torch.testing.assert_close(scores, expected)
+
+
+def test_threads_do_not_share_a_place_for_tiles() -> None:
+    inputs = [(torch.randn(4, 30, 16), torch.randn(4, 30, 16), torch.randn(16)) for _ in range(4)]
+    expected = [torch.tanh(q.unsqueeze(2) + k.unsqueeze(1)) @ w for q, k, w in inputs]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            for found, wanted in zip(
+                threads.map(lambda i: additive_scores(*i), inputs), expected, strict=True
+            ):
+                torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)

@@ -122,6 +122,14 @@ def test_variants_are_made_of_their_system(folder: Path, systems: dict[str, Conf
     assert config == expected
 
 
+def test_windows_are_those_of_their_names() -> None:
+    for name, variant in PAPERS.variants.items():
+        _, window, size = name.rpartition("psa-window-")
+        if window:
+            assert len(variant.settings) == 4
+            assert set(variant.settings.values()) == {int(size)}
+
+
 def test_treebanks_have_their_languages() -> None:
     codes = {name.removeprefix("ud-") for name in PAPERS.corpora if name.startswith("ud-")}
     assert codes == set(treebanks())

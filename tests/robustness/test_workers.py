@@ -57,7 +57,8 @@ if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[2])
     nlp = spacy.load(sys.argv[1])
     nlp.add_pipe("failing")
-    texts = ["Ann saw Berlin ."] * 6 + [sys.argv[3]] + ["Ann saw Berlin ."] * 6
+    text = "Ann saw Berlin . " * int(sys.argv[4] if len(sys.argv) > 4 else 1)
+    texts = [text] * 6 + [sys.argv[3]] + [text] * 6
     try:
         print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)))
     except Exception as error:
@@ -142,6 +143,16 @@ def test_a_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path, method
     output = run(tmp_path, FAILING, method, "die")
     assert "EOFError" in output
     assert "W127" in output
+
+
+@pytest.mark.parametrize("end", ["die", "raise"])
+def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(tmp_path: Path, end: str) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+    trained_nlp().to_disk(tmp_path / "model")
+    # Docs of 100 KB, of texts that do not fill the pipe to a worker
+    output = run(tmp_path, FAILING, "fork", end, "400")
+    assert ("EOFError" if end == "die" else "no more of this") in output
 
 
 def test_only_the_pipes_of_other_workers_are_closed(tmp_path: Path) -> None:

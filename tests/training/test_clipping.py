@@ -82,6 +82,10 @@ def test_a_number_that_is_not_finite_is_noticed(bad: float) -> None:
     tensors = [torch.zeros(4), torch.tensor([1.0, bad]), torch.zeros(0)]
     assert not math.isfinite(sum_of_squares(tensors))
     assert sum_of_squares(tensors[::2]) == 0.0
+    module = nn.Linear(2, 1)
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, bad)
+    assert not math.isfinite(clip_global_norm(PyTorchWrapper(module), math.inf))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
