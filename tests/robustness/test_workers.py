@@ -145,6 +145,14 @@ def test_a_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path, method
     assert "W127" in output
 
 
+def test_nor_does_it_keep_the_parent_from_ending(tmp_path: Path) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+    trained_nlp().to_disk(tmp_path / "model")
+    # A batch of 80 KB is on its way to the worker that is killed, where a pipe holds 64 KB
+    assert "EOFError" in run(tmp_path, FAILING, "fork", "die", "2400")
+
+
 @pytest.mark.parametrize("end", ["die", "raise"])
 def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(tmp_path: Path, end: str) -> None:
     if "fork" not in multiprocessing.get_all_start_methods():
