@@ -48,6 +48,17 @@ def together(act: Callable[[int], Any], n: int = 2 * N_THREADS) -> list[Any]:
         return list(pool.map(started, range(n)))
 
 
+def are_close(found: Any, expected: Any) -> bool:
+    """Whether answers are the same, numbers in them but for the last digits of float32, in which
+    they differ with what was read before. Rounding could make more of these.
+    """
+    if isinstance(expected, float):
+        return found == pytest.approx(expected, abs=1e-5)
+    if isinstance(expected, (list, tuple)):
+        return len(found) == len(expected) and all(map(are_close, found, expected))
+    return found == expected
+
+
 def sentence(i: int) -> list[str]:
     """Sentences of several lengths, with words that only they have."""
     return [*WORDS[i % 3], f"new{i}", *WORDS[(i + 1) % 3][: i % 5]]
@@ -64,15 +75,15 @@ def by_pipe(nlp: Language, i: int) -> Any:
 
 def by_probabilities(nlp: Language, i: int) -> Any:
     doc = nlp(" ".join(sentence(i)))
-    return [(ent.text, ent.label_, round(ent._.psa_score, 4)) for ent in doc.ents]
+    return [(ent.text, ent.label_, float(ent._.psa_score)) for ent in doc.ents]
 
 
 def by_queries(nlp: Language, i: int) -> Any:
     tagger, doc = tagger_of(nlp), Doc(nlp.vocab, words=sentence(i))
     nbest = [labeling.tags for labeling in tagger.nbest([doc], 3)[0]]
-    entropy = round(tagger.entropy([doc])[0], 3)
+    entropy = float(tagger.entropy([doc])[0])
     drawn = tagger.sample([doc], 2, generator=np.random.default_rng(i))[0]
-    return nbest, entropy, drawn, tagger.marginals([doc])[0].round(4).tolist()
+    return nbest, entropy, drawn, tagger.marginals([doc])[0].tolist()
 
 
 @pytest.mark.parametrize("ask", [by_call, by_pipe, by_probabilities, by_queries])
@@ -80,18 +91,18 @@ def test_threads_that_share_a_pipeline_get_what_one_gets(ask: Callable) -> None:
     alone = trained_nlp("ents", probabilities=True)
     expected = [ask(alone, i) for i in range(2 * N_THREADS)]
     shared = trained_nlp("ents", probabilities=True)  # nothing in it is made or cached yet
-    assert together(lambda i: ask(shared, i)) == expected
+    assert are_close(together(lambda i: ask(shared, i)), expected)
 
 
 def test_threads_that_share_semantic_roles_get_what_one_gets() -> None:
     def ask(nlp: Language, i: int) -> Any:
         doc = nlp(srl_data.given_doc(nlp, i % 4))
         spans = [[(s.start, s.end, s.label_) for s in frame.spans] for frame in doc._.frames]
-        return spans, [round(frame.probability, 4) for frame in doc._.frames]
+        return spans, [float(frame.probability) for frame in doc._.frames]
 
     alone, shared = (srl_data.trained_nlp(probabilities=True) for _ in range(2))
     expected = [ask(alone, i) for i in range(2 * N_THREADS)]
-    assert together(lambda i: ask(shared, i)) == expected
+    assert are_close(together(lambda i: ask(shared, i)), expected)
 
 
 def test_threads_do_not_share_the_memory_of_computations() -> None:
