@@ -25,7 +25,7 @@ from ._cells import (
     parse_systems,
 )
 from ._util import atomic_path, psa_cli, user_errors
-from .init_config import ROLES
+from .init_config import ROLES, TASKS
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..reproduction.results import Result
 
 PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
-TASKS = ("chunk", "pos", "ner", "srl")
 
 
 @psa_cli.command("reproduce")

@@ -240,7 +240,7 @@ def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list
         ("--seeds", "0 one", "P392", "0 one"),
         ("--seeds", "-1", "P392", "from 0 on"),
         ("--seeds", "", "P392", "0 1 2"),
-        ("--task", "parse", "P397", "chunk, pos, ner"),
+        ("--task", "parse", "P397", "chunk, ner, pos, srl"),
         ("--target", "ents", "P397", "for pos. Choose one of: tag, pos"),
         ("--corpus-name", "a/b", "P397", "a/b"),
         ("--vectors", "nowhere", "P397", "nowhere"),

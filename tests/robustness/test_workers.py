@@ -93,11 +93,33 @@ def run(folder: Path, script: str, *arguments: str) -> str:
     return output
 
 
+METHODS = multiprocessing.get_all_start_methods()
+forks = pytest.mark.skipif("fork" not in METHODS, reason="this system does not fork")
+FORK = pytest.param("fork", marks=forks)
+# Starting the interpreter for each worker takes long
+OTHER_METHODS = [
+    pytest.param(
+        method,
+        marks=[
+            pytest.mark.nightly,
+            pytest.mark.skipif(method not in METHODS, reason=f"no start of processes by {method}"),
+        ],
+    )
+    for method in ("forkserver", "spawn")
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a trained pipeline is, and scripts are written."""
+    folder = tmp_path_factory.mktemp("workers")
+    trained_nlp().to_disk(folder / "model")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What a process prints that has loaded a pipeline and forks."""
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("this system does not fork")
     folder = tmp_path_factory.mktemp("forked")
     nlp = make_nlp(model=tiny_model(tok2vec__width=64))
     words = [f"word{i}" for i in range(2000)]
@@ -108,10 +130,12 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run(folder, LOADED)
 
 
+@forks
 def test_a_pipeline_that_was_only_loaded_can_be_forked(forked: str) -> None:
     assert f"{2 * (4 + 250)} tokens" in forked.splitlines()
 
 
+@forks
 def test_an_error_of_ours_in_a_worker_is_that_of_the_parent(forked: str) -> None:
     assert "[E871]" in forked
     assert "[P343]" in forked
@@ -119,52 +143,34 @@ def test_an_error_of_ours_in_a_worker_is_that_of_the_parent(forked: str) -> None
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_an_error_in_a_worker_is_that_of_the_parent(tmp_path: Path, method: str) -> None:
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"this system does not start processes by {method}")
-    trained_nlp().to_disk(tmp_path / "model")
-    output = run(tmp_path, FAILING, method, "raise")
+@pytest.mark.parametrize("method", [FORK, "spawn"])
+def test_an_error_in_a_worker_is_that_of_the_parent(folder: Path, method: str) -> None:
+    output = run(folder, FAILING, method, "raise")
     assert "ValueError [E871]" in output
     assert "no more of this" in output
 
 
-# Starting the interpreter for each worker takes long
-OTHER_METHODS = [
-    pytest.param(method, marks=pytest.mark.nightly) for method in ("forkserver", "spawn")
-]
-
-
-@pytest.mark.parametrize("method", ["fork", *OTHER_METHODS])
-def test_a_worker_that_is_killed_does_not_hang_the_parent(tmp_path: Path, method: str) -> None:
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"this system does not start processes by {method}")
-    trained_nlp().to_disk(tmp_path / "model")
-    output = run(tmp_path, FAILING, method, "die")
+@pytest.mark.parametrize("method", [FORK, *OTHER_METHODS])
+def test_a_worker_that_is_killed_does_not_hang_the_parent(folder: Path, method: str) -> None:
+    output = run(folder, FAILING, method, "die")
     assert "EOFError" in output
     assert "W127" in output
 
 
-def test_nor_does_it_keep_the_parent_from_ending(tmp_path: Path) -> None:
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("this system does not fork")
-    trained_nlp().to_disk(tmp_path / "model")
+@forks
+def test_nor_does_it_keep_the_parent_from_ending(folder: Path) -> None:
     # A batch of 80 KB is on its way to the worker that is killed, where a pipe holds 64 KB
-    assert "EOFError" in run(tmp_path, FAILING, "fork", "die", "2400")
+    assert "EOFError" in run(folder, FAILING, "fork", "die", "2400")
 
 
+@forks
 @pytest.mark.parametrize("end", ["die", "raise"])
-def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(tmp_path: Path, end: str) -> None:
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("this system does not fork")
-    trained_nlp().to_disk(tmp_path / "model")
+def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(folder: Path, end: str) -> None:
     # Docs of 100 KB, of texts that do not fill the pipe to a worker
-    output = run(tmp_path, FAILING, "fork", end, "400")
+    output = run(folder, FAILING, "fork", end, "400")
     assert ("EOFError" if end == "die" else "no more of this") in output
 
 
-def test_only_the_pipes_of_other_workers_are_closed(tmp_path: Path) -> None:
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("this system does not fork")
-    trained_nlp().to_disk(tmp_path / "model")
-    assert "a pipe of our own is open" in run(tmp_path, FAILING, "fork", "report")
+@forks
+def test_only_the_pipes_of_other_workers_are_closed(folder: Path) -> None:
+    assert "a pipe of our own is open" in run(folder, FAILING, "fork", "report")
