@@ -1,15 +1,16 @@
-"""How fast whole components are, Docs and all, against spaCy's own.
+"""How fast whole components are, Docs and all, against spaCy's own and other toolkits.
 
     OMP_NUM_THREADS=2 python -m benchmarks.components --data corpus/conll2000 --vectors vectors/en
 
 All learn the chunks of the same sentences: spaCy's `tagger` as tags in BIOES, its `ner` as
 entities, both with the network that `add_pipe` gives them (HashEmbedCNN); ours as spans, with the
-networks of `psa init-config`. Training is timed in batches of 10 and of 32 sentences, tagging with
-`nlp.pipe` and one document at a time, on sentences that were not tagged before, since words are
-remembered. All take turns (A B C A B C …) in one process. A figure is
-the sentences a second relative to the peer's, as the ratio of medians; more is faster. Time is that
-of a clock on the wall, so the machine has to be idle: on a busy one, choose `--clock processor`,
-which counts the work of all threads.
+networks of `psa init-config`. Toolkits that are installed (stanza, flair) learn the tags, with the
+network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is timed in batches
+of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a time, on sentences
+that were not tagged before, since words are remembered. All take turns (A B C A B C …) in one
+process. A figure is the sentences a second relative to the peer's, as the ratio of medians; more is
+faster. Time is that of a clock on the wall, so the machine has to be idle: on a busy one, choose
+`--clock processor`, which counts the work of all threads.
 
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
 time of tagging.
@@ -18,6 +19,7 @@ time of tagging.
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,11 @@ from tqdm import tqdm
 
 from spacy_psa.analysis.plots import bar_plot
 
-from .pipelines import Trainer, load_system, tagging
+from .pipelines import Contender, Trainer, load_system, tagging
 from .report import describe, describe_run, make_parser, page, table, write
 from .systems import only_words
 from .timing import make_clock, measure, use_device
+from .toolkits import TOOLKITS, installed, make_toolkit
 
 NAME = "components"
 PEERS = ("tagger", "ner")
@@ -62,28 +65,29 @@ def main() -> None:
     pipelines: Pipelines = {}
     for name in (*PEERS, *arguments.systems):
         pipelines[name] = make_pipeline(name, sentences, arguments.vectors, arguments.hidden)
-    trainers = {name: Trainer(nlp, sentences) for name, nlp in pipelines.items()}
-    for trainer in tqdm(trainers.values(), desc="warm-up"):
-        trainer.train(BATCHES[1], arguments.warm_up)
+    contenders: dict[str, Contender] = {
+        name: Trainer(nlp, sentences) for name, nlp in pipelines.items()
+    }
+    for name in installed():
+        contenders[name] = make_toolkit(name, sentences, arguments.vectors, arguments.hidden)
+    for contender in tqdm(contenders.values(), desc="warm-up"):
+        contender.train(BATCHES[1], arguments.warm_up)
     seconds: dict[str, dict[str, float]] = {}
     for size in BATCHES:
         actions: dict[str, Callable[[], None]] = {
-            name: partial(trainer.train, size, len(sentences)) for name, trainer in trainers.items()
+            name: partial(contender.train, size, len(sentences))
+            for name, contender in contenders.items()
         }
         seconds[f"training, {size}"] = measure(actions, arguments.repeat, clock)
-    seconds["tagging, pipe"] = measure(
-        {
-            name: tagging(nlp, stream, whole=True, portion=len(sentences))
-            for name, nlp in pipelines.items()
-        },
-        arguments.repeat,
-        clock,
-    )
-    seconds["tagging, one by one"] = measure(
-        {name: tagging(nlp, stream, whole=False, portion=ALONE) for name, nlp in pipelines.items()},
-        arguments.repeat,
-        clock,
-    )
+    for what, whole, portion in (
+        ("tagging, pipe", True, len(sentences)),
+        ("tagging, one by one", False, ALONE),
+    ):
+        actions = {
+            name: contender.tagging(stream, whole=whole, portion=portion)
+            for name, contender in contenders.items()
+        }
+        seconds[what] = measure(actions, arguments.repeat, clock)
     results = {
         **describe_run(arguments),
         "sentences": len(sentences),
@@ -93,14 +97,15 @@ def main() -> None:
                 what: {name: round(times[peer] / times[name], 3) for name in times}
                 for what, times in seconds.items()
             }
-            for peer in (*PEERS, "bilstm-crf")
-            if peer in pipelines
+            for peer in (*PEERS, *TOOLKITS, "bilstm-crf")
+            if peer in contenders
         },
         "overhead": {
             name: round(overhead(pipelines[name], sentences, arguments.repeat, clock), 3)
             for name in arguments.systems
         },
     }
+    results["machine"].update({name: version(name) for name in installed()})
     write(arguments.output, NAME, results, to_markdown(results), draw(results))
 
 
@@ -114,11 +119,19 @@ def read(path: Path, limit: int = 0) -> list[Doc]:
     nlp = spacy.blank("en")
     docs = [example.reference for example in Corpus(path, limit=limit)(nlp)]
     for doc in docs:
-        spans = [(s.start_char, s.end_char, s.label_) for s in doc.spans[SPANS_KEY]]
         doc.ents = [Span(doc, s.start, s.end, s.label_) for s in doc.spans[SPANS_KEY]]
-        for token, tag in zip(doc, offsets_to_biluo_tags(doc, spans), strict=True):
-            token.tag_ = tag
+        tag_chunks(doc)
     return docs
+
+
+def tag_chunks(doc: Doc) -> None:
+    """Write the chunks of a sentence as tags.
+
+    doc (Doc): A sentence with `doc.spans["chunks"]`; its `token.tag_` become BILUO.
+    """
+    spans = [(s.start_char, s.end_char, s.label_) for s in doc.spans[SPANS_KEY]]
+    for token, tag in zip(doc, offsets_to_biluo_tags(doc, spans), strict=True):
+        token.tag_ = tag
 
 
 def make_pipeline(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> Language:
@@ -193,12 +206,9 @@ def tables(results: dict[str, Any]) -> list[str]:
         f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together.",
     ]
     for peer, figures in results["relative to"].items():
-        lines += ["", f"**spaCy's `{peer}` = 1**" if peer in PEERS else f"**{peer} = 1**"]
+        lines += ["", f"**{_name(peer, results)} = 1**"]
         rows = [
-            [
-                f"{'spaCy ' if name in PEERS else ''}{name}",
-                *(f"{figures[w][name]:.2f}" for w in figures),
-            ]
+            [_name(name, results), *(f"{figures[what][name]:.2f}" for what in figures)]
             for name in next(iter(figures.values()))
         ]
         lines += table(["system", *figures], rows)
@@ -208,6 +218,12 @@ def tables(results: dict[str, Any]) -> list[str]:
     ]
     shares = [[name, f"{share:.1%}"] for name, share in results["overhead"].items()]
     return lines + table(["system", "share"], shares)
+
+
+def _name(name: str, results: dict[str, Any]) -> str:
+    if name in PEERS:
+        return f"spaCy {name}"
+    return f"{name} {results['machine'][name]}" if name in TOOLKITS else name
 
 
 def draw(results: dict[str, Any]) -> str:

@@ -121,8 +121,46 @@ def torch_struct(potentials: Potentials, labels: Tensor, direction: Tensor) -> T
     return {"loss": loss, "marginals": marginals, "viterbi": viterbi}
 
 
+def torchlatent(potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
+    """The tasks by torchlatent, by the authors of structured refinement.
+
+    potentials, labels, direction: As for `pytorch_crf`.
+    RETURNS (Tasks): By name.
+    """
+    decoder = import_module("torchlatent.crf").CrfDecoder(num_targets=potentials.n_labels)
+    decoder.to(potentials.emissions.device)
+    decoder.transitions.data.copy_(potentials.transitions)
+    decoder.head_transitions.data.copy_(potentials.start)
+    decoder.last_transitions.data.copy_(potentials.end)
+    concatenated = import_module("torchrua").C
+    sizes = torch.tensor(potentials.lengths, device=potentials.emissions.device)
+    tags = concatenated(labels, sizes)
+
+    def make() -> Any:
+        decoder.zero_grad()
+        leaf = potentials.emissions.detach().requires_grad_()
+        return decoder(concatenated(leaf, sizes))
+
+    def loss() -> tuple[Tensor, Tensor]:
+        value = -make().log_probs(tags).mean()
+        value.backward()
+        return value, decoder.transitions.grad
+
+    def marginals() -> tuple[Tensor, Tensor]:
+        found = make().marginals
+        (found * direction).sum().backward()
+        return found, decoder.transitions.grad
+
+    def viterbi() -> Tensor:
+        best: Tensor = make().argmax.data
+        return best
+
+    return {"loss": loss, "marginals": marginals, "viterbi": viterbi}
+
+
 # The last one is what all are compared with
 PEERS = {
+    "torchlatent": Peer("torchlatent", torchlatent, True),
     "torch-struct": Peer("torch_struct", torch_struct, True),
     "pytorch-crf": Peer("torchcrf", pytorch_crf, False),
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, Protocol
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -43,6 +43,28 @@ def _blocks(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _blocks(value)
 
 
+class Contender(Protocol):
+    """What is trained and tags, of whatever package."""
+
+    def train(self, batch_size: int, limit: int) -> None:
+        """Train on the first sentences.
+
+        batch_size (int): Sentences of a batch.
+        limit (int): Sentences in all.
+        """
+
+    def tagging(
+        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
+    ) -> Callable[[], None]:
+        """What is timed of tagging.
+
+        docs (Sequence[Doc]): Where words come from.
+        whole (bool): Whether to tag all at once, or one by one.
+        portion (Optional[int]): As for `tagging`.
+        RETURNS (Callable[[], None]): Tags them.
+        """
+
+
 class Trainer:
     """Trains a pipeline on the same examples again and again, as its config says.
 
@@ -60,6 +82,12 @@ class Trainer:
         """Train on the first `limit` examples."""
         for examples in minibatch(self.examples[:limit], batch_size):
             self.nlp.update(examples, sgd=self.optimizer, losses={})
+
+    def tagging(
+        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
+    ) -> Callable[[], None]:
+        """RETURNS (Callable[[], None]): What is timed of tagging, as by `tagging`."""
+        return tagging(self.nlp, docs, whole=whole, portion=portion)
 
 
 def tagging(
@@ -83,11 +111,10 @@ def tagging(
         again after the last. None for all.
     RETURNS (Callable[[], None]): Tags them.
     """
-    words = cycle([token.text for token in doc] for doc in docs)
-    n = portion or len(docs)
+    next_words = portions(docs, portion)
 
     def tag() -> None:
-        made = (Doc(nlp.vocab, words=sentence) for sentence in islice(words, n))
+        made = (Doc(nlp.vocab, words=words) for words in next_words())
         if whole:
             for _ in nlp.pipe(made, batch_size=batch_size):
                 pass
@@ -96,3 +123,15 @@ def tagging(
                 nlp(doc)
 
     return tag
+
+
+def portions(docs: Sequence[Doc], portion: int | None) -> Callable[[], list[list[str]]]:
+    """Take other sentences each time.
+
+    docs (Sequence[Doc]): Where words come from.
+    portion (Optional[int]): Documents of a call; None for all.
+    RETURNS (Callable[[], List[List[str]]]): Gives the words of the next documents, and of the first
+        ones again after the last.
+    """
+    words = cycle([token.text for token in doc] for doc in docs)
+    return lambda: list(islice(words, portion or len(docs)))

@@ -57,15 +57,25 @@ def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
 def test_the_page_gives_ratios_and_shares() -> None:
     page = components.to_markdown(
         {
-            "machine": {"processor": "P", "threads": 1, "torch": "2", "spacy": "3"},
+            "machine": {
+                "processor": "P",
+                "threads": 1,
+                "torch": "2",
+                "spacy": "3",
+                "flair": "0.15",
+            },
             "clock": "wall",
             "device": "cpu",
             "repetitions": 3,
             "sentences": 4,
             "hidden": 8,
-            "relative to": {"tagger": {"training, 10": {"tagger": 1.0, "psa": 0.254}}},
+            "relative to": {
+                "tagger": {"training, 10": {"tagger": 1.0, "psa": 0.254, "flair": 0.1}},
+                "flair": {"training, 10": {"tagger": 10.0, "psa": 2.54, "flair": 1.0}},
+            },
             "overhead": {"psa": 0.125},
         }
     )
-    assert "spaCy's `tagger` = 1" in page
+    assert "**spaCy tagger = 1**" in page and "**flair 0.15 = 1**" in page
+    assert "| flair 0.15 | 0.10 |" in page and "| spaCy tagger | 10.00 |" in page
     assert "| psa | 0.25 |" in page and "| psa | 12.5% |" in page

@@ -1,0 +1,143 @@
+"""Stanza's tagger of entities, as its `ner_tagger` trains it and its `NERProcessor` uses it."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import spacy
+import torch
+from spacy.tokens import Doc
+
+from ..pipelines import portions
+from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH
+
+# What stanza's pipeline tags at once
+BATCH = 32
+
+
+class StanzaTagger:
+    """See `Contender`.
+
+    docs (Sequence[Doc]): What it is trained on.
+    vectors (Optional[Path]): Folder of a pipeline with vectors.
+    hidden (int): Width of the BiLSTM, both directions together.
+    """
+
+    def __init__(self, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> None:
+        logging.getLogger("stanza").setLevel(logging.WARNING)
+        self.loader = import_module("stanza.models.ner.data").DataLoader
+        self.document = import_module("stanza.models.common.doc").Document
+        parser = import_module("stanza.models.ner_tagger").build_argparse()
+        self.options = vars(parser.parse_args([]))
+        self.options.update(
+            hidden_dim=hidden // 2,
+            char_emb_dim=CHARACTER_WIDTH,
+            char_hidden_dim=CHARACTER_HIDDEN,
+            word_emb_dim=WORD_WIDTH,
+            dropout=DROPOUT,
+            input_transform=False,
+            shorthand="en_chunks",
+            batch_size=BATCH,
+            use_peft=False,
+        )
+        self.docs = docs
+        pretrain = _pretrained(vectors) if vectors is not None else None
+        if pretrain is not None:
+            self.options["word_emb_dim"] = pretrain.emb.shape[1]
+        self.pretrain = pretrain
+        self.vocab = self._load(docs, BATCH, vocab=None).vocab
+        trainer = import_module("stanza.models.ner.trainer").Trainer
+        device = torch.get_default_device()
+        self.trainer = trainer(self.options, self.vocab, pretrain, device=device)
+        self._batches: dict[tuple[int, int], Any] = {}
+
+    def train(self, batch_size: int, limit: int) -> None:
+        """Train on the first `limit` sentences."""
+        key = batch_size, limit
+        if key not in self._batches:
+            # Made once, in the first turn, which does not count: so is it in stanza's training
+            self._batches[key] = self._load(self.docs[:limit], batch_size, self.vocab)
+        batches = self._batches[key]
+        for number in range(len(batches)):
+            self.trainer.update(batches[number])
+
+    def tagging(
+        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
+    ) -> Callable[[], None]:
+        """What is timed of tagging, from words to entities of a `Document`."""
+        next_words = portions(docs, portion)
+
+        def tag() -> None:
+            sentences = next_words()
+            for some in [sentences] if whole else [[words] for words in sentences]:
+                self.tag(some)
+
+        return tag
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> Any:
+        """Do what `NERProcessor.process` does.
+
+        sentences (Sequence[Sequence[str]]): Words.
+        RETURNS (stanza.Document): With `ents`.
+        """
+        document = self._make_document(sentences)
+        loader = self.loader(
+            document, BATCH, self.options, vocab=self.vocab, evaluation=True, preprocess_tags=False
+        )
+        with torch.no_grad():
+            tags = [tags for batch in loader for tags in self.trainer.predict(batch)]
+        document.set(["ner"], [tag for sentence in tags for tag in sentence], to_token=True)
+        document.build_ents()
+        return document
+
+    def _load(self, docs: Sequence[Doc], batch_size: int, vocab: Any) -> Any:
+        document = self._make_document(
+            ([token.text for token in doc] for doc in docs), [_bioes(doc) for doc in docs]
+        )
+        return self.loader(
+            document,
+            batch_size,
+            self.options,
+            pretrain=self.pretrain,
+            vocab=vocab,
+            preprocess_tags=False,
+        )
+
+    def _make_document(
+        self, sentences: Iterable[Sequence[str]], tags: Sequence[Sequence[str]] | None = None
+    ) -> Any:
+        document = []
+        for number, words in enumerate(sentences):
+            tokens: list[dict[str, Any]] = [
+                {"id": place, "text": word} for place, word in enumerate(words, start=1)
+            ]
+            if tags is not None:
+                for token, tag in zip(tokens, tags[number], strict=True):
+                    token["ner"] = tag
+            document.append(tokens)
+        return self.document(document)
+
+
+def _bioes(doc: Doc) -> list[str]:
+    letters = {"L": "E", "U": "S"}
+    return [letters.get(token.tag_[0], token.tag_[0]) + token.tag_[1:] for token in doc]
+
+
+def _pretrained(vectors: Path) -> SimpleNamespace:
+    # What stanza reads from a file of vectors: words, and a row for each and its special symbols
+    pretrain = import_module("stanza.models.common.pretrain")
+    found = spacy.load(vectors).vocab
+    words = [found.strings[key] for key in found.vectors]
+    vocab = pretrain.PretrainedWordVocab(words, lower=True)
+    table = np.zeros((len(vocab), found.vectors_length), dtype=np.float32)
+    table[len(vocab) - len(words) :] = [found.vectors[word] for word in words]
+    return SimpleNamespace(vocab=vocab, emb=table)
+
+
+def make(docs: Sequence[Doc], vectors: Path | None, hidden: int) -> StanzaTagger:
+    """RETURNS (StanzaTagger): See `toolkits.make_toolkit`."""
+    return StanzaTagger(docs, vectors, hidden)
