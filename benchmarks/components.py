@@ -4,13 +4,13 @@
 
 All learn the chunks of the same sentences: spaCy's `tagger` as tags in BIOES, its `ner` as
 entities, both with the network that `add_pipe` gives them (HashEmbedCNN); ours as spans, with the
-networks of `psa init-config`. Toolkits that are installed (stanza, flair) learn the tags, with the
-network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is timed in batches
-of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a time, on sentences
-that were not tagged before, since words are remembered. All take turns (A B C A B C …) in one
-process. A figure is the sentences a second relative to the peer's, as the ratio of medians; more is
-faster. Time is that of a clock on the wall, so the machine has to be idle: on a busy one, choose
-`--clock processor`, which counts the work of all threads.
+networks of `psa init-config`. Toolkits that are installed (stanza, flair, NCRF++) learn the tags,
+with the network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is timed in
+batches of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a time, on
+sentences that were not tagged before, since words are remembered. All take turns (A B C A B C …) in
+one process. A figure is the sentences a second relative to the peer's, as the ratio of medians;
+more is faster. Time is that of a clock on the wall, so the machine has to be idle: on a busy one,
+choose `--clock processor`, which counts the work of all threads.
 
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
 time of tagging.
@@ -19,7 +19,6 @@ time of tagging.
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from .pipelines import Contender, Trainer, load_system, tagging
 from .report import describe, describe_run, make_parser, page, table, write
 from .systems import only_words
 from .timing import make_clock, measure, use_device
-from .toolkits import TOOLKITS, installed, make_toolkit
+from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
 NAME = "components"
 PEERS = ("tagger", "ner")
@@ -105,7 +104,7 @@ def main() -> None:
             for name in arguments.systems
         },
     }
-    results["machine"].update({name: version(name) for name in installed()})
+    results["machine"].update(versions())
     write(arguments.output, NAME, results, to_markdown(results), draw(results))
 
 
@@ -223,7 +222,9 @@ def tables(results: dict[str, Any]) -> list[str]:
 def _name(name: str, results: dict[str, Any]) -> str:
     if name in PEERS:
         return f"spaCy {name}"
-    return f"{name} {results['machine'][name]}" if name in TOOLKITS else name
+    # A checkout has no version
+    version = results["machine"].get(name) if name in TOOLKITS else None
+    return f"{name} {version}" if version else name
 
 
 def draw(results: dict[str, Any]) -> str:

@@ -33,10 +33,11 @@ measures everything and writes this page anew; `--only kernels crf` measures som
 in a few minutes that everything runs, `--device cuda` measures on a GPU. `--data` is a folder \
 with `train.spacy` and `test.spacy`, as `psa convert` writes them; without it, whole components \
 are left out, and without `--runs FOLDER` (trained pipelines) so is reduced precision. Peers that \
-are not installed are left out; `pip install -e '.[peers]'` gets all of them. The clock is one on \
-the wall, for a machine that does nothing else: there, PyTorch's threads spin while they wait, \
-which is fastest. Where something else runs that is slow; `OMP_WAIT_POLICY=PASSIVE` lets them \
-sleep, and `--clock processor` counts the time of all threads."""
+are not installed are left out; `pip install -e '.[peers]'` gets all of them but NCRF++, whose \
+checkout `PYTHONPATH=path/to/NCRFpp` makes available. The clock is one on the wall, for a machine \
+that does nothing else: there, PyTorch's threads spin while they wait, which is fastest. Where \
+something else runs that is slow; `OMP_WAIT_POLICY=PASSIVE` lets them sleep, and \
+`--clock processor` counts the time of all threads."""
 NOT_MEASURED = "Not measured yet: run `python -m benchmarks --only {name}`."
 NO_GPU = "Not measured yet: run `python -m benchmarks --device cuda`."
 

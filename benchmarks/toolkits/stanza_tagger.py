@@ -13,7 +13,7 @@ import torch
 from spacy.tokens import Doc
 
 from ..pipelines import portions
-from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH
+from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, bioes
 
 # What stanza's pipeline tags at once
 BATCH = 32
@@ -96,7 +96,7 @@ class StanzaTagger:
 
     def _load(self, docs: Sequence[Doc], batch_size: int, vocab: Any) -> Any:
         document = self._make_document(
-            ([token.text for token in doc] for doc in docs), [_bioes(doc) for doc in docs]
+            ([token.text for token in doc] for doc in docs), [bioes(doc) for doc in docs]
         )
         return self.loader(
             document,
@@ -120,11 +120,6 @@ class StanzaTagger:
                     token["ner"] = tag
             document.append(tokens)
         return self.document(document)
-
-
-def _bioes(doc: Doc) -> list[str]:
-    letters = {"L": "E", "U": "S"}
-    return [letters.get(token.tag_[0], token.tag_[0]) + token.tag_[1:] for token in doc]
 
 
 def _pretrained(vectors: Path) -> SimpleNamespace:

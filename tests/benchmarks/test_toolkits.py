@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 import spacy
 import torch
 from spacy.tokens import Doc, Span
+from spacy.training.iob_utils import tags_to_entities
 
 from benchmarks import components, toolkits
 
+PEERS = "pip install -e '.[peers]'"
+HOW_TO_GET = {"ncrfpp": "PYTHONPATH=path/to/NCRFpp, see `ncrfpp_tagger`"}
 CHUNKS = [[(0, 1, "NP"), (1, 3, "VP"), (4, 5, "NP")], [(0, 3, "NP"), (3, 4, "VP")]]
 
 
@@ -47,10 +51,20 @@ def chunks_of(name: str, found: Any) -> list[list[tuple[int, int, str]]]:
             [(e.tokens[0].id[0] - 1, e.tokens[-1].id[0], e.type) for e in sentence.ents]
             for sentence in found.sentences
         ]
+    if name == "ncrfpp":
+        return [
+            [(start, end + 1, label) for label, start, end in tags_to_entities(biluo(tags))]
+            for tags in found
+        ]
     return [
         [(span[0].idx - 1, span[-1].idx, span.tag) for span in sentence.get_spans()]
         for sentence in found
     ]
+
+
+def biluo(tags: list[str]) -> list[str]:
+    letters = {"E": "L", "S": "U"}
+    return [letters.get(tag[0], tag[0]) + tag[1:] for tag in tags]
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
@@ -58,7 +72,8 @@ def chunks_of(name: str, found: Any) -> list[list[tuple[int, int, str]]]:
 def test_a_toolkit_learns_chunks(
     name: str, with_vectors: bool, docs: list[Doc], vectors: Path
 ) -> None:
-    pytest.importorskip(name, reason=f"{name} is not installed: pip install -e '.[peers]'")
+    if name not in toolkits.installed():
+        pytest.skip(f"{name} is not there: {HOW_TO_GET.get(name, PEERS)}")
     torch.manual_seed(0)
     tagger: Any = toolkits.make_toolkit(name, docs, vectors if with_vectors else None, 40)
     for _ in range(100):
@@ -70,6 +85,32 @@ def test_a_toolkit_learns_chunks(
 
 
 def test_those_that_are_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"flair": object(), "stanza": None}
+    there = {"flair": object(), "stanza": None, "model.seqlabel": object()}
     monkeypatch.setattr(toolkits, "find_spec", there.__getitem__)
-    assert toolkits.installed() == ("flair",)
+    assert toolkits.installed() == ("flair", "ncrfpp")
+
+
+def test_a_toolkit_whose_parent_is_not_there_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolkits, "TOOLKITS", {"ncrfpp": "no_such_package.seqlabel"})
+    assert toolkits.installed() == ()
+
+
+def test_a_checkout_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "ncrfpp":
+            raise PackageNotFoundError(name)
+        return "0.15"
+
+    monkeypatch.setattr(toolkits, "installed", lambda: ("flair", "ncrfpp"))
+    monkeypatch.setattr(toolkits, "version", version)
+    assert toolkits.versions() == {"flair": "0.15"}
+    figures = {"training, 10": {"flair": 1.0, "ncrfpp": 0.5}}
+    results = {
+        "machine": toolkits.versions(),
+        "sentences": 4,
+        "hidden": 8,
+        "relative to": {"ncrfpp": figures},
+        "overhead": {},
+    }
+    lines = components.tables(results)
+    assert {"**ncrfpp = 1**", "| flair 0.15 | 1.00 |", "| ncrfpp | 0.50 |"} <= set(lines)
