@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that works on real positions only, to train with on a CPU."""
+"""A bidirectional LSTM that works on real positions only, on a CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def packed_bilstm(
 
     A batch of sentences as they come is padding for one half. PyTorch's packed LSTM leaves it out,
     but finds the gradient of its matrices step by step; here that is one product for all steps, and
-    so is what the gates contribute to gradients.
+    so is what the gates contribute to gradients. Without gradients only the states are kept.
 
         i, f, o = σ(W x_t + U h_{t−1} + b),   z = tanh(W x_t + U h_{t−1} + b),
         c_t = f ⊙ c_{t−1} + i ⊙ z,            h_t = o ⊙ tanh(c_t)
@@ -35,13 +35,47 @@ def packed_bilstm(
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
-    return _PackedBiLSTM.apply(inputs, sizes, *_weights(forwards), *_weights(backwards))
+    weights = (*_weights(forwards), *_weights(backwards))
+    if torch.is_grad_enabled():
+        return _PackedBiLSTM.apply(inputs, sizes, *weights)
+    return _predict(inputs, sizes, *weights)
 
 
 def _weights(lstm: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
     """Those of the input, of the states, and both biases as one."""
     w_input, w_hidden, b_input, b_hidden = lstm.all_weights[0]
     return w_input, w_hidden, b_input + b_hidden
+
+
+def _predict(
+    inputs: Tensor,
+    sizes: list[int],
+    w_left: Tensor,
+    u_left: Tensor,
+    b_left: Tensor,
+    w_right: Tensor,
+    u_right: Tensor,
+    b_right: Tensor,
+) -> Tensor:
+    """The equations. What is written is the states alone: the rest of a step stays in the cache."""
+    n_tokens, width = inputs.shape[1], u_left.shape[1]
+    gates = inputs.new_empty(2, n_tokens, 4 * width)
+    torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])
+    torch.addmm(b_right, inputs[1], w_right.t(), out=gates[1])
+    to_gates = torch.stack([u_left.t(), u_right.t()])
+    states = gates.new_empty(2, n_tokens, width)
+    h = c = None
+    for gate, next_h in zip(gates.split(sizes, dim=1), states.split(sizes, dim=1), strict=True):
+        n = gate.shape[1]
+        if h is not None:
+            gate.baddbmm_(h[:, :n], to_gates)
+        i_and_f, z, o = gate.split([2 * width, width, width], dim=2)
+        i, f = i_and_f.sigmoid_().split(width, dim=2)
+        z.tanh_().mul_(i)
+        c = z if c is None else torch.addcmul(z, f, c[:, :n])
+        torch.mul(o.sigmoid_(), torch.tanh(c), out=next_h)
+        h = next_h
+    return states
 
 
 class _PackedBiLSTM(torch.autograd.Function):

@@ -100,8 +100,8 @@ def test_what_directions_find_is_put_where_they_found_it(lengths, extra):
 # Who uses it
 
 
-def padded_and_packed(monkeypatch, layer, x, mask):
-    """Output and gradients of a layer, without packing and with it, and how often it packed."""
+def count_packed(monkeypatch):
+    """A list that grows with each call of `packed_bilstm`."""
     calls = []
 
     def counted(*arguments):
@@ -109,8 +109,14 @@ def padded_and_packed(monkeypatch, layer, x, mask):
         return packed_bilstm(*arguments)
 
     monkeypatch.setattr(recurrent, "packed_bilstm", counted)
+    return calls
+
+
+def padded_and_packed(monkeypatch, layer, x, mask):
+    """Output and gradients of a layer, without packing and with it, and how often it packed."""
+    calls = count_packed(monkeypatch)
     results = []
-    for is_better_packed in (lambda mask: False, recurrent._is_better_packed):
+    for is_better_packed in (lambda x, mask: False, recurrent._is_better_packed):
         monkeypatch.setattr(recurrent, "_is_better_packed", is_better_packed)
         layer.zero_grad()
         inputs = x.clone().requires_grad_()
@@ -139,11 +145,38 @@ def test_other_batches_and_widths_are_padded(monkeypatch, lengths, hidden_width)
     assert n_calls == 0
 
 
-def test_prediction_is_padded(monkeypatch):
-    monkeypatch.setattr(recurrent, "packed_bilstm", None)
-    layer = randomized(BiLSTM(WIDTH, hidden_width=4))
+@batches
+def test_states_without_gradients_are_the_same(lengths):
+    lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
+    inputs = x.clone()
     with torch.no_grad():
-        assert layer(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)).any()
+        found = run(inputs, mask, lstms)
+    assert_close(found, run(x, mask, lstms), 1e-14)
+    assert torch.equal(inputs, x)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_prediction_on_uneven_batches_is_packed_and_comes_to_the_same(monkeypatch, depth):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=depth))
+    x, mask, n_calls = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN), count_packed(monkeypatch)
+    with torch.no_grad():
+        packed = layer(x, mask)[mask.positions]
+        assert len(n_calls) == depth
+        monkeypatch.setattr(recurrent, "_is_better_packed", lambda x, mask: False)
+        assert_close(packed, layer(x, mask)[mask.positions], 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "dtype"),
+    [([5, 4, 5], torch.float32), ([5], torch.float32), (UNEVEN, torch.bfloat16)],
+    ids=["even batch", "one sentence", "half precision"],
+)
+def test_prediction_on_others_is_padded(monkeypatch, lengths, dtype):
+    n_calls = count_packed(monkeypatch)
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4)).to(dtype)
+    with torch.no_grad():
+        assert layer(batch_of(lengths, WIDTH).to(dtype), mask_of(lengths)).any()
+    assert not n_calls
 
 
 def test_dropout_falls_on_packed_states_as_on_padded_ones():
