@@ -9,10 +9,11 @@ from spacy.training import Example
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
+from .alignment import same_tokens
 from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
-from .spans import check_spans, same_tokens
+from .spans import check_spans
 
 SCHEME = SCHEMES["BIO"]
 

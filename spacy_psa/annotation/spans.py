@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -16,6 +16,7 @@ from spacy.util import filter_spans
 
 from ..errors import Errors, Warnings, warn
 from ..inference import Constraints
+from .alignment import GoldPlace, aligned_places, same_tokens
 from .base import Target, add_bias
 from .label_sets import resolved_labels
 from .rules import FORBIDDEN, Rule
@@ -192,25 +193,28 @@ class SpansTarget(SpanTarget):
         doc = example.predicted
         if self.spans_key not in example.reference.spans:
             return [None] * len(doc)
-        self.check(example.reference)
-        spans, unknown = _aligned_spans(example, example.reference.spans[self.spans_key])
-        kept = sorted(filter_spans(spans))
-        places = {_place(span) for span in kept}
-        for span in spans:
-            if _place(span) not in places:
+        # A group makes new objects each time that it is read
+        gold = list(example.reference.spans[self.spans_key])
+        self._check(example.reference, gold)
+        places, unknown = aligned_places(example, gold)
+        # All that it asks for are starts and ends
+        kept = set(cast(list[GoldPlace], filter_spans(cast(Any, places))))
+        for place in places:
+            if place not in kept:
+                span = Span(doc, *place)
                 warn(Warnings.W301.format(**_describe(span), key=self.spans_key))
-                unknown.update(range(span.start, span.end))
-        tags: list[str | None] = list(
-            SCHEME.encode(((span.start, span.end, span.label_) for span in kept), len(doc))
-        )
-        for i in unknown.difference(*(range(span.start, span.end) for span in kept)):
+                unknown.update(range(place.start, place.end))
+        tags: list[str | None] = list(SCHEME.encode(kept, len(doc)))
+        for i in unknown.difference(*(range(place.start, place.end) for place in kept)):
             tags[i] = None
         _drop_crossing(tags, boundaries, doc)
         return tags
 
     def check(self, doc: Doc) -> None:
-        key = self.spans_key
-        check_spans(doc, doc.spans.get(key, ()), where=f"doc.spans['{key}']")
+        self._check(doc, doc.spans.get(self.spans_key, ()))
+
+    def _check(self, doc: Doc, spans: Iterable[Span]) -> None:
+        check_spans(doc, spans, where=f"doc.spans['{self.spans_key}']")
 
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
         return list(doc.spans.get(self.spans_key, ())), ()
@@ -273,11 +277,6 @@ def _blocked_tokens(doc: Doc) -> list[int]:
     return np.flatnonzero((iob == 3) & (types == 0)).tolist()
 
 
-def same_tokens(example: Example) -> bool:
-    """Whether nothing needs to be aligned, as is usual in training; alignment is slow."""
-    return np.array_equal(example.predicted.to_array(ORTH), example.reference.to_array(ORTH))
-
-
 def _read_ents(example: Example) -> list[str | None]:
     doc = example.reference
     spans = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
@@ -298,39 +297,6 @@ def _align_ents(example: Example) -> list[str | None]:
             prefix, label = tag.split("-", 1)
             tags.append(f"{FROM_BILUO[prefix]}-{label}")
     return tags
-
-
-def _aligned_spans(example: Example, gold: Iterable[Span]) -> tuple[list[Span], set[int]]:
-    """Bring gold spans over to the predicted tokens.
-
-    RETURNS (Tuple[List[Span], Set[int]]): The spans, and the tokens touched by gold spans that
-        the predicted tokens cannot express.
-    """
-    doc = example.predicted
-    if same_tokens(example):
-        return [Span(doc, span.start, span.end, span.label_) for span in gold], set()
-    spans: list[Span] = []
-    unknown: set[int] = set()
-    # As `get_aligned_spans_y2x`, which does not say what it leaves out. To ask it for one span at a
-    # time takes time that grows with the square of a document's length.
-    alignment = example.alignment.y2x
-    for span in gold:
-        indices = [int(i) for i in alignment[span.start : span.end]]
-        if indices:
-            aligned = Span(doc, indices[0], indices[-1] + 1, span.label_)
-            if _bare_text(aligned) == _bare_text(span):
-                spans.append(aligned)
-                continue
-        unknown.update(indices)
-    return spans, unknown
-
-
-def _bare_text(span: Span) -> str:
-    return span.text.lower().strip().replace(" ", "")
-
-
-def _place(span: Span) -> Place:
-    return span.start, span.end, span.label_
 
 
 def _drop_crossing(tags: list[str | None], boundaries: Sequence[int], doc: Doc) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation.alignment import same_tokens
 from ..annotation.propositions import Frame, get_frames, has_frames
-from ..annotation.spans import same_tokens
 from .role_scores import SRLResult
 
 
