@@ -93,7 +93,7 @@ def run_case(
     # The backends only sum: there is one Viterbi algorithm
     systems["spacy-psa"] = {"viterbi": lambda: LinearChain(potentials).argmax}
     for name, peer in installed().items():
-        if not peer.is_scan or n_numbers <= MAX_NUMBERS_OURS["scan"]:
+        if n_numbers <= peer.limit:
             systems[name] = peer.make(potentials, labels, direction)
     milliseconds: dict[str, dict[str, Any]] = {}
     for task in TASKS:

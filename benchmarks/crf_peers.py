@@ -18,12 +18,13 @@ class Peer(NamedTuple):
 
     module (str): What is imported of it.
     make (Callable[[Potentials, Tensor, Tensor], Tasks]): Makes its tasks, see `pytorch_crf`.
-    is_scan (bool): Whether it keeps the matrices of all tokens several times over.
+    limit (int): How many numbers (tokens, L, L) a case may have for it: those that keep the
+        matrices of all tokens, or do so several times over, need too much memory or time for more.
     """
 
     module: str
     make: Callable[[Potentials, Tensor, Tensor], Tasks]
-    is_scan: bool
+    limit: int = 1 << 30
 
 
 def installed() -> dict[str, Peer]:
@@ -160,7 +161,7 @@ def torchlatent(potentials: Potentials, labels: Tensor, direction: Tensor) -> Ta
 
 # The last one is what all are compared with
 PEERS = {
-    "torchlatent": Peer("torchlatent", torchlatent, True),
-    "torch-struct": Peer("torch_struct", torch_struct, True),
-    "pytorch-crf": Peer("torchcrf", pytorch_crf, False),
+    "torchlatent": Peer("torchlatent", torchlatent, 1 << 26),
+    "torch-struct": Peer("torch_struct", torch_struct, 1 << 24),
+    "pytorch-crf": Peer("torchcrf", pytorch_crf),
 }
