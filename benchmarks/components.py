@@ -4,13 +4,13 @@
 
 All learn the chunks of the same sentences: spaCy's `tagger` as tags in BIOES, its `ner` as
 entities, both with the network that `add_pipe` gives them (HashEmbedCNN); ours as spans, with the
-networks of `psa init-config`. Toolkits that are installed (stanza, flair, NCRF++) learn the tags,
-with the network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is timed in
-batches of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a time, on
-sentences that were not tagged before, since words are remembered. All take turns (A B C A B C …) in
-one process. A figure is the sentences a second relative to the peer's, as the ratio of medians;
-more is faster. Time is that of a clock on the wall, so the machine has to be idle: on a busy one,
-choose `--clock processor`, which counts the work of all threads.
+networks of `psa init-config`. Toolkits that are installed (stanza, flair, NCRF++) learn tags or
+spans, with the network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is
+timed in batches of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a
+time, on sentences that were not tagged before, since words are remembered. All take turns (A B C A
+B C …) in one process. A figure is the sentences a second relative to the peer's, as the ratio of
+medians; more is faster. Time is that of a clock on the wall, so the machine has to be idle: on a
+busy one, choose `--clock processor`, which counts the work of all threads.
 
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
 time of tagging.

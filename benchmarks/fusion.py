@@ -3,10 +3,10 @@
     python -m benchmarks.fusion training/psa/model-best … --data corpus/conll2000/dev.spacy
 
 For each fusion layer (Wei et al. 2021): α, what share of the positional bias is the Gaussian one
-(equation 4); the mean of λ, how much of a token's own features its output keeps (equation 13),
-and how much λ differs between features; how far from a token its attention goes, on average; and
-among how many tokens it is spread (the exponential of its entropy). Means over all tokens of the
-data.
+(equation 4); the mean of λ, how much of a token's own features its output keeps (equation 13), and
+its standard deviation over tokens and features; how far from a token its attention goes, on
+average; and among how many tokens it is spread (the exponential of its entropy). Means over all
+tokens of the data.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from .systems import RESULTS
 NAME = "fusion"
 BATCH = 64
 COLUMNS = {
-    "alpha": "α",
-    "gate": "λ",
-    "gate deviation": "deviation of λ",
-    "distance": "distance",
-    "spread": "spread",
+    "alpha": ("α", ".2f"),
+    "gate": ("λ", ".2f"),
+    "gate deviation": ("deviation of λ", ".2f"),
+    "distance": ("distance", ".1f"),
+    "spread": ("spread", ".1f"),
 }
 
 
@@ -120,7 +120,14 @@ def to_markdown(results: dict[str, Any]) -> str:
     RETURNS (str): Markdown.
     """
     rows = [
-        [name, layer, *(f"{figures[key]:g}" if key in figures else "–" for key in COLUMNS)]
+        [
+            name,
+            layer,
+            *(
+                format(figures[key], decimals) if key in figures else "–"
+                for key, (_, decimals) in COLUMNS.items()
+            ),
+        ]
         for name, layers in results["pipelines"].items()
         for layer, figures in layers.items()
     ]
@@ -129,7 +136,12 @@ def to_markdown(results: dict[str, Any]) -> str:
         "much a token keeps of its own, and its standard deviation over tokens and features; how "
         "many tokens away the attention is; and among how many it is spread."
     )
-    return page("Fusion layers", NAME, intro, table(["run", "layer", *COLUMNS.values()], rows))
+    return page(
+        "Fusion layers",
+        NAME,
+        intro,
+        table(["run", "layer", *(title for title, _ in COLUMNS.values())], rows),
+    )
 
 
 if __name__ == "__main__":

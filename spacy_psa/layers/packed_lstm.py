@@ -57,7 +57,7 @@ def _predict(
     u_right: Tensor,
     b_right: Tensor,
 ) -> Tensor:
-    """The equations. What is written is the states alone: the rest of a step stays in the cache."""
+    """The equations. Gates are overwritten step by step, and cells are kept for one step only."""
     n_tokens, width = inputs.shape[1], u_left.shape[1]
     gates = inputs.new_empty(2, n_tokens, 4 * width)
     torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])

@@ -83,7 +83,8 @@ class BiLSTM(nn.Module):
 def _is_better_packed(x: Tensor, mask: SequenceMask) -> bool:
     """Whether leaving padding out is worth it: measured for widths of 150 to 300 a direction. In
     training, a step costs as much as 3 positions, and a position a fifth more than in the padded
-    kernel; in prediction 2 positions, and no more. In half precision oneDNN is far ahead."""
+    kernel; in prediction, a step costs as much as 2 positions, and a position as much as there. In
+    half precision the padded kernel is far ahead."""
     if mask.known_lengths is None:
         return False
     n_slots, n_tokens = len(mask.known_lengths) * mask.width, sum(mask.known_lengths)

@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 from benchmarks import components
+from benchmarks.pipelines import portions
 
 
 @pytest.fixture
@@ -79,3 +80,10 @@ def test_the_page_gives_ratios_and_shares() -> None:
     assert "**spaCy tagger = 1**" in page and "**flair 0.15 = 1**" in page
     assert "| flair 0.15 | 0.10 |" in page and "| spaCy tagger | 10.00 |" in page
     assert "| psa | 0.25 |" in page and "| psa | 12.5% |" in page
+
+
+def test_a_portion_is_of_other_sentences_each_time(docs: list[Doc]) -> None:
+    next_words = portions(docs[:3], 2)
+    texts = [[words[0] for words in next_words()] for _ in range(3)]
+    assert texts == [["We", "The"], ["We", "We"], ["The", "We"]]
+    assert len(portions(docs[:3], None)()) == 3

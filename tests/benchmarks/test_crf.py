@@ -2,6 +2,7 @@ import itertools
 import json
 import sys
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -51,6 +52,47 @@ class BruteForceCRF:
         self.partition = self.scores.logsumexp(1)
         self.marginals = torch.einsum("bs,snij->bnij", self.scores.softmax(1), self.parts)
         self.argmax = self.parts[self.scores.argmax(1)]
+
+
+class Concatenated(NamedTuple):
+    """What torchrua's `C` is: sequences one after the other."""
+
+    data: torch.Tensor
+    token_sizes: torch.Tensor
+
+
+class BruteForceDecoder(torch.nn.Module):
+    """What torchlatent's `CrfDecoder` promises. Goes through all sequences."""
+
+    def __init__(self, num_targets):
+        super().__init__()
+        self.transitions = torch.nn.Parameter(torch.zeros(num_targets, num_targets))
+        self.head_transitions = torch.nn.Parameter(torch.zeros(num_targets))
+        self.last_transitions = torch.nn.Parameter(torch.zeros(num_targets))
+
+    def forward(self, emissions):
+        n_labels = emissions.data.shape[1]
+        each = emissions.data.split(emissions.token_sizes.tolist())
+        found, best, log_z, scores_of = [], [], [], []
+        for scores in each:
+            sequences = torch.tensor(list(itertools.product(range(n_labels), repeat=len(scores))))
+            total = scores[torch.arange(len(scores)), sequences].sum(1)
+            total = total + self.transitions[sequences[:, :-1], sequences[:, 1:]].sum(1)
+            total = total + self.head_transitions[sequences[:, 0]]
+            total = total + self.last_transitions[sequences[:, -1]]
+            one_hot = torch.nn.functional.one_hot(sequences, n_labels).to(total)
+            found.append(torch.einsum("s,snl->nl", total.softmax(0), one_hot))
+            best.append(sequences[total.argmax()])
+            log_z.append(total.logsumexp(0))
+            scores_of.append(dict(zip(map(tuple, sequences.tolist()), total, strict=True)))
+
+        def log_probs(targets):
+            rows = targets.data.split(targets.token_sizes.tolist())
+            chosen = [by[tuple(row.tolist())] for by, row in zip(scores_of, rows, strict=True)]
+            return torch.stack(chosen) - torch.stack(log_z)
+
+        argmax = emissions._replace(data=torch.cat(best))
+        return SimpleNamespace(log_probs=log_probs, marginals=torch.cat(found), argmax=argmax)
 
 
 def test_torch_struct_gets_the_scores_as_it_wants_them(monkeypatch):
@@ -112,3 +154,34 @@ def test_ratios_are_those_to_the_last_system():
         {"machine": machine, "clock": "processor", "repetitions": 3, "cases": [case]}
     )
     assert "| 1 × 2 × 3 | 2.00 (4.50) | 9.00 (1.00) |" in text
+
+
+def test_a_peer_is_left_out_of_cases_beyond_its_limit(monkeypatch, tmp_path):
+    # The cases have 24, 54, 16 and 36 numbers
+    monkeypatch.setitem(PEERS, "pytorch-crf", PEERS["pytorch-crf"]._replace(limit=24))
+    cases = run_main(monkeypatch, tmp_path)["cases"]
+    assert ["pytorch-crf" in case["milliseconds"]["loss"] for case in cases] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_torchlatent_gets_the_scores_as_it_wants_them(monkeypatch):
+    modules = {
+        "torchlatent.crf": SimpleNamespace(CrfDecoder=BruteForceDecoder),
+        "torchrua": SimpleNamespace(C=Concatenated),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "torchlatent", SimpleNamespace())
+    torch.manual_seed(3)
+    fields = {"transitions": torch.randn(3, 3), "start": torch.randn(3), "end": torch.randn(3)}
+    potentials = Potentials(torch.randn(8, 3), (4, 4), **fields)
+    batch = (potentials, torch.randint(3, (8,)), torch.randn(8, 3))
+    ours, theirs = crf.our_tasks("logspace", *batch), PEERS["torchlatent"].make(*batch)
+    for task in ("loss", "marginals"):
+        for found, expected in zip(theirs[task](), ours[task](), strict=True):
+            torch.testing.assert_close(found, expected.float(), rtol=1e-3, atol=1e-4)
+    assert theirs["viterbi"]().tolist() == LinearChain(potentials).argmax.tolist()

@@ -7,6 +7,7 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 import torch
@@ -14,6 +15,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 from benchmarks import fusion
+from spacy_psa.layers import inspecting
 from spacy_psa.layers.position_bias import PSABias
 
 from ..analysis.inside import layers_with, look, make_doc, network_of, ours, system_nlp
@@ -24,6 +26,14 @@ SENTENCES = (["Ann", "likes", "new", "ham", "."], ["Go"], ["The", "old", "man"])
 @pytest.fixture(scope="module")
 def psa() -> Language:
     return system_nlp("psa")
+
+
+def gates_of(nlp: Language, words: list[str], layer: int) -> list[float]:
+    """λ of a fusion layer, for each token and feature of one document."""
+    with inspecting(network_of(nlp)) as shown:
+        ours(nlp).predict([make_doc(nlp, words)])
+    gates = [inspection.values["gate"] for inspection in shown if "gate" in inspection.values]
+    return gates[layer].flatten().tolist()
 
 
 def test_figures_are_means_over_the_tokens(psa: Language, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,16 +49,18 @@ def test_figures_are_means_over_the_tokens(psa: Language, monkeypatch: pytest.Mo
     n_tokens = sum(map(len, SENTENCES))
     for number, figures in enumerate(found.values()):
         gates, distance, spread = 0.0, 0.0, 0.0
+        every: list[float] = []
         for words in SENTENCES:
             view = layers_with(look(psa, words), "gate")[number].view
             gates += sum(view.values["gate"])
+            every += gates_of(psa, words, number)
             for i, row in enumerate(view.values["attention"][0]):
                 distance += sum(weight * abs(i - j) for j, weight in enumerate(row))
                 spread += math.exp(-sum(w * math.log(w) for w in row if w > 0))
         assert figures["gate"] == pytest.approx(gates / n_tokens, abs=1e-3)
         assert figures["distance"] == pytest.approx(distance / n_tokens, abs=1e-2)
         assert figures["spread"] == pytest.approx(spread / n_tokens, abs=1e-2)
-        assert 0 < figures["gate deviation"] < 0.5
+        assert figures["gate deviation"] == pytest.approx(np.std(every), abs=1e-3)
 
 
 def test_the_page_has_a_row_for_each_layer(
@@ -65,6 +77,6 @@ def test_the_page_has_a_row_for_each_layer(
     layers = json.loads((tmp_path / "fusion.json").read_text(encoding="utf8"))["pipelines"]["run"]
     page = (tmp_path / "fusion.md").read_text(encoding="utf8")
     for name, figures in layers.items():
-        cells = " | ".join(f"{figures[key]:g}" for key in fusion.COLUMNS)
+        cells = " | ".join(f"{figures[key]:{form}}" for key, (_, form) in fusion.COLUMNS.items())
         assert f"| run | {name} | {cells} |" in page
     assert len(layers) == 2

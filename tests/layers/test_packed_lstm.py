@@ -23,7 +23,7 @@ from .reference import bilstm
 
 WIDTH = 3
 BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2]]
-# Padding for the most part, so that it is trained on without it
+# Padding for the most part, so that it is left out
 UNEVEN = [20, *[1] * 30]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
@@ -167,13 +167,18 @@ def test_prediction_on_uneven_batches_is_packed_and_comes_to_the_same(monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("lengths", "dtype"),
-    [([5, 4, 5], torch.float32), ([5], torch.float32), (UNEVEN, torch.bfloat16)],
-    ids=["even batch", "one sentence", "half precision"],
+    ("lengths", "hidden_width", "dtype"),
+    [
+        ([5, 4, 5], 4, torch.float32),
+        ([5], 4, torch.float32),
+        (UNEVEN, 5, torch.float32),
+        (UNEVEN, 4, torch.bfloat16),
+    ],
+    ids=["even batch", "one sentence", "odd width", "half precision"],
 )
-def test_prediction_on_others_is_padded(monkeypatch, lengths, dtype):
+def test_prediction_on_others_is_padded(monkeypatch, lengths, hidden_width, dtype):
     n_calls = count_packed(monkeypatch)
-    layer = randomized(BiLSTM(WIDTH, hidden_width=4)).to(dtype)
+    layer = randomized(BiLSTM(WIDTH, hidden_width=hidden_width)).to(dtype)
     with torch.no_grad():
         assert layer(batch_of(lengths, WIDTH).to(dtype), mask_of(lengths)).any()
     assert not n_calls
