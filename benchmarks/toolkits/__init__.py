@@ -6,16 +6,18 @@ that its own training and its own pipeline call it. NCRF++ is no package: its ch
 by `PYTHONPATH=path/to/NCRFpp`, see `ncrfpp_tagger`.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from spacy.tokens import Doc
 
-from ..pipelines import Contender
+from ..pipelines import Contender, portions
 
 # The module that shows that a toolkit is there; a module here has its name with `_tagger`
 TOOLKITS = {"stanza": "stanza", "flair": "flair", "ncrfpp": "model.seqlabel"}
@@ -67,3 +69,32 @@ def bioes(doc: Doc) -> list[str]:
     """
     letters = {"L": "E", "U": "S"}
     return [letters.get(token.tag_[0], token.tag_[0]) + token.tag_[1:] for token in doc]
+
+
+class ToolkitTagger(ABC):
+    """The tagger of a toolkit, as a `Contender`."""
+
+    @abstractmethod
+    def train(self, batch_size: int, limit: int) -> None:
+        """Train on the first `limit` sentences."""
+
+    @abstractmethod
+    def tag(self, sentences: Sequence[Sequence[str]]) -> Any:
+        """Do what a user of the toolkit does.
+
+        sentences (Sequence[Sequence[str]]): Words.
+        RETURNS (Any): What the toolkit makes of them.
+        """
+
+    def tagging(
+        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
+    ) -> Callable[[], None]:
+        """What is timed of tagging, from words to what the toolkit makes of them."""
+        next_words = portions(docs, portion)
+
+        def tag() -> None:
+            sentences = next_words()
+            for some in [sentences] if whole else [[words] for words in sentences]:
+                self.tag(some)
+
+        return tag

@@ -1,6 +1,6 @@
 """The sequence tagger of flair, as its `ModelTrainer` trains it and its `predict` uses it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,14 @@ import torch
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..pipelines import portions
-from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH
+from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger
 
 TYPE = "chunk"
 # Flair's own: the rate and the norm of `ModelTrainer`, and what `predict` tags at once
 RATE, MAX_NORM, BATCH = 0.1, 5.0, 32
 
 
-class FlairTagger:
+class FlairTagger(ToolkitTagger):
     """See `Contender`.
 
     docs (Sequence[Doc]): What it is trained on.
@@ -86,19 +85,6 @@ class FlairTagger:
             torch.nn.utils.clip_grad_norm_(self.tagger.parameters(), MAX_NORM)
             self.optimizer.step()
             self.store(batch, "none")
-
-    def tagging(
-        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
-    ) -> Callable[[], None]:
-        """What is timed of tagging, from words to spans of a `Sentence`."""
-        next_words = portions(docs, portion)
-
-        def tag() -> None:
-            sentences = next_words()
-            for some in [sentences] if whole else [[words] for words in sentences]:
-                self.tag(some)
-
-        return tag
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
         """Do what a user of flair does.

@@ -5,7 +5,7 @@ call their model otherwise), has to be on `PYTHONPATH`. PyTorch has come to take
 so in the checkout `sed -i 's/[.]byte()/.bool()/' main.py model/crf.py` is needed first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
@@ -18,11 +18,10 @@ import torch
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..pipelines import portions
-from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, bioes
+from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger, bioes
 
 
-class NCRFppTagger:
+class NCRFppTagger(ToolkitTagger):
     """See `Contender`.
 
     docs (Sequence[Doc]): What it is trained on.
@@ -70,19 +69,6 @@ class NCRFppTagger:
             loss.backward()
             self.optimizer.step()
             self.model.zero_grad()
-
-    def tagging(
-        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
-    ) -> Callable[[], None]:
-        """What is timed of tagging, from words to tags."""
-        next_words = portions(docs, portion)
-
-        def tag() -> None:
-            sentences = next_words()
-            for some in [sentences] if whole else [[words] for words in sentences]:
-                self.tag(some)
-
-        return tag
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Do what `evaluate` does, but for the score. So gradients are prepared, as there.

@@ -1,7 +1,7 @@
 """Stanza's tagger of entities, as its `ner_tagger` trains it and its `NERProcessor` uses it."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +12,13 @@ import spacy
 import torch
 from spacy.tokens import Doc
 
-from ..pipelines import portions
-from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, bioes
+from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger, bioes
 
 # What stanza's pipeline tags at once
 BATCH = 32
 
 
-class StanzaTagger:
+class StanzaTagger(ToolkitTagger):
     """See `Contender`.
 
     docs (Sequence[Doc]): What it is trained on.
@@ -64,19 +63,6 @@ class StanzaTagger:
         batches = self._batches[key]
         for number in range(len(batches)):
             self.trainer.update(batches[number])
-
-    def tagging(
-        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
-    ) -> Callable[[], None]:
-        """What is timed of tagging, from words to entities of a `Document`."""
-        next_words = portions(docs, portion)
-
-        def tag() -> None:
-            sentences = next_words()
-            for some in [sentences] if whole else [[words] for words in sentences]:
-                self.tag(some)
-
-        return tag
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> Any:
         """Do what `NERProcessor.process` does.

@@ -47,6 +47,16 @@ def _weights(lstm: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
     return w_input, w_hidden, b_input + b_hidden
 
 
+def _gates_of_inputs(
+    inputs: Tensor, w_left: Tensor, b_left: Tensor, w_right: Tensor, b_right: Tensor
+) -> Tensor:
+    """W x_t + b of all positions. Shape: (2, tokens, 4 * width)."""
+    gates = inputs.new_empty(2, inputs.shape[1], len(b_left))
+    torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])
+    torch.addmm(b_right, inputs[1], w_right.t(), out=gates[1])
+    return gates
+
+
 def _predict(
     inputs: Tensor,
     sizes: list[int],
@@ -59,9 +69,7 @@ def _predict(
 ) -> Tensor:
     """The equations. Gates are overwritten step by step, and cells are kept for one step only."""
     n_tokens, width = inputs.shape[1], u_left.shape[1]
-    gates = inputs.new_empty(2, n_tokens, 4 * width)
-    torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])
-    torch.addmm(b_right, inputs[1], w_right.t(), out=gates[1])
+    gates = _gates_of_inputs(inputs, w_left, b_left, w_right, b_right)
     to_gates = torch.stack([u_left.t(), u_right.t()])
     states = gates.new_empty(2, n_tokens, width)
     h = c = None
@@ -95,9 +103,7 @@ class _PackedBiLSTM(torch.autograd.Function):
         b_right: Tensor,
     ) -> Tensor:
         n_tokens, width = inputs.shape[1], u_left.shape[1]
-        gates = inputs.new_empty(2, n_tokens, 4 * width)
-        torch.addmm(b_left, inputs[0], w_left.t(), out=gates[0])
-        torch.addmm(b_right, inputs[1], w_right.t(), out=gates[1])
+        gates = _gates_of_inputs(inputs, w_left, b_left, w_right, b_right)
         w_hidden = torch.stack([u_left, u_right])
         states, cells, squashed = gates.new_empty(3, 2, n_tokens, width).unbind()
         to_gates = w_hidden.transpose(1, 2)
