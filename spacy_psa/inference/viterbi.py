@@ -56,7 +56,7 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
             np.add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
             if pairwise is not None:
                 part += _of_tokens(pairwise, layout.order[target : target + n_rows]).swapaxes(0, 1)
-            np.max(part, axis=0, out=out)
+            np.maximum.reduce(part, axis=0, out=out)
             best[target : target + n_rows] += out
 
     last = best[layout.last_rows] + scores.get("end", 0.0)
