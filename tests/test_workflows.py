@@ -40,6 +40,7 @@ CORPUS_WORKFLOWS = [
     "wsj",
     "ontonotes",
     "ontonotes-zh",
+    "ontonotes4-zh",
     "ud",
     "ccgbank",
     "conll2005",
@@ -186,6 +187,7 @@ TRAININGS = {
     "wsj": ("pos", "tag", "tag_acc"),
     "ontonotes": ("ner", "ents", "ents_f"),
     "ontonotes-zh": ("ner", "ents", "ents_f"),
+    "ontonotes4-zh": ("ner", "ents", "ents_f"),
     "ud": ("pos", "tag", "tag_acc"),
     "ccgbank": ("pos", "tag", "tag_acc"),
     "wnut17": ("ner", "ents", "ents_f"),
@@ -400,6 +402,12 @@ def put_ontonotes(assets):
                 put(folder / f"{name}.v4_gold_conll", text + "\n")
 
 
+def put_ontonotes4(assets):
+    text = "欧 B-ORG\n洲 M-ORG\n联 M-ORG\n盟 E-ORG\n\n"
+    for split in ("train", "dev", "test"):
+        put(assets / "ontonotes4-zh" / f"{split}.bmes", text)
+
+
 @pytest.mark.parametrize(
     ("name", "make", "sentences"),
     [
@@ -409,6 +417,7 @@ def put_ontonotes(assets):
         ("conll2005", put_conll2005, 1),
         ("ontonotes", put_ontonotes, 1),
         ("ontonotes-zh", put_ontonotes, 1),
+        ("ontonotes4-zh", put_ontonotes4, 1),
         ("conll2012-srl", put_ontonotes, 2),
     ],
 )
@@ -426,6 +435,14 @@ def test_licensed_corpora_are_converted_and_compared(project, name, make, senten
     else:
         assert exit_code == 0
         assert "no figures to compare" in flat(output)
+
+
+def test_the_middles_of_entities_may_be_tagged_m(project):
+    put_ontonotes4(project / "assets")
+    exit_code, output = run_step("ontonotes4-zh-convert")
+    assert exit_code == 0, output
+    (doc,) = DocBin().from_disk(project / "corpus/ontonotes4-zh/dev.spacy").get_docs(Vocab())
+    assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(0, 4, "ORG")]
 
 
 @pytest.fixture(scope="module")

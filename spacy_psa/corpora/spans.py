@@ -9,8 +9,8 @@ from ..errors import Errors
 from .columns import Row
 from .problems import Problems
 
-# The letters of BILOU, which read_spans does not know, as those of BIOES.
-_BILOU = {"L": "E", "U": "S"}
+# The letters of BILOU and BMES, which read_spans does not know, as those of BIOES.
+_OTHER_LETTERS = {"L": "E", "U": "S", "M": "I"}
 _KNOWN_PREFIXES = frozenset("BIES")
 # "" is what a line without its columns has, if problems are lenient; "." is conlleval's.
 _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
@@ -20,8 +20,8 @@ _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
 class SpanColumn:
     """A column of tags of one file.
 
-    If no scheme is given, any is read: BIO, IOB1, IO, BIOES and BILOU. The file must then keep to
-    one of them as to how spans begin: in IOB1 and IO with I, in the others never.
+    If no scheme is given, any is read: BIO, IOB1, IO, BIOES, BILOU and BMES. The file must then
+    keep to one of them as to how spans begin: in IOB1 and IO with I, in the others never.
 
     path (Union[str, Path]): The file, for messages.
     index (int): Which column.
@@ -61,7 +61,7 @@ class SpanColumn:
         checked = []
         for row, tag in zip(rows, tags, strict=True):
             prefix, label = split_tag(tag)
-            prefix = _BILOU.get(prefix, prefix)
+            prefix = _OTHER_LETTERS.get(prefix, prefix)
             if tag not in _OUTSIDE_TAGS and not label:
                 self.problems.report(
                     Errors.P116.format(
@@ -75,8 +75,8 @@ class SpanColumn:
                 checked.append(OUTSIDE)
                 continue
             if label and prefix not in _KNOWN_PREFIXES:
-                expected = "O or a tag with B-, I-, E- or S- (in BILOU L- and U-) was expected"
-                self._report(row.line, tag, expected)
+                allowed = "B-, I-, E- or S- (in BILOU L- and U-, in BMES M-)"
+                self._report(row.line, tag, f"O or a tag with {allowed} was expected")
             checked.append(f"{prefix}-{label}" if label else OUTSIDE)
         if self.scheme is not None:
             for i, message in get_scheme(self.scheme).problems(checked):

@@ -27,6 +27,10 @@ def read(*sentences, scheme=None, lenient=False):
     return [column.read(rows) for rows in rows_of(sentences)], problems
 
 
+def test_middles_may_be_m():
+    assert read("B-PER M-PER M-PER E-PER S-LOC")[0] == [[(0, 4, "PER"), (4, 5, "LOC")]]
+
+
 @pytest.mark.parametrize(
     "tags",
     [
