@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import weakref
+
 import pytest
 import torch
 
@@ -43,3 +47,27 @@ def test_a_device_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(SystemExit, match="no CUDA device"):
         timing.use_device("cuda", pipelines=True)
     timing.use_device("cpu", pipelines=True)
+
+
+def test_what_is_in_memory_before_is_no_garbage_to_be_looked_for() -> None:
+    frozen: list[int] = []
+    timing.measure({"a": lambda: frozen.append(gc.get_freeze_count())}, 1, time.process_time)
+    assert min(frozen) > 1000
+    assert gc.get_freeze_count() == 0
+
+
+def test_an_action_does_not_pay_for_the_garbage_of_another_one() -> None:
+    collected: list[str] = []
+
+    class Garbage:
+        def __init__(self) -> None:
+            self.itself = self
+
+    def leave() -> None:
+        weakref.finalize(Garbage(), collected.append, "before")
+
+    def look() -> None:
+        collected.append("look")
+
+    timing.measure({"leave": leave, "look": look}, 1, time.process_time)
+    assert collected == ["before", "look"] * 2
