@@ -31,6 +31,7 @@ MAX_NUMBERS = 1 << 25
 MAX_SENTENCES = 10
 INPUT_WIDTH = 200
 N_BATCHES = 4
+SHORTEST_TURN = 0.1  # seconds
 Sides = dict[str, Callable[[], object]]
 
 
@@ -74,9 +75,8 @@ def attention_case(
     RETURNS (Dict[str, Any]): Milliseconds of both, and their ratio.
     """
     size = max(1, min(MAX_SENTENCES, MAX_NUMBERS // (n * n * width)))
-    milliseconds = in_milliseconds(
-        measure(attention(size, n, width, device), repeat, clock, f"attention, {n} × {width}")
-    )
+    sides = attention(size, n, width, device)
+    milliseconds = timed(sides, repeat, clock, f"attention, {n} × {width}")
     case = {"width": width, "tokens": n, "sentences": size, "milliseconds": milliseconds}
     return {**case, "speed": round(milliseconds["broadcasting"] / milliseconds["ours"], 2)}
 
@@ -120,9 +120,8 @@ def bilstm_case(
     """
     lengths = sentence_lengths(size * N_BATCHES)
     batches = [lengths[i : i + size] for i in range(0, len(lengths), size)]
-    milliseconds = in_milliseconds(
-        measure(bilstms(hidden, batches, device), repeat, clock, f"BiLSTM, {hidden}, {size}")
-    )
+    sides = bilstms(hidden, batches, device)
+    milliseconds = timed(sides, repeat, clock, f"BiLSTM, {hidden}, {size}")
     speed = {peer: round(milliseconds[peer] / milliseconds["ours"], 2) for peer in PEERS}
     case = {"hidden": hidden, "sentences": size, "milliseconds": milliseconds}
     positions = sum(len(batch) * max(batch) for batch in batches)
@@ -180,8 +179,16 @@ def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Side
     }
 
 
-def in_milliseconds(seconds: dict[str, float]) -> dict[str, float]:
-    """RETURNS (Dict[str, float]): The same times in milliseconds."""
+def timed(sides: Sides, repeat: int, clock: Clock, what: str) -> dict[str, float]:
+    """Time both ways.
+
+    sides (Dict[str, Callable]): By name.
+    repeat (int): Turns.
+    clock (Callable[[], float]): The time.
+    what (str): What the progress bar says.
+    RETURNS (Dict[str, float]): Milliseconds, by name.
+    """
+    seconds = measure(sides, repeat, clock, what, at_least=SHORTEST_TURN)
     return {name: round(1000 * time, 3) for name, time in seconds.items()}
 
 

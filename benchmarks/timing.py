@@ -51,7 +51,12 @@ def use_device(device: str, *, pipelines: bool) -> None:
 
 
 def measure(
-    actions: Mapping[str, Callable[[], object]], repeat: int, clock: Clock, what: str = "turns"
+    actions: Mapping[str, Callable[[], object]],
+    repeat: int,
+    clock: Clock,
+    what: str = "turns",
+    *,
+    at_least: float = 0.0,
 ) -> dict[str, float]:
     """Time actions in turn. What the benchmark itself keeps in memory, corpora and many pipelines,
     is not gone through when Python collects garbage, and no action pays for that of another one.
@@ -60,8 +65,11 @@ def measure(
     repeat (int): Turns; one more, before, does not count.
     clock (Callable[[], float]): The time.
     what (str): What the progress bar says.
+    at_least (float): Seconds of a turn. What is shorter is done several times in it: once alone, it
+        would find caches and threads as the others left them.
     RETURNS (Dict[str, float]): Medians of seconds, by name.
     """
+    calls = dict.fromkeys(actions, 1)
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     with _frozen():
         for turn in tqdm(range(repeat + 1), desc=what):
@@ -69,9 +77,13 @@ def measure(
                 fix_random_seed(0)
                 gc.collect()
                 start = clock()
-                action()
+                for _ in range(calls[name]):
+                    action()
+                spent = clock() - start
                 if turn:
-                    seconds[name].append(clock() - start)
+                    seconds[name].append(spent / calls[name])
+                else:
+                    calls[name] = 1 + int(at_least / max(spent, 1e-6))
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

@@ -26,6 +26,21 @@ def test_medians_leave_the_first_turn_out() -> None:
     assert timing.measure({"a": work}, 3, clock) == {"a": 8}
 
 
+def test_what_is_short_is_done_several_times_in_a_turn() -> None:
+    durations = iter([0.05] + [0.01] * 5 + [0.04] * 5)
+    now = 0.0
+
+    def clock() -> float:
+        return now
+
+    def work() -> None:
+        nonlocal now
+        now += next(durations)
+
+    found = timing.measure({"a": work}, 2, clock, at_least=0.2)
+    assert found == {"a": pytest.approx(0.025)}
+
+
 def test_actions_take_turns() -> None:
     order: list[str] = []
     actions = {name: lambda name=name: order.append(name) for name in "ab"}

@@ -201,11 +201,13 @@ def test_padding_is_left_out_where_lengths_are_known():
     q, k, w = inputs(2, 6, 6, 3)
     pairs = [
         r.shape[0] * r.shape[1] * r.shape[2]
-        for *_, r in additive._Reciprocals(q, k, [6, 2]).tiles()
+        for *_, r in additive._Reciprocals.of(q, k, [6, 2]).tiles()
     ]
     assert sum(pairs) == 2 * 36
     with patch.object(additive, "CPU_TILE", 36 * 3):
-        pairs = [r.shape[1] * r.shape[2] for *_, r in additive._Reciprocals(q, k, [6, 2]).tiles()]
+        pairs = [
+            r.shape[1] * r.shape[2] for *_, r in additive._Reciprocals.of(q, k, [6, 2]).tiles()
+        ]
     assert pairs == [36, 4]
     assert additive_scores(q, k, w, [6, 2]).isfinite().all()
 
