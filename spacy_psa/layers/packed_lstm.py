@@ -8,6 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+# Below that many numbers a call costs more than its work
+FEW_NUMBERS = 4096
+
 
 def is_even(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
     """RETURNS (bool): Whether both directions are equally wide, as `packed_bilstm` needs it."""
@@ -79,9 +82,9 @@ def _predict(
             gate.baddbmm_(h[:, :n], to_gates)
         i_and_f, z, o = gate.split([2 * width, width, width], dim=2)
         i, f = i_and_f.sigmoid_().split(width, dim=2)
-        z.tanh_().mul_(i)
+        _tanh(z, out=z).mul_(i)
         c = z if c is None else torch.addcmul(z, f, c[:, :n])
-        torch.mul(o.sigmoid_(), torch.tanh(c), out=next_h)
+        torch.mul(o.sigmoid_(), _tanh(c, out=torch.empty_like(c)), out=next_h)
         h = next_h
     return states
 
@@ -115,13 +118,13 @@ class _PackedBiLSTM(torch.autograd.Function):
                 gate.baddbmm_(h[:, :n], to_gates)
             i_and_f, z, o = gate.split([2 * width, width, width], dim=2)
             i_and_f.sigmoid_()
-            z.tanh_()
+            _tanh(z, out=z)
             o.sigmoid_()
             i, f = i_and_f.split(width, dim=2)
             torch.mul(i, z, out=next_c)
             if c is not None:
                 next_c.addcmul_(f, c[:, :n])
-            torch.tanh(next_c, out=tanh_c)
+            _tanh(next_c, out=tanh_c)
             torch.mul(o, tanh_c, out=next_h)
             h, c = next_h, next_c
         ctx.sizes = sizes
@@ -165,6 +168,14 @@ class _PackedBiLSTM(torch.autograd.Function):
             for slope, x, h in zip(flat, inputs, last_h, strict=True)
         )
         return dx, None, *left, *right
+
+
+def _tanh(x: Tensor, *, out: Tensor) -> Tensor:
+    """tanh(x) = 2σ(2x) − 1: PyTorch's σ takes a fifth of the time of its tanh, so that three more
+    passes pay, but for a few numbers, where a call takes longer than what it does."""
+    if x.numel() < FEW_NUMBERS:
+        return torch.tanh(x, out=out)
+    return torch.mul(x, 2.0, out=out).sigmoid_().mul_(2.0).sub_(1.0)
 
 
 def _previous(tensor: Tensor, sizes: list[int]) -> Tensor:
