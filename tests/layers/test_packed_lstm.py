@@ -1,12 +1,14 @@
 """The packed BiLSTM against a loop over its equations and against the padded one."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from spacy_psa.layers import BiLSTM, CharacterBiLSTM, SequenceMask, recurrent
+from spacy_psa.layers import BiLSTM, CharacterBiLSTM, SequenceMask, packed_lstm, recurrent
 from spacy_psa.layers.packed_lstm import packed_bilstm
 
 from .helpers import (
@@ -28,6 +30,12 @@ UNEVEN = [20, *[1] * 30]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
 
+@pytest.fixture(params=[0, packed_lstm.FEW_NUMBERS], ids=["many", "few"])
+def numbers(request, monkeypatch):
+    """Whether tensors count as large, whose tanh is found otherwise."""
+    monkeypatch.setattr(packed_lstm, "FEW_NUMBERS", request.param)
+
+
 def directions(width: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
     forwards, backwards = (nn.LSTM(WIDTH, width, batch_first=True) for _ in range(2))
     return randomized(forwards), randomized(backwards, seed=1)
@@ -40,7 +48,7 @@ def run(x: torch.Tensor, mask: SequenceMask, lstms: tuple[nn.LSTM, nn.LSTM]) -> 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @batches
-def test_states_equal_loops(lengths, dtype):
+def test_states_equal_loops(lengths, dtype, numbers):
     lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
     states = [state_of(lstm) for lstm in lstms]
     expected = [bilstm(x[i, :n].numpy(), *states) for i, n in enumerate(lengths)]
@@ -52,7 +60,7 @@ def test_states_equal_loops(lengths, dtype):
 
 
 @batches
-def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths):
+def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths, numbers):
     lstms, mask = directions(), mask_of(lengths)
     x = batch_of(lengths, WIDTH).requires_grad_()
     parameters = [p for lstm in lstms for p in lstm.parameters()]
@@ -203,3 +211,16 @@ def test_characters_come_to_the_same_with_directions_of_other_widths():
     for name in ("embedding", "forwards"):
         getattr(odd, name).load_state_dict(getattr(even, name).state_dict())
     assert_close(even(characters, lengths)[:, :2], odd(characters, lengths)[:, :2], 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_tanh_of_many_numbers_is_that_of_few(dtype):
+    x = torch.tensor([0.0, -0.0, 1e-8, 1e-3, 0.5, -2.0, 30.0, 1e38, -math.inf, math.nan])
+    x = x.to(dtype).repeat(packed_lstm.FEW_NUMBERS // 4)
+    expected = torch.tanh(x)
+    result = packed_lstm._tanh(x, out=torch.empty_like(x))
+    torch.testing.assert_close(
+        result, expected, rtol=0.0, atol=2 * torch.finfo(dtype).eps, equal_nan=True
+    )
+    assert packed_lstm._tanh(x, out=x) is x
+    assert torch.equal(x[:8], result[:8])
