@@ -65,8 +65,9 @@ def measure(
     repeat (int): Turns; one more, before, does not count.
     clock (Callable[[], float]): The time.
     what (str): What the progress bar says.
-    at_least (float): Seconds of a turn. What is shorter is done several times in it: once alone, it
-        would find caches and threads as the others left them.
+    at_least (float): Seconds that a turn of an action should take. What is shorter, by its first
+        run, is done several times: once alone, it would find caches and threads as others left
+        them.
     RETURNS (Dict[str, float]): Medians of seconds, by name.
     """
     calls = dict.fromkeys(actions, 1)

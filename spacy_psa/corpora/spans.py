@@ -11,6 +11,8 @@ from .problems import Problems
 
 # The letters of BILOU and BMES, which read_spans does not know, as those of BIOES.
 _OTHER_LETTERS = {"L": "E", "U": "S", "M": "I"}
+# Where they may stand: BIO and others know no E and S, but they do know I.
+_SCHEMES_WITH_OTHERS = (None, "BIOES")
 _KNOWN_PREFIXES = frozenset("BIES")
 # "" is what a line without its columns has, if problems are lenient; "." is conlleval's.
 _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
@@ -61,7 +63,8 @@ class SpanColumn:
         checked = []
         for row, tag in zip(rows, tags, strict=True):
             prefix, label = split_tag(tag)
-            prefix = _OTHER_LETTERS.get(prefix, prefix)
+            if self.scheme in _SCHEMES_WITH_OTHERS:
+                prefix = _OTHER_LETTERS.get(prefix, prefix)
             if tag not in _OUTSIDE_TAGS and not label:
                 self.problems.report(
                     Errors.P116.format(
@@ -92,16 +95,16 @@ class SpanColumn:
             prefix, label = split_tag(tag)
             if prefix == "S" or (prefix == "B" and previous_prefix == OUTSIDE):
                 if self._first_b is None:
-                    self._first_b = (row.line, tag)
+                    self._first_b = (row.line, row.columns[self.index])
                     if self._first_i is not None:
                         self._report_beginning(*self._first_i, count=self._n_i)
             elif prefix in ("I", "E") and (
                 previous_prefix in (OUTSIDE, "E", "S") or label != previous_label
             ):
                 if self._first_b is not None or prefix == "E":
-                    self._report_beginning(row.line, tag)
+                    self._report_beginning(row.line, row.columns[self.index])
                 else:
-                    self._first_i = self._first_i or (row.line, tag)
+                    self._first_i = self._first_i or (row.line, row.columns[self.index])
                     self._n_i += 1
             previous_prefix, previous_label = prefix, label
 

@@ -9,8 +9,9 @@ looks like n²·d hyperbolic tangents. But tanh(x) = 1 − 2 / (1 + e^{2x}), and
     r = 1 / (1 + e^{2(q + k)}) = e^{−2q} / (e^{−2q} + e^{2k});
 
 so n·d exponentials suffice, and what remains for each pair is an addition and a division, and the
-gradient r − r², without another transcendental function. Pairs are worked off in tiles that stay
-in the cache, and are computed anew in the backward pass: memory is O(n·d + n²), never O(n²·d).
+gradient r − r², without another transcendental function. Pairs are worked off in tiles, which do
+not leave the processor's last cache, and are computed anew in the backward pass: memory is
+O(n·d + n²), never O(n²·d).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from torch.autograd.function import once_differentiable
 
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
 EXP_LIMIT = 43.0
-# Numbers in one tile. On a CPU, four megabytes: a smaller tile stays closer to the core, but then
-# the calls, and waking up threads, cost more than the numbers. A GPU wants fewer, larger steps.
+# Numbers in one tile. On a CPU, four megabytes of float32: a smaller tile stays closer to the core,
+# but then the calls, and waking up threads, cost more. A GPU wants fewer, larger steps.
 CPU_TILE = 1 << 20
 GPU_TILE = 1 << 25
 # grad · r · (1 − r) in one pass over memory.
@@ -44,11 +45,16 @@ def additive_scores(
     lengths (Optional[Sequence[int]]): How many positions of each row are real, if queries and keys
         are those of the same, padded sequences. On a CPU pairs with padding are then left out: what
         stands there is finite, and its gradient is zero, but it means nothing.
-    RETURNS (Tensor): The scores. Shape: (batch_size, n, m).
+    RETURNS (Tensor): The scores, of the type of the queries. Shape: (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.
     """
-    return _AdditiveScores.apply(queries, keys, weight, lengths)
+    if queries.element_size() >= 4:
+        return _AdditiveScores.apply(queries, keys, weight, lengths)
+    # Exponentials are beyond half precision, and so are sums of many numbers
+    with torch.autocast(queries.device.type, enabled=False):
+        scores = _AdditiveScores.apply(queries.float(), keys.float(), weight.float(), lengths)
+    return scores.to(queries.dtype)
 
 
 class _Reciprocals:

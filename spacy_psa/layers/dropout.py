@@ -34,6 +34,33 @@ class Dropout(nn.Dropout):
         return _Drop.apply(x, kept)
 
 
+class SharedDropout(Dropout):
+    """Dropout that decides once for all positions along an axis.
+
+    Along the tokens of a sentence, this is the variational dropout of recurrent networks: a feature
+    is there for all of them or for none. Along the features of words, whole words are left out.
+
+    p (float): The probability that a decision is for zero.
+    axis (int): The axis along which all values share it.
+
+    Source: Gal and Ghahramani (2016), sections 4.1 and 4.2.
+    """
+
+    def __init__(self, p: float, *, axis: int) -> None:
+        super().__init__(p)
+        self.axis = axis
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Set values to zero at random, in training.
+
+        x (Tensor): Any shape that has the axis.
+        RETURNS (Tensor): The same shape.
+        """
+        if not self.training or not self.p:
+            return x
+        return x * super().forward(torch.ones_like(x.narrow(self.axis, 0, 1)))
+
+
 class _Drop(torch.autograd.Function):
     """Keep each value with the probability `kept / LEVELS`."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from .dropout import Dropout
+from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .mask import SequenceMask
 from .packed_lstm import is_even, packed_bilstm
@@ -28,8 +29,10 @@ class BiLSTM(nn.Module):
     depth (int): Number of layers. Between layers stands the output dropout.
     input_dropout (float): Dropout on the input.
     output_dropout (float): Dropout on the output of each layer.
+    variational (bool): Whether dropout decides once for all tokens of a sentence.
 
-    Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55 there).
+    Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55 there); for `variational`,
+    Gal and Ghahramani (2016), section 4.1.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class BiLSTM(nn.Module):
         depth: int = 1,
         input_dropout: float = 0.55,
         output_dropout: float = 0.55,
+        variational: bool = False,
     ) -> None:
         super().__init__()
         self.width = hidden_width
@@ -51,8 +55,10 @@ class BiLSTM(nn.Module):
         self.backwards = nn.ModuleList(
             lstm(hidden_width if i else input_width, hidden_width - half) for i in range(depth)
         )
-        self.input_dropout = Dropout(input_dropout)
-        self.output_dropout = Dropout(output_dropout)
+        make = partial(SharedDropout, axis=1) if variational else Dropout
+        self.variational = variational
+        self.input_dropout = make(input_dropout)
+        self.output_dropout = make(output_dropout)
 
     def directions(self) -> Iterator[tuple[nn.LSTM, nn.LSTM]]:
         """YIELDS (Tuple[nn.LSTM, nn.LSTM]): Both directions of each layer."""
@@ -72,7 +78,11 @@ class BiLSTM(nn.Module):
                 rows = x.flatten(0, 1).index_select(0, mask.steps.places.flatten())
                 inputs = rows.view(2, -1, x.shape[2])
                 states = packed_bilstm(inputs, mask.steps.sizes, forwards, backwards)
-                x = mask.place_steps(self.output_dropout(states))
+                if self.variational:
+                    x = self.output_dropout(mask.place_steps(states))
+                else:
+                    # Padding needs no random numbers
+                    x = mask.place_steps(self.output_dropout(states))
             else:
                 left, _ = forwards(x)
                 right, _ = backwards(_reversed(x, mask))

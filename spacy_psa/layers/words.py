@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from .character_memory import CharacterMemory, read_words
-from .dropout import Dropout
+from .dropout import Dropout, SharedDropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
 
@@ -53,18 +53,28 @@ class WordCharacterEmbedding(nn.Module):
     words (WordEmbedding): Makes the word's part.
     characters (Optional[CharacterPart]): Makes the characters' part from (characters, lengths);
         None for words alone.
+    dropout (float): Dropout on a token's representation.
+    word_dropout (float): The probability that the embedding of a word is left out, wherever it
+        stands in a batch. Its characters stay.
 
-    Source: Wei et al. (2021), figure 2 and section 5.2.
+    Source: Wei et al. (2021), figure 2 and section 5.2; for the dropout of words, which is not
+    theirs, Gal and Ghahramani (2016), section 4.2.
     """
 
     def __init__(
-        self, words: WordEmbedding, characters: CharacterPart | None, *, dropout: float = 0.0
+        self,
+        words: WordEmbedding,
+        characters: CharacterPart | None,
+        *,
+        dropout: float = 0.0,
+        word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.words = words
         self.characters = characters
         self.memory = CharacterMemory()
         self.dropout = Dropout(dropout)
+        self.word_dropout = SharedDropout(word_dropout, axis=1)
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(
@@ -84,7 +94,7 @@ class WordCharacterEmbedding(nn.Module):
         tokens (Tensor): Which of the words each token is. Shape: (tokens,), integers.
         RETURNS (Tensor): Shape: (tokens, width).
         """
-        parts = [self.words(rows, vectors)]
+        parts = [self.word_dropout(self.words(rows, vectors))]
         if self.characters is not None:
             parts.append(self._read(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]

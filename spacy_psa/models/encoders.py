@@ -54,6 +54,7 @@ def build_bilstm(
     depth: int = 1,
     input_dropout: float = 0.55,
     output_dropout: float = 0.55,
+    variational: bool = False,
 ) -> EncoderBuilder:
     """Configure a bidirectional LSTM.
 
@@ -61,6 +62,8 @@ def build_bilstm(
     depth (int): Number of layers.
     input_dropout (float): Dropout on the input.
     output_dropout (float): Dropout on the output of each layer.
+    variational (bool): Whether dropout decides once for all tokens of a sentence, as in Gal and
+        Ghahramani (2016), section 4.1, and not for each.
     RETURNS (EncoderBuilder): Builds a `BiLSTM`.
     RAISES (ValueError): If a value is out of its range.
     """
@@ -75,6 +78,7 @@ def build_bilstm(
         depth=depth,
         input_dropout=input_dropout,
         output_dropout=output_dropout,
+        variational=variational,
     )
 
 

@@ -73,6 +73,7 @@ def build_word_char_embed(
     min_freq: int = 2,
     max_characters: int = 50,
     dropout: float = 0.0,
+    word_dropout: float = 0.0,
     digits: bool = False,
     character_initialization: CharacterInitializer | None = None,
 ) -> Tok2Vec:
@@ -92,6 +93,8 @@ def build_word_char_embed(
         embedding of its own. The rarer ones train the embedding of unknown words.
     max_characters (int): Characters of a word that are read at most.
     dropout (float): Dropout on a token's representation.
+    word_dropout (float): The probability that the embedding of a word is left out of a batch in
+        training, wherever the word stands, so that its characters and neighbours have to do.
     digits (bool): Whether all digits are alike: characters are read with 0 for each, and a word
         that is not found is looked up with 0 for each.
     character_initialization (Optional[CharacterInitializer]): What the embeddings of characters
@@ -99,7 +102,8 @@ def build_word_char_embed(
     RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
     RAISES (ValueError): If the attribute is unknown, or a value is out of its range.
 
-    Source: Wei et al. (2021), section 5.2.
+    Source: Wei et al. (2021), section 5.2; for `word_dropout`, Gal and Ghahramani (2016), section
+    4.2.
     """
     if attr not in ATTRS:
         nearest, options = suggestion(attr, ATTRS), ", ".join(ATTRS)
@@ -109,10 +113,11 @@ def build_word_char_embed(
     check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
     check_value("max_characters", max_characters, max_characters >= 1, "at least 1")
     check_dropout("dropout", dropout)
+    check_dropout("word_dropout", word_dropout)
     if character_initialization is not None and characters is None:
         raise ValueError(Errors.P245)
     shim = WordCharacterShim(
-        partial(_make_network, characters, dropout),
+        partial(_make_network, characters, dropout, word_dropout),
         attr=intify_attr(attr),
         max_characters=max_characters,
         normalize=zero_digits if digits else None,
@@ -192,6 +197,7 @@ class WordCharacterShim(NetworkShim):
 def _make_network(
     make_characters: CharacterBuilder | None,
     dropout: float,
+    word_dropout: float,
     *,
     words: list[str],
     characters: list[str],
@@ -202,6 +208,7 @@ def _make_network(
         WordEmbedding(UNKNOWN_ROW + 1 + len(words), width),
         None if make_characters is None else make_characters(FIRST_CHARACTER + len(characters)),
         dropout=dropout,
+        word_dropout=word_dropout,
     )
 
 

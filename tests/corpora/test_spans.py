@@ -31,6 +31,18 @@ def test_middles_may_be_m():
     assert read("B-PER M-PER M-PER E-PER S-LOC")[0] == [[(0, 4, "PER"), (4, 5, "LOC")]]
 
 
+@pytest.mark.parametrize("tags", ["B-PER M-PER", "B-PER L-PER", "U-PER O"])
+def test_letters_of_other_schemes_are_none_of_bio(tags):
+    with pytest.raises(ValueError, match="P144"):
+        read(tags, scheme="BIO")
+
+
+@pytest.mark.parametrize(("tags", "culprit"), [("B-PER O M-PER", "M-PER"), ("O L-PER", "L-PER")])
+def test_messages_have_the_tag_of_the_file(tags, culprit):
+    with pytest.raises(ValueError, match=f"'{culprit}' in the column"):
+        read(tags)
+
+
 @pytest.mark.parametrize(
     "tags",
     [

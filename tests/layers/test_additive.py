@@ -111,6 +111,35 @@ def test_large_inputs_are_finite_and_equal_tanh(size, dtype, device):
         assert_close(a, e, 4 * tolerance)
 
 
+@pytest.mark.parametrize("size", [-60.0, 60.0])
+@pytest.mark.parametrize("large", [0, 1], ids=["queries", "keys"])
+def test_one_side_may_be_large_in_either_direction(large, size):
+    tensors = list(inputs(1, 3, 3, 2))
+    tensors[large] = torch.full_like(tensors[large], size)
+    single = [tensor.float() for tensor in tensors]
+    assert_close(additive_scores(*single), naive(*tensors), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_has_exponentials_of_single_precision(dtype):
+    q, k, w = (tensor.to(dtype) for tensor in inputs(2, 4, 5, 30))
+    q[0, 0], k[0, 0], q[1, 1], k[1, 1] = -6.0, 6.0, 20.0, -20.0
+    leaves = [tensor.requires_grad_() for tensor in (q, k, w)]
+    scores = additive_scores(*leaves)
+    assert scores.dtype == dtype
+    scores.float().square().sum().backward()
+    precise = [tensor.detach().double().requires_grad_() for tensor in leaves]
+    expected = naive(*precise)
+    expected.square().sum().backward()
+    tolerance = 16 * torch.finfo(dtype).eps
+    assert_close(scores, expected, tolerance)
+    for leaf, exact in zip(leaves, precise, strict=True):
+        assert leaf.grad.dtype == dtype
+        assert_close(
+            leaf.grad / exact.grad.abs().max(), exact.grad / exact.grad.abs().max(), tolerance
+        )
+
+
 @pytest.mark.parametrize("culprit", [0, 1], ids=["queries", "keys"])
 def test_nan_input_yields_nan_where_it_takes_part(culprit):
     tensors = list(inputs(1, 3, 3, 2))

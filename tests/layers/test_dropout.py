@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from spacy_psa.layers import BiLSTM
-from spacy_psa.layers.dropout import LEVELS, Dropout, random_mask
+from spacy_psa.layers.dropout import LEVELS, Dropout, SharedDropout, random_mask
 
 from .helpers import DTYPES, assert_close, normal
 
@@ -87,3 +87,35 @@ def test_shapes_and_strides_do_not_matter():
 def test_layers_have_it_in_place_of_pytorchs():
     layer = BiLSTM(3, hidden_width=4)
     assert isinstance(layer.input_dropout, Dropout) and isinstance(layer.output_dropout, Dropout)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_what_is_shared_is_the_same_along_the_axis(axis):
+    torch.manual_seed(0)
+    x = normal(6, 7, 8)
+    factors = SharedDropout(0.4, axis=axis)(x) / x
+    assert torch.allclose(factors, factors.narrow(axis, 0, 1).expand_as(factors))
+    kept = round(0.6 * LEVELS) / LEVELS
+    assert_close(
+        torch.tensor(sorted(set(factors.round(decimals=9).flatten().tolist()))),
+        torch.tensor([0.0, 1 / kept]),
+        1e-6,
+    )
+
+
+def test_what_is_shared_is_dropped_with_the_probability():
+    torch.manual_seed(0)
+    dropped = (SharedDropout(0.3, axis=1)(torch.ones(100_000, 2)) == 0).double().mean().item()
+    assert dropped == pytest.approx(0.3, abs=0.01)
+
+
+def test_shared_dropout_passes_gradcheck_and_leaves_prediction_alone():
+    layer, x = SharedDropout(0.4, axis=1), normal(4, 3, 2).requires_grad_()
+
+    def seeded(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(0)
+        return layer(x)
+
+    assert torch.autograd.gradcheck(seeded, x)
+    assert layer.eval()(x) is x
+    assert SharedDropout(0.0, axis=1)(x) is x

@@ -141,6 +141,30 @@ def test_output_dropout_zeroes_features_and_scales_the_others():
     assert_close(dropped[kept], 2 * plain[kept], 1e-12)
 
 
+# One sentence, and a batch that is padding for the most part, which is worked off packed
+@pytest.mark.parametrize("lengths", [[6], [20, *[2] * 30]], ids=["padded", "packed"])
+@pytest.mark.parametrize("dropout", ["input_dropout", "output_dropout"])
+def test_variational_dropout_is_the_same_for_all_tokens_of_a_sentence(lengths, dropout):
+    torch.manual_seed(0)
+    rates = {"input_dropout": 0.0, "output_dropout": 0.0, dropout: 0.5}
+    layer = randomized(BiLSTM(WIDTH, hidden_width=8, variational=True, **rates)).train()
+    seen = {}
+    getattr(layer, dropout).register_forward_hook(
+        lambda _, args, output: seen.update(before=args[0], after=output)
+    )
+    layer(batch_of(lengths, WIDTH), mask_of(lengths))
+    dropped = []
+    for before, after, n in zip(seen["before"], seen["after"], lengths, strict=True):
+        factors = (after[:n] / before[:n]).round(decimals=6)
+        assert torch.equal(factors, factors[:1].expand_as(factors))
+        assert set(factors.flatten().tolist()) <= {0.0, 2.0}
+        dropped.append(factors[0] == 0)
+    dropped = torch.stack(dropped).double()
+    assert 0 < dropped.mean() < 1
+    # Sentences differ
+    assert len(lengths) == 1 or len(dropped.unique(dim=0)) > 1
+
+
 def test_dropouts_fall_on_the_input_once_and_on_the_output_of_each_layer():
     layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=2)).train()
     widths = {"input": [], "output": []}

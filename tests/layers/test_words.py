@@ -125,3 +125,25 @@ def test_dropout_is_for_training_only_and_falls_on_tokens_not_on_words():
     # The 200 tokens are the same word, but not dropped alike.
     assert len(dropped.unique(dim=0)) > 1
     assert torch.allclose(output, 2 * expected * ~dropped)
+
+
+def test_word_dropout_leaves_words_out_wherever_they_stand_but_not_their_characters():
+    torch.manual_seed(0)
+    characters = randomized(CharacterBiLSTM(8, embedding_width=3, width=4), seed=1)
+    layer = WordCharacterEmbedding(make_words(), characters, word_dropout=0.5)
+    plain = make_both()
+    vectors, words_seen = normal(2, 3, seed=7), set()
+    arguments = (ROWS, vectors, CHARACTERS, LENGTHS, TOKENS)
+    expected = plain.eval()(*arguments)
+    assert torch.equal(layer.eval()(*arguments), expected)
+    layer.train()
+    for _ in range(20):
+        output = layer(*arguments)
+        assert_close(output[:, 3:], expected[:, 3:], 0.0)
+        factors = output[:, :3] / expected[:, :3]
+        for word in TOKENS.unique():
+            (factor,) = factors[word == TOKENS].unique().round(decimals=6).unique().tolist()
+            assert factor in (0.0, 2.0)
+            words_seen.add((int(word), factor))
+    # Each word is there at times, and left out at others
+    assert len(words_seen) == 2 * len(TOKENS.unique())

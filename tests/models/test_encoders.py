@@ -123,6 +123,11 @@ def test_ablations_of_table_8(fusions: tuple, expected: tuple) -> None:
     assert tuple(type(encoder) for encoder in module.encoders) == expected
 
 
+def test_dropout_of_a_bilstm_may_be_variational() -> None:
+    assert not build_bilstm()(4, 3).variational
+    assert build_bilstm(variational=True)(4, 3).variational
+
+
 def test_rows_of_table_6() -> None:
     unbiased = build_context_fusion(None, build_feature_gate())
     first_row = build_psa_encoder(unbiased, LSTM, unbiased)

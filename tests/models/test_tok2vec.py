@@ -145,3 +145,19 @@ def test_loading_replaces_the_words() -> None:
     second.shims[0].from_bytes(first.shims[0].to_bytes())
     for found, expected in zip(second.predict(docs), first.predict(docs), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_words_are_dropped_in_training_alone() -> None:
+    docs = make_docs()
+    model = observed(docs, characters=False, word_dropout=0.9)
+    before = model.predict(docs)
+    trained = np.vstack(model.begin_update(docs)[0])
+    assert all(row.all() or not row.any() for row in trained)
+    assert not trained.all()
+    assert np.array_equal(np.vstack(model.predict(docs)), np.vstack(before))
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0])
+def test_a_share_of_words_is_less_than_all_of_them(rate: float) -> None:
+    with pytest.raises(ValueError, match=r"P210.*word_dropout"):
+        make_model(word_dropout=rate)
