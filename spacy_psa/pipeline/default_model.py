@@ -17,6 +17,7 @@ max_characters = 50
 dropout = 0.0
 digits = false
 character_initialization = null
+word_dropout = 0.0
 
 [model.tok2vec.characters]
 @architectures = "spacy_psa.CharacterBiLSTM.v1"
@@ -47,6 +48,7 @@ hidden_width = 300
 depth = 1
 input_dropout = 0.55
 output_dropout = 0.55
+variational = false
 
 [model.encoder.second_fusion]
 @architectures = "spacy_psa.ContextFusion.v1"

@@ -42,6 +42,7 @@ max_characters = 50
 dropout = 0.0
 digits = false
 character_initialization = null
+word_dropout = 0.0
 
 [model.encoder]
 @architectures = "spacy_psa.DeepAtt.v1"
