@@ -23,7 +23,7 @@ from spacy_psa.inference import BACKENDS, LinearChain, Potentials
 
 from .crf_peers import PEERS, Tasks, installed
 from .report import describe_run, make_parser, table, write
-from .timing import Clock, make_clock, use_device
+from .timing import Clock, make_clock, take_turns, use_device
 
 NAME = "crf"
 PEER = "pytorch-crf"
@@ -36,8 +36,7 @@ TASKS = {
 # domain, which take long; and for those that keep all of them several times over
 MAX_NUMBERS = 1 << 30
 MAX_NUMBERS_OURS = {"scaled": MAX_NUMBERS, "logspace": 1 << 26, "scan": 1 << 24}
-# A turn takes this many seconds at least, or this many calls
-SHORTEST_TURN, MAX_CALLS = 0.01, 50
+SHORTEST_TURN = 0.01  # seconds
 
 
 def main() -> None:
@@ -129,34 +128,21 @@ def our_tasks(backend: str, potentials: Potentials, labels: Tensor, direction: T
 
 
 def measure(functions: Tasks, repeat: int, clock: Clock) -> dict[str, dict[str, float]]:
-    """Time functions in turn, after one run that does not count. What is short is called several
-    times in a turn: once alone, it would find the caches as the others left them.
+    """Time functions in turn.
 
     functions (Tasks): The functions, by name.
     repeat (int): How often.
     clock (Callable[[], float]): The time.
     RETURNS (Dict[str, Dict[str, float]]): Milliseconds of each: median, lowest and highest.
     """
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    calls = {}
-    for name, function in functions.items():
-        function()
-        begin = clock()
-        function()
-        calls[name] = min(1 + int(SHORTEST_TURN / max(clock() - begin, 1e-9)), MAX_CALLS)
-    for _ in range(repeat):
-        for name, function in functions.items():
-            begin = clock()
-            for _ in range(calls[name]):
-                function()
-            times[name].append(1000 * (clock() - begin) / calls[name])
+    turns = take_turns(functions, repeat, clock, at_least=SHORTEST_TURN)
     return {
         name: {
-            "median": round(statistics.median(values), 3),
-            "lowest": round(min(values), 3),
-            "highest": round(max(values), 3),
+            "median": round(1000 * statistics.median(seconds), 3),
+            "lowest": round(1000 * min(seconds), 3),
+            "highest": round(1000 * max(seconds), 3),
         }
-        for name, values in times.items()
+        for name, seconds in turns.items()
     }
 
 

@@ -50,14 +50,14 @@ def use_device(device: str, *, pipelines: bool) -> None:
         spacy.require_gpu()
 
 
-def measure(
+def take_turns(
     actions: Mapping[str, Callable[[], object]],
     repeat: int,
     clock: Clock,
     what: str = "turns",
     *,
     at_least: float = 0.0,
-) -> dict[str, float]:
+) -> dict[str, list[float]]:
     """Time actions in turn. What the benchmark itself keeps in memory, corpora and many pipelines,
     is not gone through when Python collects garbage, and no action pays for that of another one.
 
@@ -68,7 +68,7 @@ def measure(
     at_least (float): Seconds that a turn of an action should take. What is shorter, by its first
         run, is done several times: once alone, it would find caches and threads as others left
         them.
-    RETURNS (Dict[str, float]): Medians of seconds, by name.
+    RETURNS (Dict[str, List[float]]): Seconds of each turn, by name.
     """
     calls = dict.fromkeys(actions, 1)
     seconds: dict[str, list[float]] = {name: [] for name in actions}
@@ -85,7 +85,23 @@ def measure(
                     seconds[name].append(spent / calls[name])
                 else:
                     calls[name] = 1 + int(at_least / max(spent, 1e-6))
-    return {name: statistics.median(times) for name, times in seconds.items()}
+    return seconds
+
+
+def measure(
+    actions: Mapping[str, Callable[[], object]],
+    repeat: int,
+    clock: Clock,
+    what: str = "turns",
+    *,
+    at_least: float = 0.0,
+) -> dict[str, float]:
+    """Time actions in turn, see `take_turns`.
+
+    RETURNS (Dict[str, float]): Medians of seconds, by name.
+    """
+    turns = take_turns(actions, repeat, clock, what, at_least=at_least)
+    return {name: statistics.median(times) for name, times in turns.items()}
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,31 +13,25 @@ import torch
 from benchmarks import timing
 
 
-def test_medians_leave_the_first_turn_out() -> None:
-    durations = iter([100, 7, 9, 8])
+def passing(*durations: float) -> tuple[timing.Clock, Callable[[], None]]:
+    """A clock, and what takes these times by it, one after the other."""
+    remaining = iter(durations)
     now = 0.0
-
-    def clock() -> float:
-        return now
 
     def work() -> None:
         nonlocal now
-        now += next(durations)
+        now += next(remaining)
 
+    return lambda: now, work
+
+
+def test_medians_leave_the_first_turn_out() -> None:
+    clock, work = passing(100, 7, 9, 8)
     assert timing.measure({"a": work}, 3, clock) == {"a": 8}
 
 
 def test_what_is_short_is_done_several_times_in_a_turn() -> None:
-    durations = iter([0.05] + [0.01] * 5 + [0.04] * 5)
-    now = 0.0
-
-    def clock() -> float:
-        return now
-
-    def work() -> None:
-        nonlocal now
-        now += next(durations)
-
+    clock, work = passing(0.05, *[0.01] * 5, *[0.04] * 5)
     found = timing.measure({"a": work}, 2, clock, at_least=0.2)
     assert found == {"a": pytest.approx(0.025)}
 
