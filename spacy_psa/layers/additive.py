@@ -128,8 +128,8 @@ def _scratch(like: Tensor, size: int) -> Tensor:
     """A place for a tile. On a CPU each thread keeps its own: new memory would cost more than what
     is done on it. A row of a very long sentence is a tile of its own, too large to be kept.
     """
-    # A tensor of inference mode may not be written to outside of it, and what torch.export traces
-    # is no memory at all.
+    # A tensor of inference mode may not be written to outside of it, and one that wraps another
+    # (of a tracer, say) has no memory to be kept.
     passing = type(like) is not Tensor or torch.is_inference_mode_enabled()
     if passing or like.device.type != "cpu" or size > 2 * CPU_TILE:
         return like.new_empty(size)

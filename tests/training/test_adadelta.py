@@ -15,6 +15,8 @@ from spacy_psa.models.shim import NetworkShim
 from spacy_psa.training.optimizers import Adadelta, create_adadelta
 from spacy_psa.training.schedules import halving
 
+from .steps import take_steps, take_torch_steps
+
 STEPS = 500
 
 
@@ -28,21 +30,12 @@ def gradients(shape: tuple[int, ...], steps: int = STEPS) -> list[np.ndarray]:
 
 
 def run(optimizer: Optimizer, weights: np.ndarray) -> np.ndarray:
-    weights = weights.copy()
-    for gradient in gradients(weights.shape):
-        weights, _ = optimizer((0, "W"), weights, gradient.copy())
-        optimizer.step_schedules()
-    return weights
+    return take_steps(optimizer, weights, gradients(weights.shape))
 
 
 def run_torch(weights: np.ndarray, rates: list[float], **settings: float) -> np.ndarray:
-    parameter = nn.Parameter(torch.tensor(weights))
-    optimizer = torch.optim.Adadelta([parameter], lr=rates[0], **settings)
-    for rate, gradient in zip(rates, gradients(weights.shape), strict=True):
-        optimizer.param_groups[0]["lr"] = rate
-        parameter.grad = torch.tensor(gradient)
-        optimizer.step()
-    return parameter.detach().numpy()
+    kind = torch.optim.Adadelta
+    return take_torch_steps(kind, weights, gradients(weights.shape), rates, **settings)
 
 
 @pytest.fixture

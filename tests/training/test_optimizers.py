@@ -13,6 +13,8 @@ from thinc.api import Linear, Model, Optimizer
 from spacy_psa.training.optimizers import BLOCK, MomentumSGD, create_adadelta, create_sgd
 from spacy_psa.training.schedules import inverse_epoch_decay
 
+from .steps import take_steps, take_torch_steps
+
 STEPS = 20
 
 
@@ -22,22 +24,11 @@ def gradients(shape: tuple[int, ...]) -> list[np.ndarray]:
 
 
 def run(optimizer: Optimizer, weights: np.ndarray, *, step_schedules: bool = False) -> np.ndarray:
-    weights = weights.copy()
-    for gradient in gradients(weights.shape):
-        weights, _ = optimizer((0, "W"), weights, gradient.copy())
-        if step_schedules:
-            optimizer.step_schedules()
-    return weights
+    return take_steps(optimizer, weights, gradients(weights.shape), step_schedules=step_schedules)
 
 
 def run_torch(weights: np.ndarray, rates: list[float], **settings: float) -> np.ndarray:
-    parameter = torch.nn.Parameter(torch.tensor(weights))
-    optimizer = torch.optim.SGD([parameter], lr=rates[0], **settings)
-    for rate, gradient in zip(rates, gradients(weights.shape), strict=True):
-        optimizer.param_groups[0]["lr"] = rate
-        parameter.grad = torch.tensor(gradient)
-        optimizer.step()
-    return parameter.detach().numpy()
+    return take_torch_steps(torch.optim.SGD, weights, gradients(weights.shape), rates, **settings)
 
 
 @pytest.fixture
