@@ -103,7 +103,7 @@ def test_every_command_but_clean_is_in_a_workflow() -> None:
 @pytest.mark.parametrize("workflow", RAW["workflows"])
 def test_what_commands_need_is_shipped_or_made_before(workflow: str) -> None:
     made: set[str] = set()
-    converted = commands()[f"{RAW['vars']['reproduce_corpus']}-convert"]["outputs"]
+    converted = commands()[f"{RAW['vars']['corpus']}-convert"]["outputs"]
     # What another workflow makes, or users bring.
     own = {"vectors": {RAW["vars"]["vectors_file"]}, "reproduce": set(converted)}
     own = own.get(workflow, set())
@@ -180,7 +180,7 @@ def test_variables_are_used_and_described(name: str) -> None:
     assert f"${{vars.{name}}}" in text
     described = {"gpu", "seed", "system", "run", "options", "vectors", "vectors_file", "ud_target"}
     described |= {"conll2000_local", "ud_local", "wnut17_local"}
-    described |= {name for name in RAW["vars"] if name.startswith("reproduce_")}
+    described |= {"corpus", "task", "data", "systems", "seeds", "epochs"}
     assert name not in described or f"`{name}`" in RAW["description"]
 
 

@@ -132,10 +132,10 @@ def test_workflows_get_convert_check_train_and_evaluate(name):
 @pytest.mark.parametrize("name", RAW["workflows"])
 def test_dependencies_are_made_before_or_belong_to_the_project(name):
     """Or are named by `psa require`, which says where to get them."""
-    made = {"assets/sample", "configs", load()["vars"]["vectors_file"]}
+    made = {"assets/sample", "configs", load()["vars"]["vectors_file"], "benchmarks/results"}
     steps = commands()
     if name == "reproduce":  # of a corpus that its own workflow has converted
-        made.update(steps[f"{load()['vars']['reproduce_corpus']}-convert"]["outputs"])
+        made.update(steps[f"{load()['vars']['corpus']}-convert"]["outputs"])
     for step in RAW["workflows"][name]:
         command = steps[step]
         for path in command.get("deps", []):

@@ -1,6 +1,6 @@
 """`spacy psa conlleval`: score predictions by the rules of the CoNLL evaluation script."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,6 +79,26 @@ def score_docbins(
     """
     from ..evaluation.conlleval import ConllevalResult
 
+    result = ConllevalResult()
+    for _, gold, predicted in read_tags(gold_path, predicted_path, target, spans_key):
+        result.add(gold, predicted)
+    return result
+
+
+def read_tags(
+    gold_path: Path, predicted_path: Path, target: str, spans_key: str
+) -> "Iterator[tuple[Doc, list[str], list[str]]]":
+    """Read the tags of two DocBins side by side.
+
+    gold_path (Path): The .spacy file with the gold standard.
+    predicted_path (Path): The folder of a pipeline, or the .spacy file with the predictions for
+        the same words.
+    target (str): What to read: a key of `TARGETS`.
+    spans_key (str): The key in `doc.spans`, if the target is spans.
+    YIELDS (Tuple[Doc, List[str], List[str]]): A Doc of the gold standard, its tags, and those that
+        are predicted, of tokens that are annotated in the gold standard.
+    RAISES (ValueError): If the words are not the same, or if something is not annotated.
+    """
     if target not in TARGETS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
     gold_docs, predicted_docs = _read(gold_path, predicted_path)
@@ -87,7 +107,6 @@ def score_docbins(
         raise ValueError(
             Errors.P124.format(gold=len(gold_docs), predicted=len(predicted_docs), **paths)
         )
-    result = ConllevalResult()
     for index, (gold, predicted) in enumerate(zip(gold_docs, predicted_docs, strict=True), 1):
         if [token.orth for token in gold] != [token.orth for token in predicted]:
             raise ValueError(Errors.P125.format(index=index, **paths))
@@ -101,8 +120,8 @@ def score_docbins(
             pair.append(tags)
         # A token without a gold tag is not annotated, so nothing can be right or wrong there.
         known = [i for i, tag in enumerate(pair[0]) if tag]
-        result.add(*([tags[i] for i in known] for tags in pair))
-    return result
+        expected, found = ([tags[i] for i in known] for tags in pair)
+        yield gold, expected, found
 
 
 def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +11,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._cell_scores import score_cell
 from ._cells import (
-    MORE_PARTS,
     NAME,
     PARTS,
     Cell,
@@ -25,17 +23,11 @@ from ._cells import (
     parse_systems,
 )
 from ._util import atomic_path, psa_cli, user_errors
-from .init_config import ROLES, TASKS
+from .init_config import TASKS
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ..evaluation.conlleval import Counts
     from ..evaluation.tables import Table
-    from ..pipeline.role_scores import RoleCounts
     from ..reproduction.results import Result
-
-PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
 
 
 @psa_cli.command("reproduce")
@@ -235,138 +227,6 @@ def train_cell(cell: Cell, gpu_id: int) -> None:
     with atomic_path(path) as temporary:
         cell.config.to_disk(temporary)
     train(path, cell.folder, resume=True, use_gpu=gpu_id)
-
-
-def score_cell(
-    plan: Plan, cell: Cell, digests: dict[str, str], options: str, gpu_id: int
-) -> Result:
-    """Score the best epoch of a system that is trained.
-
-    plan (Plan): What all trainings have in common.
-    cell (Cell): The system and the seed.
-    digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    options (str): The settings for all systems.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (Result): The result.
-    """
-    import spacy
-
-    from ..reproduction.results import Result
-    from ..training.checkpoint import read_checkpoint
-    from ..training.run import CHECKPOINT
-
-    checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
-    assert checkpoint is not None
-    best = cell.folder / "model-best"
-    scores = {
-        part: score_part(plan, cell, best, part)
-        for part in (*PARTS[1:], *MORE_PARTS)
-        if part in digests
-    }
-    nlp = spacy.load(best)
-    epochs, best_epoch = count_epochs(cell.folder)
-    return Result(
-        corpus=plan.corpus,
-        task=plan.task,
-        target=plan.target,
-        system=cell.system,
-        seed=cell.seed,
-        config=cell.digest,
-        data=digests,
-        max_epochs=max(cell.settings["training"]["max_epochs"], 0),
-        vectors=describe_vectors(nlp, cell.settings["initialize"]["vectors"]),
-        options=options,
-        epochs=epochs,
-        best_epoch=best_epoch,
-        **scores,
-        parameters=count_parameters(nlp),
-        seconds=round(checkpoint.seconds, 1),
-        device="gpu" if gpu_id >= 0 else "cpu",
-        versions=find_versions(),
-    )
-
-
-def score_part(plan: Plan, cell: Cell, pipeline: Path, part: str) -> dict[str, float]:
-    """Score a pipeline on a part of the corpus by the rules of the shared tasks.
-
-    plan (Plan): What all cells have in common.
-    cell (Cell): The system and the seed.
-    pipeline (Path): The folder of the pipeline.
-    part (str): The part.
-    RETURNS (Dict[str, float]): Precision, recall, F1 and accuracy, 0 to 1; that of roles is the
-        share of propositions all of whose arguments are right.
-    """
-    from .conlleval import score_docbins
-    from .srl_eval import score_paths
-
-    path = plan.data / f"{part}.spacy"
-    if plan.task == ROLES:
-        roles = score_paths(path, pipeline, given=True)
-        return _scores(roles.arguments, roles.complete)
-    spans_key = cell.settings["components"][cell.component]["spans_key"]
-    counts = score_docbins(path, pipeline, target=plan.target, spans_key=spans_key)
-    return _scores(counts.chunks, counts.accuracy)
-
-
-def _scores(total: Counts | RoleCounts, accuracy: float) -> dict[str, float]:
-    return {
-        "precision": total.precision,
-        "recall": total.recall,
-        "f1": total.f1,
-        "accuracy": accuracy,
-    }
-
-
-def count_epochs(folder: Path) -> tuple[float, float]:
-    """Read off the log how long a run was trained.
-
-    folder (Path): The folder of the run.
-    RETURNS (Tuple[float, float]): How many epochs were done at the last evaluation, and at the one
-        whose pipeline was kept as the best.
-    """
-    from ..training.logger import FILE_NAME
-
-    lines = (folder / FILE_NAME).read_text(encoding="utf8").splitlines()
-    entries = [json.loads(line) for line in lines]
-    # spaCy keeps the later one of equals.
-    best = max(enumerate(entries), key=lambda pair: (pair[1]["score"], pair[0]))[1]
-    return round(entries[-1]["epochs"], 2), round(best["epochs"], 2)
-
-
-def count_parameters(nlp: Language) -> dict[str, int]:
-    """Count parameters.
-
-    nlp (Language): The pipeline.
-    RETURNS (Dict[str, int]): "all" of our networks, and "without words", the table of words left
-        out.
-    """
-    networks = [
-        shim.network
-        for _, pipe in nlp.pipeline
-        if hasattr(pipe, "model")
-        for node in pipe.model.walk()
-        for shim in node.shims
-        if hasattr(shim, "network")
-    ]
-    named = [(n, p.numel()) for network in networks for n, p in network.named_parameters()]
-    total = sum(n for _, n in named)
-    words = sum(n for name, n in named if name.startswith("words."))
-    return {"all": total, "without words": total - words}
-
-
-def describe_vectors(nlp: Language, path: str | None) -> str:
-    """RETURNS (str): Name, number and width of the pretrained vectors; empty if there are none."""
-    if not path:
-        return ""
-    n, width = nlp.vocab.vectors.shape
-    return f"{Path(path).name} ({n:,} of width {width})"
-
-
-def find_versions() -> dict[str, str]:
-    """RETURNS (Dict[str, str]): The versions of Python and of the packages that matter."""
-    from importlib.metadata import version
-
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def result_table(results: Sequence[Result]) -> Table:

@@ -50,7 +50,11 @@ class ByLength:
 
     def name(self, sentence: ScoredSentence) -> str:
         """RETURNS (str): The bucket of a sentence."""
-        return self.names[sum(len(sentence.words) >= start for start in self.starts)]
+        return self.bucket(len(sentence.words))
+
+    def bucket(self, n_tokens: int) -> str:
+        """RETURNS (str): The bucket of sentences of so many tokens."""
+        return self.names[sum(n_tokens >= start for start in self.starts)]
 
     def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
         return self.name(sentence)

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from functools import singledispatch
 
 from ..corpora.published import published_corpora
+from ..evaluation.groups import ByLength
 from ..evaluation.tables import DASH, Table
-from .papers import PaperCorpus, Papers, PaperTable, Row
+from .papers import (
+    METRICS,
+    TARGETS,
+    LengthFigure,
+    LengthRow,
+    Listing,
+    PaperCorpus,
+    Papers,
+    PaperTable,
+    Place,
+    Row,
+)
 from .results import Result, Summary, Training, by_training, summarize
 
 INTRODUCTION = """\
@@ -18,12 +32,14 @@ Written by `python -m spacy psa results`. How to get such results is described i
 Each table has the rows of the paper that are systems of ours; the names in the second column are
 those of `psa reproduce`. Scores are F1, of parts of speech and categories accuracy, in percent,
 and of the test set if nothing else is said. 'Paper' and 'ours' are means where there are several
-runs, with the standard deviation (of ours, that of a sample); n is the number of seeds. The
-difference is ours less the paper's. How ours were trained stands below each table: epochs and
-vectors are often not the papers'.
+runs, with the standard deviation (of ours, that of a sample); n is the number of seeds. Where a
+table has more than one figure of a system, they stand in the order of its head; 'max' and the
+difference, which is ours less the paper's, are of the score. How ours were trained stands below
+each table: epochs and vectors are often not the papers'.
 """
-HEADER = ["row", "system", "paper", "max", "ours", "max", "n", "difference", "training"]
 SEEDS = "0 1 2 3 4"
+UNTRAINED = "not trained yet"
+BELOW = "by the command"
 
 
 def to_page(papers: Papers, results: Sequence[Result]) -> str:
@@ -38,32 +54,95 @@ def to_page(papers: Papers, results: Sequence[Result]) -> str:
     parts = [" ".join(p.split("\n")) for p in INTRODUCTION.strip().split("\n\n")]
     for paper, title in papers.titles.items():
         parts.append(f"## {title}")
-        for table in papers.tables:
-            if table.paper == paper:
-                parts += table_parts(table, papers, unique)
+        for place in papers.contents:
+            if place.paper == paper:
+                parts += to_parts(place, papers, unique)
     parts += other_parts(papers, unique)
     return "\n\n".join(parts) + "\n"
 
 
-def table_parts(table: PaperTable, papers: Papers, results: Sequence[Result]) -> list[str]:
-    """Write a table of a paper.
+@singledispatch
+def to_parts(place: Place, papers: Papers, results: Sequence[Result]) -> list[str]:
+    """Write what stands in a place of a paper.
 
-    table (PaperTable): The table.
+    place (Place): A table, listing or figure.
     papers (Papers): All that is known of the papers.
     results (Sequence[Result]): Our results.
     RETURNS (List[str]): The paragraphs.
     """
+    raise NotImplementedError(type(place))
+
+
+@to_parts.register
+def _(table: PaperTable, papers: Papers, results: Sequence[Result]) -> list[str]:
+    """A table that compares systems."""
     notes = Notes()
     rows = [cells for row in table.rows for cells in _row(row, table, papers, results, notes)]
-    written = Table(f"{table.name}. {table.caption}", HEADER, rows)
+    told = "" if len(table.metrics) == 1 else f": {' / '.join(table.metric_names)}"
+    header = ["row", "system", f"paper{told}", "max", f"ours{told}", "max", "n", "difference"]
     elsewhere = _elsewhere(table, results) if table.ablation else []
-    commands = "\n".join(_commands(table, papers.corpora))
     return [
-        written.to_markdown().strip(),
+        _write(table, [*header, "training"], rows),
         *notes.to_list(),
         *elsewhere,
-        f"```bash\n{commands}\n```",
+        _code(_commands(table, papers.corpora)),
     ]
+
+
+@to_parts.register
+def _(listing: Listing, papers: Papers, results: Sequence[Result]) -> list[str]:
+    """What other commands tell: theirs, and what ours need."""
+    rows = []
+    for row in listing.rows:
+        lacks = needs(row.corpus, papers.corpora)
+        rows.append([row.label, *row.cells, lacks if lacks != UNTRAINED else BELOW])
+    header = ["row", *(f"paper: {column}" for column in listing.columns), "ours"]
+    return [_write(listing, header, rows), _code(listing.commands)]
+
+
+@to_parts.register
+def _(figure: LengthFigure, papers: Papers, results: Sequence[Result]) -> list[str]:
+    """Scores by the length of sentences, of which the paper shows a plot."""
+    notes, buckets = Notes(), ByLength().names
+    rows = [
+        cells for row in figure.rows for cells in _length_rows(row, buckets, papers, results, notes)
+    ]
+    header = ["corpus", "system", *(f"{bucket} tokens" for bucket in buckets), "n", "training"]
+    return [_write(figure, header, rows), *notes.to_list()]
+
+
+def _length_rows(
+    row: LengthRow,
+    buckets: Sequence[str],
+    papers: Papers,
+    results: Sequence[Result],
+    notes: Notes,
+) -> Iterable[list[str]]:
+    target = TARGETS[row.task][0]
+    place = (row.corpus, row.task, target, row.system)
+    trained = [r for r in results if (r.corpus, r.task, r.target, r.system) == place]
+    found = [result for result in trained if result.lengths is not None]
+    start = [papers.corpora[row.corpus].name, f"`{row.system}`"]
+    if not found:
+        lacks = (
+            "trained, not scored so" if trained else needs(row.corpus, papers.corpora)
+        )
+        yield [*start, lacks, *[DASH] * (len(buckets) + 1)]
+    for training, group in by_training(found).items():
+        cells = []
+        for bucket in buckets:
+            told = [(r.lengths or {}).get(bucket) for r in group]
+            scores = [scores[METRICS[target]] for scores in told if scores is not None]
+            cells.append(str(summarize(100.0 * s for s in scores)) if scores else DASH)
+        yield [*start, *cells, str(len(group)), notes.letter(training)]
+
+
+def _write(place: Place, header: list[str], rows: list[list[str]]) -> str:
+    return Table(f"{place.name}. {place.caption}", header, rows).to_markdown().strip()
+
+
+def _code(lines: Iterable[str]) -> str:
+    return "\n".join(["```bash", *lines, "```"])
 
 
 def needs(corpus: str, corpora: dict[str, PaperCorpus]) -> str:
@@ -76,7 +155,7 @@ def needs(corpus: str, corpora: dict[str, PaperCorpus]) -> str:
     published = published_corpora().get(corpus)
     if published is not None and published.obtain:
         return f"needs {corpora[corpus].name}"
-    return "not trained yet"
+    return UNTRAINED
 
 
 class Notes:
@@ -101,9 +180,11 @@ def _row(
     row: Row, table: PaperTable, papers: Papers, results: Sequence[Result], notes: Notes
 ) -> Iterable[list[str]]:
     """The cells of a row; of several, if there are results of several ways to train."""
-    paper = DASH if row.figure is None else str(row.figure)
-    paper += "" if row.std is None else f" ± {row.std}"
-    start = [row.label, f"`{row.system}`", paper, DASH if row.max is None else str(row.max)]
+    main = METRICS[row.target]
+    figures = {**row.others, main: row.figure}
+    told = {metric: _or_dash(figures.get(metric)) for metric in table.metrics}
+    told[main] += "" if row.std is None else f" ± {row.std}"
+    start = [row.label, f"`{row.system}`", " / ".join(told.values()), _or_dash(row.max)]
     trained = [
         result
         for result in results
@@ -112,11 +193,22 @@ def _row(
     ]
     found = [result for result in trained if result.has(row.part)]
     if not found:
-        lacks = f"needs {row.part}.spacy" if trained else needs(row.corpus, papers.corpora)
+        part = "brown" if row.part == "combined" else row.part
+        lacks = f"needs {part}.spacy" if trained else needs(row.corpus, papers.corpora)
         yield [*start, lacks, DASH, DASH, DASH, DASH]
     for training, group in by_training(found).items():
-        ours = summarize(result.score(row.part) for result in group)
-        yield [*start, *_summary(ours), _difference(ours, row), notes.letter(training)]
+        score = summarize(result.score(row.part) for result in group)
+        ours = [
+            str(summarize(result.score(row.part, metric) for result in group))
+            for metric in table.metrics
+        ]
+        _, *numbers = _summary(score)
+        cells = [" / ".join(ours), *numbers, _difference(score, row)]
+        yield [*start, *cells, notes.letter(training)]
+
+
+def _or_dash(figure: Decimal | None) -> str:
+    return DASH if figure is None else str(figure)
 
 
 def _difference(ours: Summary, row: Row) -> str:

@@ -60,6 +60,9 @@ class Result:
     versions (Dict[str, str]): Those of Python and of the packages that matter.
     brown (Optional[Dict[str, float]]): The scores on the second test set of CoNLL-2005; None
         without it.
+    combined (Optional[Dict[str, float]]): Those on both test sets together; None without it.
+    lengths (Optional[Dict[str, Dict[str, float]]]): Those on the sentences of the test set by
+        their length; None of roles, and of results from before there was such a thing.
     """
 
     corpus: str
@@ -81,6 +84,8 @@ class Result:
     device: str
     versions: dict[str, str]
     brown: dict[str, float] | None = None
+    combined: dict[str, float] | None = None
+    lengths: dict[str, dict[str, float]] | None = None
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
@@ -96,13 +101,20 @@ class Result:
         """RETURNS (bool): Whether there are scores on a part of the corpus."""
         return getattr(self, part) is not None
 
-    def score(self, part: str) -> float:
-        """The score that papers report.
+    def score(self, part: str, metric: str | None = None) -> float:
+        """A score, or another figure that papers report.
 
-        part (str): "dev", "test" or, if there is one, "brown".
-        RETURNS (float): The score, in percent.
+        part (str): "dev", "test" or, if they are there, "brown" and "combined".
+        metric (Optional[str]): "precision", "recall", "f1" or "accuracy", in percent, "parameters",
+            in millions, or "seconds" for an epoch of training. None for the score that papers
+            report of the target.
+        RETURNS (float): The figure.
         """
-        return 100.0 * getattr(self, part)[METRICS[self.target]]
+        if metric == "parameters":
+            return self.parameters["all"] / 1e6
+        if metric == "seconds":
+            return self.seconds / self.epochs
+        return 100.0 * getattr(self, part)[metric or METRICS[self.target]]
 
 
 @dataclass(frozen=True)

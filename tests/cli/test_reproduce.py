@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 import torch
 from spacy.language import Language
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.cli._cells import Plan, make_system, parse_systems
 from spacy_psa.cli._templates import names
+from spacy_psa.cli._util import read_docs
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.init_config import make_config
 from spacy_psa.reproduction.papers import read_papers
@@ -131,6 +134,23 @@ def test_scores_are_those_of_the_conll_script(folder: Path, finished: Path) -> N
     counts = score_docbins(folder / "test.spacy", run_folder / "model-best", target="tag")
     assert result.test["accuracy"] == counts.accuracy
     assert result.score("test") == 100 * counts.accuracy
+
+
+def test_scores_by_length_are_those_of_the_sentences_of_that_length(
+    folder: Path, finished: Path, tmp_path: Path
+) -> None:
+    result = results(finished)[0]
+    (run_folder,) = (finished / "runs" / "tiny-pos").glob(f"small-0-{result.config[:8]}")
+    docs = read_docs(folder / "test.spacy", Vocab())
+    expected = {}
+    for name, first, last in (("1\u20134", 1, 4), ("5\u20139", 5, 9), ("10\u201319", 10, 19)):
+        some = [doc for doc in docs if first <= len(doc) <= last]
+        if some:
+            DocBin(docs=some).to_disk(tmp_path / "some.spacy")
+            counts = score_docbins(tmp_path / "some.spacy", run_folder / "model-best", target="tag")
+            expected[name] = counts.accuracy
+    assert result.lengths is not None and len(expected) > 1
+    assert {name: scores["accuracy"] for name, scores in result.lengths.items()} == expected
 
 
 def test_the_table_has_means_and_numbers(finished: Path) -> None:

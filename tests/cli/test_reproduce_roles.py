@@ -69,24 +69,40 @@ def test_scores_are_those_of_the_evaluator(finished: Path, corpus: Path) -> None
 
 def test_the_second_test_set_stands_in_the_tables(finished: Path) -> None:
     result = Result(**{**vars(result_of(finished)), "system": "deepatt"})
-    (row,) = (
-        r for r in to_page(read_papers(), [result]).splitlines() if "Brown test: DeepAtt (F" in r
-    )
-    assert f"| {result.score('brown'):.2f} |" in row
-    without = Result(**{**vars(result), "brown": None})
-    (row,) = (
-        r for r in to_page(read_papers(), [without]).splitlines() if "Brown test: DeepAtt (F" in r
-    )
-    assert "needs brown.spacy" in row
+    for part, label in (("brown", "Brown test"), ("combined", "combined")):
+        row = row_of(result, label)
+        assert f"| {result.score(part):.2f} |" in row
+        without = Result(**{**vars(result), part: None})
+        assert "needs brown.spacy" in row_of(without, label)
+
+
+def row_of(result: Result, label: str) -> str:
+    """What the page of results says of DeepAtt on a part of CoNLL-2005."""
+    page = to_page(read_papers(), [result])
+    (row,) = (row for row in page.splitlines() if row.startswith(f"| {label}: DeepAtt (FFN) |"))
+    return row
+
+
+def test_both_test_sets_together_are_scored_as_one(finished: Path, corpus: Path) -> None:
+    (model,) = finished.glob("runs/*/*/model-best")
+    parts = [score_paths(corpus / f"{part}.spacy", model, given=True) for part in ("test", "brown")]
+    correct = sum(part.arguments.correct for part in parts)
+    wrong = sum(part.arguments.excess + part.arguments.missed for part in parts)
+    found = result_of(finished).combined
+    assert found is not None
+    assert found["f1"] == pytest.approx(2 * correct / (2 * correct + wrong))
+    perfect = sum(part.perfect for part in parts)
+    propositions = sum(part.propositions for part in parts)
+    assert found["accuracy"] == pytest.approx(perfect / propositions)
 
 
 def test_results_without_it_can_be_read(finished: Path, tmp_path: Path) -> None:
     data = json.loads((finished / "results.json").read_text(encoding="utf8"))
-    del data["results"][0]["brown"]
+    del data["results"][0]["brown"], data["results"][0]["combined"]
     path = tmp_path / "results.json"
     path.write_text(json.dumps(data), encoding="utf8")
     (result,) = read_results(path)
-    assert not result.has("brown") and result.has("test")
+    assert not result.has("brown") and not result.has("combined") and result.has("test")
 
 
 def test_nothing_is_trained_twice(finished: Path, corpus: Path) -> None:

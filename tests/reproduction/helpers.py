@@ -6,14 +6,16 @@ from typing import Any
 
 from spacy_psa.reproduction.results import Result
 
+SCORES = ("precision", "recall", "f1", "accuracy")
+
 
 def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: Any) -> Result:
     """A result of chunking on CoNLL-2000.
 
     system (str): The system.
     seed (int): The seed.
-    test (float): F1 on the test set, 0 to 1.
-    dev (float): F1 on the development set.
+    test (float): All scores on the test set, 0 to 1.
+    dev (float): Those on the development set.
     **more: What else differs.
     RETURNS (Result): The result.
     """
@@ -28,8 +30,8 @@ def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: A
         "options": "",
         "epochs": 20.0,
         "best_epoch": 11.0,
-        "dev": {"f1": dev, "accuracy": dev},
-        "test": {"f1": test, "accuracy": test},
+        "dev": dict.fromkeys(SCORES, dev),
+        "test": dict.fromkeys(SCORES, test),
         "parameters": {"all": 2, "without words": 1},
         "seconds": 1.0,
         "device": "cpu",

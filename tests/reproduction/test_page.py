@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from spacy_psa.reproduction.page import needs, to_page
 from spacy_psa.reproduction.papers import read_papers
@@ -22,11 +23,14 @@ def lines(results: Sequence[Result], start: str, title: str = "### Table 4. Over
 
 def test_every_table_has_its_rows() -> None:
     page = to_page(PAPERS, [])
+    for place in PAPERS.contents:
+        assert f"### {place.name}. {place.caption}\n" in page
     for table in PAPERS.tables:
-        assert f"### {table.name}. {table.caption}\n" in page
         for row in table.rows:
             figure = "-" if row.figure is None else row.figure
-            assert f"| {row.label} | `{row.system}` | {figure}" in page
+            title = f"### {table.name}. {table.caption}"
+            (line,) = lines([], f"| {row.label} | `{row.system}` |", title)
+            assert str(figure) in line
 
 
 def test_a_row_that_the_paper_has_in_a_plot_alone_has_no_difference() -> None:
@@ -78,12 +82,65 @@ def test_a_result_counts_once_and_the_last_one_at_that() -> None:
 def test_tags_of_another_kind_are_not_compared() -> None:
     title = "### Table 7. Multilingual"
     more = {"corpus": "ud-en", "task": "pos"}
-    results = [make_result("lan", 0, 0.95, target="tag", **more)]
-    (line,) = lines(results, "| en: BiLSTM-LAN", title)
-    assert "not trained yet" in line
     results = [make_result("lan", 0, 0.95, target="pos", **more)]
     (line,) = lines(results, "| en: BiLSTM-LAN", title)
-    assert "| 95.00 | 95.00 | 1 | \u22120.59 | a |" in line
+    assert "not trained yet" in line
+    results = [make_result("lan", 0, 0.95, target="tag", seconds=40.0, **more)]
+    (line,) = lines(results, "| en: BiLSTM-LAN", title)
+    # 40 seconds for 20 epochs
+    assert line == (
+        "| en: BiLSTM-LAN | `lan` | 95.59 ± 0.13 / 33.04 | - | 95.00 / 2.00 | 95.00 | 1 "
+        "| \u22120.59 | a |"
+    )
+
+
+def test_every_figure_of_a_row_stands_beside_the_papers() -> None:
+    scores = {"precision": 0.8, "recall": 0.9, "f1": 0.85, "accuracy": 0.7}
+    more = {"corpus": "conll2005", "task": "srl", "target": "frames"}
+    results = [
+        replace(make_result("deepatt", seed, 0.5, **more), test=scores, brown=scores)
+        for seed in (0, 1)
+    ]
+    title = "### Table 1. Comparison"
+    (line,) = lines(results, "| Brown test: DeepAtt (FFN)", title)
+    ours = "80.00 ± 0.00 / 90.00 ± 0.00 / 85.00 ± 0.00 / 70.00 ± 0.00"
+    assert f"| 73.5 / 74.6 / 74.1 / 48.4 | - | {ours} | 85.00 | 2 | +10.90 | a |" in line
+    (head,) = lines(results, "| row", title)
+    assert "paper: P / R / F1 / complete" in head and "ours: P / R / F1 / complete" in head
+    (line,) = lines(results, "| combined: DeepAtt (FFN)", title)
+    assert "needs brown.spacy" in line
+    (line,) = lines(results, "| combined: DeepAtt (RNN)", title)
+    assert "needs CoNLL-2005" in line
+
+
+def test_parameters_are_told_in_millions() -> None:
+    more = {"corpus": "ontonotes", "task": "ner", "target": "ents"}
+    results = [make_result("refinement", 0, 0.88, parameters={"all": 8_206_385}, **more)]
+    (line,) = lines(results, "| L 1, d 600", "### Table 9. Influence of parameter size")
+    assert "| 8.206385 / 88.65 | - | 8.21 / 88.00 | 88.00 | 1 | \u22120.65 | a |" in line
+
+
+def test_scores_by_length_are_means_over_seeds() -> None:
+    title = "### Fig. 4."
+    results = [
+        make_result("psa", seed, 0.95, lengths={"5–9": {"f1": f1}, "40+": {"f1": 0.9}})
+        for seed, f1 in enumerate((0.8, 0.9))
+    ]
+    (line,) = lines(results, "| CoNLL-2000 | `psa`", title)
+    expected = "| CoNLL-2000 | `psa` | - | 85.00 ± 7.07 | - | - | 90.00 ± 0.00 | 2 | a |"
+    assert line == expected
+    (line,) = lines([make_result("psa", 0, 0.95)], "| CoNLL-2000 | `psa`", title)
+    assert line.startswith("| CoNLL-2000 | `psa` | trained, not scored so |")
+    (line,) = lines(results, "| CoNLL-2003 | `psa`", title)
+    assert line.startswith("| CoNLL-2003 | `psa` | needs CoNLL-2003 |")
+
+
+def test_what_other_commands_tell_has_its_commands() -> None:
+    title = "### Table 6. Identifying"
+    (line,) = lines([], "| DeepAtt", title)
+    assert line == "| DeepAtt | 91.92 | 88.88 | needs CoNLL-2005 |"
+    (command,) = lines([], "python", title)
+    assert command.startswith("python -m spacy psa srl-eval corpus/conll2005/dev.spacy ")
 
 
 def test_ablations_on_other_corpora_follow_their_table() -> None:

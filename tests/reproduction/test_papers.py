@@ -13,7 +13,17 @@ from spacy_psa.cli._cells import Plan, change, make_system
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.treebank import treebanks
 from spacy_psa.corpora.published import published_corpora
-from spacy_psa.reproduction.papers import METRICS, TARGETS, PaperTable, Row, read_papers
+from spacy_psa.evaluation.tables import DASH
+from spacy_psa.reproduction.papers import (
+    METRIC_NAMES,
+    METRICS,
+    TARGETS,
+    LengthFigure,
+    Listing,
+    PaperTable,
+    Row,
+    read_papers,
+)
 
 from ..documentation import ROOT
 from ..training.runs import write_corpora
@@ -23,6 +33,9 @@ torch.set_num_threads(1)
 PAPERS = read_papers()
 ROWS = [(table, row) for table in PAPERS.tables for row in table.rows]
 SYSTEMS = {*names("systems"), *PAPERS.variants}
+LISTINGS = [place for place in PAPERS.contents if isinstance(place, Listing)]
+LENGTHS = [place for place in PAPERS.contents if isinstance(place, LengthFigure)]
+ROMAN = ("II", "III", "IV")
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +52,46 @@ def row(paper: str, number: str, label: str) -> Row:
     return found
 
 
-def test_tables_are_there_once() -> None:
-    places = [(table.paper, table.number) for table in PAPERS.tables]
-    assert len(places) == len(set(places))
-    assert {paper for paper, _ in places} == set(PAPERS.titles)
+def test_everything_that_can_be_trained_or_told_is_there_once() -> None:
+    found = [(place.paper, place.number) for place in PAPERS.contents]
+    assert len(found) == len(set(found))
+    numbers = {paper: [number for p, number in found if p == paper] for paper in PAPERS.titles}
+    ensembles = {"1 (ensemble)", "2 (ensemble)"}
+    assert numbers["psa"] == [*map(str, range(2, 11)), "Fig. 4", "Fig. 5"]
+    assert numbers["psa-arxiv"] == list(ROMAN)
+    assert numbers["lan"] == [*map(str, range(2, 10))]
+    assert numbers["refinement"] == [*map(str, range(2, 11))]
+    assert [n for n in numbers["deepatt"] if n not in ensembles] == [*map(str, range(1, 8))]
+    assert ensembles < set(numbers["deepatt"])
+
+
+@pytest.mark.parametrize(
+    "listing", LISTINGS, ids=lambda listing: f"{listing.paper}-{listing.number}"
+)
+def test_listings_are_rectangular_and_of_corpora_that_exist(listing: Listing) -> None:
+    assert listing.rows and listing.commands
+    for found in listing.rows:
+        assert len(found.cells) == len(listing.columns)
+        assert found.corpus in PAPERS.corpora
+        for cell in found.cells:
+            assert cell == DASH or float(cell.removesuffix("K")) >= 0
+
+
+def test_rows_of_the_roles_taken_for_others_leave_out_the_right_one() -> None:
+    (confusion,) = (one for one in LISTINGS if (one.paper, one.number) == ("deepatt", "7"))
+    for i, found in enumerate(confusion.rows):
+        assert found.label == confusion.columns[i]
+        assert [cell == DASH for cell in found.cells] == [i == j for j in range(10)]
+    sums = [sum(int(row.cells[j].replace(DASH, "0")) for row in confusion.rows) for j in range(10)]
+    # Percentages that were rounded
+    assert all(95 <= total <= 103 for total in sums)
+
+
+def test_systems_by_length_are_in_a_table() -> None:
+    (figure,) = LENGTHS
+    trained = {(found.corpus, table.task, found.system) for table, found in ROWS}
+    assert len(figure.rows) == 8
+    assert {(found.corpus, found.task, found.system) for found in figure.rows} <= trained
 
 
 @pytest.mark.parametrize("table", PAPERS.tables, ids=lambda table: f"{table.paper}-{table.number}")
@@ -52,7 +101,18 @@ def test_rows_are_of_systems_and_corpora_that_exist(table: PaperTable) -> None:
         assert found.system in SYSTEMS
         assert found.corpus in published_corpora() and found.corpus in PAPERS.corpora
         assert found.target in TARGETS[table.task] and found.target in METRICS
-        assert found.part in ("dev", "test", "brown")
+        assert found.part in ("dev", "test", "brown", "combined")
+        assert METRICS[found.target] in table.metrics and set(table.metrics) <= set(METRIC_NAMES)
+        assert set(found.others) <= set(table.metrics) - {METRICS[found.target]}
+
+
+def test_precision_and_recall_give_f1() -> None:
+    pairs = [found for _, found in ROWS if "precision" in found.others]
+    assert len(pairs) == 21
+    for found in pairs:
+        p, r = (float(found.others[name]) for name in ("precision", "recall"))
+        # The paper's own, on CoNLL-2003 with a slip of 0.01
+        assert float(str(found.figure)) == pytest.approx(2 * p * r / (p + r), abs=0.1)
 
 
 def test_figures_are_percentages() -> None:
@@ -79,6 +139,7 @@ def test_figures_are_percentages() -> None:
         ("psa", "Fig. 5", "k = 2", "None None None"),
         ("lan", "3", "BiLSTM-LAN w/o attention", "97.59 None None"),
         ("lan", "7", "en: BiLSTM-LAN", "95.59 0.13 None"),
+        ("refinement", "4", "Our Method", "73.80 None None"),
         ("refinement", "7", "shared, 73, shared", "88.65 None None"),
         ("deepatt", "1", "WSJ test: DeepAtt (FFN)", "84.8 None None"),
     ],
@@ -88,6 +149,16 @@ def test_figures_have_the_decimals_of_the_paper(
 ) -> None:
     found = row(paper, number, label)
     assert f"{found.figure} {found.std} {found.max}" == printed
+
+
+def test_english_tags_are_the_fifty_of_the_papers() -> None:
+    # Table 1 of both papers: 50 labels, where there are 17 universal tags
+    for paper, number, label in (
+        ("lan", "7", "en: BiLSTM-LAN"),
+        ("refinement", "6", "UD v2.2: Our Method"),
+    ):
+        assert row(paper, number, label).target == "tag"
+    assert row("lan", "7", "da: BiLSTM-LAN").target == "pos"
 
 
 def test_variants_belong_to_a_system_and_to_a_table() -> None:

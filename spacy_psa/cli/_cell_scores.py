@@ -1,0 +1,204 @@
+"""What a cell of `spacy psa reproduce` is scored by, and what else is told of its training."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._cells import MORE_PARTS, PARTS, Cell, Plan
+from .init_config import ROLES
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..evaluation.conlleval import ConllevalResult
+    from ..pipeline.role_scores import SRLResult
+    from ..reproduction.results import Result
+
+PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
+
+Scores = dict[str, float]
+"""Precision, recall, F1 and accuracy, 0 to 1."""
+
+
+def score_cell(
+    plan: Plan, cell: Cell, digests: dict[str, str], options: str, gpu_id: int
+) -> Result:
+    """Score the best epoch of a system that is trained.
+
+    plan (Plan): What all trainings have in common.
+    cell (Cell): The system and the seed.
+    digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
+    options (str): The settings for all systems.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (Result): The result.
+    """
+    import spacy
+
+    from ..reproduction.results import Result
+    from ..training.checkpoint import read_checkpoint
+    from ..training.run import CHECKPOINT
+
+    checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
+    assert checkpoint is not None
+    best = cell.folder / "model-best"
+    parts = [part for part in (*PARTS[1:], *MORE_PARTS) if part in digests]
+    score = score_roles if plan.task == ROLES else score_tags
+    nlp = spacy.load(best)
+    epochs, best_epoch = count_epochs(cell.folder)
+    return Result(
+        corpus=plan.corpus,
+        task=plan.task,
+        target=plan.target,
+        system=cell.system,
+        seed=cell.seed,
+        config=cell.digest,
+        data=digests,
+        max_epochs=max(cell.settings["training"]["max_epochs"], 0),
+        vectors=describe_vectors(nlp, cell.settings["initialize"]["vectors"]),
+        options=options,
+        epochs=epochs,
+        best_epoch=best_epoch,
+        **score(plan, cell, best, parts),
+        parameters=count_parameters(nlp),
+        seconds=round(checkpoint.seconds, 1),
+        device="gpu" if gpu_id >= 0 else "cpu",
+        versions=find_versions(),
+    )
+
+
+def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
+    """Score spans, entities or tags by the rules of the CoNLL script.
+
+    plan (Plan): What all cells have in common.
+    cell (Cell): The system and the seed.
+    pipeline (Path): The folder of the pipeline.
+    parts (Sequence[str]): The parts of the corpus.
+    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in `lengths`
+        those of the sentences of the test set, by their length.
+    """
+    from ..evaluation.conlleval import ConllevalResult
+    from ..evaluation.groups import ByLength
+    from .conlleval import read_tags
+
+    spans_key = cell.settings["components"][cell.component]["spans_key"]
+    found: dict[str, Any] = {}
+    by_length = ByLength()
+    for part in parts:
+        whole, lengths = ConllevalResult(), {name: ConllevalResult() for name in by_length.names}
+        path = plan.data / f"{part}.spacy"
+        for doc, gold, predicted in read_tags(path, pipeline, plan.target, spans_key):
+            whole.add(gold, predicted)
+            lengths[by_length.bucket(len(doc))].add(gold, predicted)
+        found[part] = _tag_scores(whole)
+        if part == "test":
+            found["lengths"] = {
+                name: _tag_scores(result) for name, result in lengths.items() if result.sentences
+            }
+    return found
+
+
+def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
+    """Score semantic roles by the rules of the CoNLL-2005 evaluator, of given predicates.
+
+    plan (Plan): What all cells have in common.
+    cell (Cell): The system and the seed.
+    pipeline (Path): The folder of the pipeline.
+    parts (Sequence[str]): The parts of the corpus.
+    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in
+        `combined` those of both test sets together, where there are two. Their accuracy is the
+        share of propositions all of whose arguments are right.
+    """
+    from ..pipeline.role_scores import RoleCounts, SRLResult
+    from .srl_eval import score_paths
+
+    results = {
+        part: score_paths(plan.data / f"{part}.spacy", pipeline, given=True) for part in parts
+    }
+    if "brown" in results:
+        both = [results["test"], results["brown"]]
+        results["combined"] = SRLResult(
+            arguments=RoleCounts(
+                correct=sum(result.arguments.correct for result in both),
+                excess=sum(result.arguments.excess for result in both),
+                missed=sum(result.arguments.missed for result in both),
+            ),
+            propositions=sum(result.propositions for result in both),
+            perfect=sum(result.perfect for result in both),
+        )
+    return {part: _role_scores(result) for part, result in results.items()}
+
+
+def _tag_scores(result: ConllevalResult) -> Scores:
+    total = result.chunks
+    return {
+        "precision": total.precision,
+        "recall": total.recall,
+        "f1": total.f1,
+        "accuracy": result.accuracy,
+    }
+
+
+def _role_scores(result: SRLResult) -> Scores:
+    total = result.arguments
+    return {
+        "precision": total.precision,
+        "recall": total.recall,
+        "f1": total.f1,
+        "accuracy": result.complete,
+    }
+
+
+def count_epochs(folder: Path) -> tuple[float, float]:
+    """Read off the log how long a run was trained.
+
+    folder (Path): The folder of the run.
+    RETURNS (Tuple[float, float]): How many epochs were done at the last evaluation, and at the one
+        whose pipeline was kept as the best.
+    """
+    from ..training.logger import FILE_NAME
+
+    lines = (folder / FILE_NAME).read_text(encoding="utf8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    # spaCy keeps the later one of equals.
+    best = max(enumerate(entries), key=lambda pair: (pair[1]["score"], pair[0]))[1]
+    return round(entries[-1]["epochs"], 2), round(best["epochs"], 2)
+
+
+def count_parameters(nlp: Language) -> dict[str, int]:
+    """Count parameters.
+
+    nlp (Language): The pipeline.
+    RETURNS (Dict[str, int]): "all" of our networks, and "without words", the table of words left
+        out.
+    """
+    networks = [
+        shim.network
+        for _, pipe in nlp.pipeline
+        if hasattr(pipe, "model")
+        for node in pipe.model.walk()
+        for shim in node.shims
+        if hasattr(shim, "network")
+    ]
+    named = [(n, p.numel()) for network in networks for n, p in network.named_parameters()]
+    total = sum(n for _, n in named)
+    words = sum(n for name, n in named if name.startswith("words."))
+    return {"all": total, "without words": total - words}
+
+
+def describe_vectors(nlp: Language, path: str | None) -> str:
+    """RETURNS (str): Name, number and width of the pretrained vectors; empty if there are none."""
+    if not path:
+        return ""
+    n, width = nlp.vocab.vectors.shape
+    return f"{Path(path).name} ({n:,} of width {width})"
+
+
+def find_versions() -> dict[str, str]:
+    """RETURNS (Dict[str, str]): The versions of Python and of the packages that matter."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
