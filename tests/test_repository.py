@@ -196,6 +196,6 @@ def test_requirements_cover_what_is_imported() -> None:
         "srsly",
         "wasabi",
         "spacy_transformers",
-        "matplotlib",
         "sklearn",
+        "vl_convert",
     }

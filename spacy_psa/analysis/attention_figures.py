@@ -18,6 +18,7 @@ from .recording import Array
 
 N_LABELS, N_TRANSITIONS = 16, 40
 PERCENT = (0.0, 100.0)
+IMPOSSIBLE = "impossible"
 LARGEST_CELL = 28.0
 
 
@@ -111,8 +112,7 @@ def _attention(layer: Layer, passage: Passage) -> Figure:
         return Figure(title, svg, [Table(title, words, columns, weights[0])])
     legend = "attention weight (%); each row of a head sums to 100"
     heads = {f"head {i}": matrix for i, matrix in enumerate(weights, 1)}
-    top = max(float(np.nanmax(weights)), 1.0)
-    svg = heat_maps(heads, words, columns, *names, legend, title, value_range=(0.0, top))
+    svg = heat_maps(heads, words, columns, *names, legend, title, value_range=PERCENT)
     return Figure(title, svg, _head_tables(title, words, columns, heads))
 
 
@@ -142,14 +142,14 @@ def _labels(layer: Layer, passage: Passage, chosen: list[int]) -> Iterator[Figur
     # Labels of the layer's own have no names.
     digits = len(str(heads.shape[2]))
     tags = layer.tags or [f"latent {i:0{digits}}" for i in range(1, heads.shape[2] + 1)]
-    best = _largest(heads.max(axis=(0, 1)), tags)
+    # The same in both pictures, so that heads can be compared with their mean.
+    shown = chosen if layer.tags else _largest(heads.max(axis=(0, 1)), tags)
     mean = f"{title}, mean of {len(heads)} heads" if len(heads) > 1 else title
-    shown = chosen if layer.tags else best
     yield _label_map(mean, passage.words, heads.mean(axis=0), tags, shown)
     if len(heads) == 1:
         return
-    matrices = {f"head {i}": _with_rest(head, tags, best)[0] for i, head in enumerate(heads, 1)}
-    columns = _with_rest(heads[0], tags, best)[1]
+    matrices = {f"head {i}": _with_rest(head, tags, shown)[0] for i, head in enumerate(heads, 1)}
+    columns = _with_rest(heads[0], tags, shown)[1]
     legend = "attention weight (%); each row of a head sums to 100"
     names = (passage.words, columns, "label", "token", legend, f"{title}, each head")
     svg = heat_maps(matrices, *names, value_range=PERCENT)
@@ -167,7 +167,7 @@ def _label_map(
 ) -> Figure:
     shown, columns = _with_rest(values, tags, chosen)
     legend = "probability (%); each row sums to 100"
-    svg = _heat_map(shown, words, columns, "label", "token", legend, title, top=100.0)
+    svg = _heat_map(shown, words, columns, "label", "token", legend, title)
     return Figure(title, svg, [Table(title, words, columns, shown)])
 
 
@@ -178,7 +178,7 @@ def _with_rest(values: Array, tags: Sequence[str], chosen: list[int]) -> tuple[A
     if n_others:
         rest = np.maximum(0.0, 100.0 * values.sum(axis=1) - shown.sum(axis=1))
         shown = np.column_stack([shown, rest])
-        columns.append(f"{n_others} others")
+        columns.append(f"{n_others} others" if n_others > 1 else "1 other")
     return shown, columns
 
 
@@ -222,6 +222,8 @@ def _curves(title: str, curves: dict[str, Array], *, bands: bool) -> Figure:
         }
         if bands
         else None,
+        # What no token does, look at itself, has no bias.
+        breaks=(0.0,),
     )
     tables = [
         Table(
@@ -255,11 +257,18 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
         column_names,
         "this label",
         "the label before it",
-        "score; empty: impossible",
+        "score",
         title,
-        texts=[[f"{v:.1f}" if np.isfinite(v) else "impossible" for v in row] for row in shown],
+        texts=[[_score(value) for value in row] for row in shown.tolist()],
+        signed=True,
+        empty=IMPOSSIBLE,
     )
     return Figure(title, svg, [Table(title, row_names, column_names, shown, decimals=2)])
+
+
+def _score(value: float) -> str:
+    """A score in a cell; 0 has no sign, whatever it is rounded from."""
+    return f"{round(value, 1) + 0.0:.1f}" if np.isfinite(value) else IMPOSSIBLE
 
 
 def _heat_map(
@@ -270,11 +279,8 @@ def _heat_map(
     y_label: str,
     legend: str,
     title: str,
-    *,
-    top: float | None = None,
 ) -> str:
-    """A matrix in percent."""
-    top = max(float(np.nanmax(values)), 1.0) if top is None else top
+    """A matrix in percent, whose colours mean the same in all pictures."""
     # A zero in most cells would hide the few that matter.
     texts = [[f"{v:.0f}" if v >= 0.5 else "" for v in row] for row in values]
     return heat_map(
@@ -286,6 +292,6 @@ def _heat_map(
         legend,
         title,
         texts=texts,
-        value_range=(0.0, top),
+        value_range=PERCENT,
         largest_cell=LARGEST_CELL,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -165,6 +166,18 @@ def image(parts: Sequence[str], height: int, title: str, *, width: int = WIDTH) 
     )
     background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
     return "\n".join([head, f"<title>{escape(title)}</title>", background, *parts, "</svg>"]) + "\n"
+
+
+def text_width(content: str, size: float = 12.0) -> float:
+    """About how wide a text is: fonts differ, and are not known here.
+
+    content (str): The text.
+    size (float): The size of its font.
+    RETURNS (float): Its width in pixels.
+    """
+    # Signs of Chinese, Japanese and Korean are as wide as high.
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in content)
+    return (CHARACTER * (len(content) - wide) + 12.0 * wide) * size / 12.0
 
 
 def text(x: float, y: float, content: str, anchor: str, attributes: str = "") -> str:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 from ..errors import Errors
-from .axes import COLOURS, styles
 from .plots import Point, line_plot, stack
 from .training_logs import Run
 
-DOTS_PER_INCH = 150
-MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^", "cross": "P"}
 STYLE = """
 body { font-family: sans-serif; max-width: 42em; margin: 1em auto; padding: 0 1em; color: #222; }
 svg { max-width: 100%; height: auto; display: block; margin-bottom: 1em; }
@@ -110,37 +106,6 @@ def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") ->
         f"<h2>{escape(score or 'score')} on dev</h2>\n<table>\n<tr>{head}</tr>\n{cells}</table>\n"
         "</body>\n</html>\n"
     )
-
-
-def save_png(plots: Sequence[Plot], path: Path) -> None:
-    """Draw plots below each other, as pixels.
-
-    plots (Sequence[Plot]): The plots.
-    path (Path): The PNG file to write.
-    RAISES (ValueError): If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ValueError(Errors.P295.format(path=path)) from error
-    figure = Figure(figsize=(7.0, 4.2 * len(plots)), layout="constrained")
-    for axes, plot in zip(figure.subplots(len(plots), squeeze=False)[:, 0], plots, strict=True):
-        for (name, points), style in zip(
-            plot.series.items(), styles(len(plot.series)), strict=True
-        ):
-            dash = (0, tuple(map(int, style.dash.split()))) if style.dash else "-"
-            axes.plot(
-                *zip(*points, strict=True),
-                color=style.colour,
-                linestyle=dash,
-                marker=MARKERS[style.mark],
-                markersize=4,
-                label=name,
-            )
-        axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
-        axes.grid(axis="y", color="#dddddd")
-        axes.legend(fontsize="small", ncols=1 + (len(plot.series) > len(COLOURS)))
-    figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
 
 
 def _shown(points: list[Point | None], run: Run, start: float) -> list[Point]:

@@ -1,4 +1,4 @@
-"""Matrices as SVG images: the darker a cell, the greater its number."""
+"""Matrices as SVG images: the darker a cell, the greater its number, or the further from 0."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from .axes import GREY, RIGHT, WIDTH
 
 TOP, GAP = 40, 12
 LARGEST_CELL, SMALLEST_CELL = 44.0, 9.0
+LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0  # of the numbers in cells
 LONGEST_NAME = 16  # characters
 BAR_WIDTH, BAR_HEIGHT = 200, 10
-EMPTY = "#eeeeee"
+TITLE_SIZE = 14
+# Scales have no grey, and no stroke through their cells.
+EMPTY, STROKE = "#d4d4d4", "#b0b0b0"
+LIGHT_INK, DARK_INK = "#ffffff", "#222222"
 # From light to dark in one hue, so that it can be read in grey, and by colour-blind people.
 LIGHTEST, DARKEST = (247, 251, 255), (8, 48, 107)
+GROWING = (LIGHTEST, DARKEST)
+# Orange below 0, blue above: told apart by colour-blind people, too.
+BELOW = ((127, 39, 4), (230, 97, 1), (253, 190, 133))
+ABOVE = ((158, 202, 225), (49, 130, 189), DARKEST)
+SIGNED = (*BELOW, (250, 250, 250), *ABOVE)
 
 
 def heat_map(
@@ -31,6 +40,8 @@ def heat_map(
     texts: Sequence[Sequence[str]] | None = None,
     value_range: tuple[float, float] | None = None,
     largest_cell: float = LARGEST_CELL,
+    signed: bool = False,
+    empty: str = "",
 ) -> str:
     """Draw a matrix. Each cell tells its value when the mouse is over it.
 
@@ -42,11 +53,14 @@ def heat_map(
     y_label (str): What the rows are.
     legend (str): What the numbers are, with their unit.
     title (str): What to write above.
-    texts (Optional[Sequence[Sequence[str]]]): What to write into the cells, where there is room,
-        and to tell beside the names. By default the numbers.
+    texts (Optional[Sequence[Sequence[str]]]): What to write into the cells, if there is room for
+        the longest, and to tell beside the names. By default the numbers.
     value_range (Optional[Tuple[float, float]]): The numbers of the lightest and of the darkest
         colour; by default the smallest and the largest one.
     largest_cell (float): How wide and high a cell may be, in pixels.
+    signed (bool): Whether numbers below 0 have another colour than those above it. Colours then
+        reach as far below 0 as above it.
+    empty (str): What empty cells stand for, which the legend tells if there are any.
     RETURNS (str): An SVG image, which has no references to anything outside it.
     RAISES (ValueError): If there is no number to draw.
     """
@@ -54,33 +68,44 @@ def heat_map(
     if not known:
         raise ValueError(Errors.P280.format(title=title or legend))
     low, high = value_range or (min(known), max(known))
-    longest = max(len(shorten(name)) for name in (*row_names, *column_names))
-    left = 36 + longest * axes.CHARACTER
+    if signed:
+        high = max(abs(low), abs(high)) or 1.0
+        low = -high
+    left = 36 + max(axes.text_width(shorten(name)) for name in row_names)
     cell = min(largest_cell, (WIDTH - RIGHT - left) / len(column_names))
     cell = max(SMALLEST_CELL, cell)
     bottom = TOP + cell * len(row_names)
-    parts = [axes.text(WIDTH / 2, 22, title, "middle", 'font-weight="bold" font-size="14"')]
+    shown = [[f"{v:.4g}" for v in row] for row in values] if texts is None else texts
+    pairs = [pair for row in zip(values, shown, strict=True) for pair in zip(*row, strict=True)]
+    size = _text_size([text for value, text in pairs if math.isfinite(value)], cell)
+    parts = []
     for i, row_name in enumerate(row_names):
         y = TOP + cell * i
         parts.append(axes.text(left - 6, y + cell / 2 + 4, shorten(row_name), "end", _size(cell)))
         for j, column_name in enumerate(column_names):
-            value = values[i][j]
-            text = f"{value:.4g}" if texts is None else texts[i][j]
-            share = (value - low) / (high - low) if high > low else 1.0
+            value, text = values[i][j], shown[i][j]
+            share = _share(value, low, high)
             hint = f"{row_name} \u2192 {column_name}: {text or format(value, '.4g')}"
-            parts += _cell(left + cell * j, y, cell, share, text, hint)
+            fill = colour(share, signed=signed)
+            parts += _cell(left + cell * j, y, cell, fill, text if size else "", size, hint)
     for j, name in enumerate(column_names):
         x = left + cell * (j + 0.5) + 4
         turned = f'transform="rotate(-90 {x:.5g} {bottom + 8:.5g})" {_size(cell)}'
         parts.append(axes.text(x, bottom + 8, shorten(name), "end", turned))
-    floor = bottom + 12 + longest * axes.CHARACTER
+    floor = bottom + 12 + max(axes.text_width(shorten(name)) for name in column_names)
     parts.append(axes.text(left + cell * len(column_names) / 2, floor + 14, x_label, "middle"))
     middle = (TOP + bottom) / 2
     turned = f'transform="rotate(-90 16 {middle:.5g})"'
     parts.append(axes.text(16, middle, y_label, "middle", turned))
-    parts += _key(left, floor + 14 + GAP, low, high, legend)
+    key = empty if len(known) < len(pairs) else ""
+    parts += _key(left, floor + 14 + GAP, low, high, legend, signed=signed, empty=key)
     height = math.ceil(floor + 14 + GAP + BAR_HEIGHT + 36)
-    width = max(WIDTH, math.ceil(left + cell * len(column_names) + RIGHT))
+    right = max(left + cell * len(column_names), left + _key_width(legend, key))
+    # Letters of titles are bold, and so a bit wider than others.
+    width = max(WIDTH, right + RIGHT, 1.1 * axes.text_width(title, TITLE_SIZE) + 2 * RIGHT)
+    width = math.ceil(width)
+    bold = f'font-weight="bold" font-size="{TITLE_SIZE}"'
+    parts.insert(0, axes.text(width / 2, 22, title, "middle", bold))
     return axes.image(parts, height, title or legend, width=width)
 
 
@@ -89,50 +114,120 @@ def shorten(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-def colour(share: float) -> str:
+def colour(share: float, *, signed: bool = False) -> str:
     """The colour of a number.
 
     share (float): Where the number lies between the smallest (0) and the largest (1).
-    RETURNS (str): The colour; a light grey for what is not a finite number.
+    signed (bool): Whether the smallest number is as far below 0 as the largest is above it.
+    RETURNS (str): The colour; a grey for what is not a finite number.
     """
     if not math.isfinite(share):
         return EMPTY
-    share = min(1.0, max(0.0, share))
-    mixed = (round(a + share * (b - a)) for a, b in zip(LIGHTEST, DARKEST, strict=True))
+    stops = SIGNED if signed else GROWING
+    place = min(1.0, max(0.0, share)) * (len(stops) - 1)
+    i = min(int(place), len(stops) - 2)
+    mixed = (round(a + (place - i) * (b - a)) for a, b in zip(*stops[i : i + 2], strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Where a number lies between two others, which may be the same; NaN if it is not finite."""
+    if not math.isfinite(value):
+        return math.nan
+    return (value - low) / (high - low) if high > low else 1.0
+
+
+def _text_size(texts: Sequence[str], cell: float) -> float:
+    """The size at which all texts fit into their cells: were only the short ones shown, a cell
+    without a number would seem to have none. 0 if it would be too small to read."""
+    # Digits are about 0.62 of their size wide; signs and points half as much.
+    widths = (0.62 * len(text) - 0.27 * sum(text.count(sign) for sign in "-.") for text in texts)
+    size = min(LARGEST_TEXT, 0.98 * cell / max([*widths, 0.1]))
+    return size if size >= SMALLEST_TEXT else 0.0
 
 
 def _size(cell: float) -> str:
     return f'font-size="{min(12.0, max(8.0, cell)):g}"'
 
 
-def _cell(x: float, y: float, size: float, share: float, text: str, hint: str) -> list[str]:
+def _cell(
+    x: float, y: float, size: float, fill: str, text: str, text_size: float, hint: str
+) -> list[str]:
     drawn = [
         f'<rect x="{x:.5g}" y="{y:.5g}" width="{size:.5g}" height="{size:.5g}" '
-        f'fill="{colour(share)}" stroke="#ffffff"><title>{escape(hint)}</title></rect>'
+        f'fill="{fill}" stroke="#ffffff"><title>{escape(hint)}</title></rect>'
     ]
-    fits = min(11.0, 1.6 * size / max(len(text), 1))
-    if text and fits >= 7.0 and math.isfinite(share):
-        ink = "#ffffff" if share > 0.5 else "#222222"
-        style = f'font-size="{fits:.3g}" fill="{ink}" pointer-events="none"'
-        drawn.append(axes.text(x + size / 2, y + size / 2 + fits / 3, text, "middle", style))
+    if fill == EMPTY:
+        drawn.append(_stroke(x, y, size))
+    elif text:
+        style = f'font-size="{text_size:.3g}" fill="{_ink(fill)}" pointer-events="none"'
+        drawn.append(axes.text(x + size / 2, y + size / 2 + text_size / 3, text, "middle", style))
     return drawn
 
 
-def _key(x: float, y: float, low: float, high: float, legend: str) -> list[str]:
-    """A bar with all colours, and what they stand for."""
+def _stroke(x: float, y: float, size: float) -> str:
+    """What tells empty cells from grey ones without a look at the colour."""
+    return (
+        f'<path d="M{x + 0.2 * size:.5g} {y + 0.8 * size:.5g}l{0.6 * size:.5g} {-0.6 * size:.5g}" '
+        f'stroke="{STROKE}" fill="none" pointer-events="none"/>'
+    )
+
+
+def _ink(fill: str) -> str:
+    """Black or white, whichever is read better on a colour."""
+    contrasts = {
+        ink: (max(a, b) + 0.05) / (min(a, b) + 0.05)
+        for ink in (LIGHT_INK, DARK_INK)
+        for a, b in [(_luminance(ink), _luminance(fill))]
+    }
+    return max(contrasts, key=lambda ink: contrasts[ink])
+
+
+def _luminance(fill: str) -> float:
+    """How bright a colour is, as the web's guidelines (WCAG 2) say."""
+    parts = (int(fill[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _key(
+    x: float,
+    y: float,
+    low: float,
+    high: float,
+    legend: str,
+    *,
+    signed: bool = False,
+    empty: str = "",
+) -> list[str]:
+    """A bar with all colours, and what they stand for; and a cell that is empty, if any is."""
     steps = 40
     width = BAR_WIDTH / steps
     drawn = [
         f'<rect x="{x + i * width:.5g}" y="{y:.5g}" width="{width + 0.5:.5g}" '
-        f'height="{BAR_HEIGHT}" fill="{colour(i / (steps - 1))}"/>'
+        f'height="{BAR_HEIGHT}" fill="{colour(i / (steps - 1), signed=signed)}"/>'
         for i in range(steps)
     ]
     drawn.append(
         f'<rect x="{x:.5g}" y="{y:.5g}" width="{BAR_WIDTH + 0.5}" height="{BAR_HEIGHT}" '
         f'fill="none" stroke="{GREY}"/>'
     )
-    drawn.append(axes.text(x, y + BAR_HEIGHT + 14, f"{low:.4g}", "middle"))
-    drawn.append(axes.text(x + BAR_WIDTH, y + BAR_HEIGHT + 14, f"{high:.4g}", "middle"))
+    for value in dict.fromkeys((low, (low + high) / 2, high) if signed else (low, high)):
+        place = x + BAR_WIDTH * _share(value, low, high)
+        drawn.append(axes.text(place, y + BAR_HEIGHT + 14, f"{value:.4g}", "middle"))
     drawn.append(axes.text(x + BAR_WIDTH + 24, y + BAR_HEIGHT, legend, "start"))
+    if empty:
+        x += BAR_WIDTH + 24 + axes.text_width(legend) + 24
+        side = BAR_HEIGHT + 4
+        drawn.append(
+            f'<rect x="{x:.5g}" y="{y - 2:.5g}" width="{side}" height="{side}" fill="{EMPTY}"/>'
+        )
+        drawn.append(_stroke(x, y - 2, side))
+        drawn.append(axes.text(x + side + 6, y + BAR_HEIGHT, empty, "start"))
     return drawn
+
+
+def _key_width(legend: str, empty: str) -> float:
+    """How much room the key takes."""
+    room = BAR_WIDTH + 24 + axes.text_width(legend)
+    return room + (24 + BAR_HEIGHT + 4 + 6 + axes.text_width(empty) if empty else 0.0)

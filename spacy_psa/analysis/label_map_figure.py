@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -19,7 +20,10 @@ ONE, SEVERAL, GAP, MARGIN = 640, 440, 16, 16
 TOP, BOTTOM, LEGEND_LINE = 54, 12, 20
 MOST_BESIDE = 2
 FONT, SMALL_FONT, MANY = 11.0, 8.5, 60
-REACH = 6.0  # from a point to its label
+REACHES = (6.0, 14.0, 24.0, 36.0)  # from a point to its label; from far, with a line
+FAINT = "#999999"
+# Lines end at the white edge of letters that they would cross.
+HALO = 'stroke="#ffffff" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke"'
 # Where a label may stand: to the right of its point, to the left, above, below, in the corners.
 SIDES = [
     (1.0, 0.35, "start"),
@@ -35,15 +39,36 @@ SIDES = [
 HELP = (
     "Labels that stand near each other are alike to the model. Colours and marks are groups: the "
     "label of a span, or the first letter of a tag. A plane shows only some of how labels differ; "
-    "the table below the map names the label that is most similar by all dimensions."
+    "the table below the map names the label that is most similar by all dimensions. Where points "
+    "lie close together, names stand at the end of a line, or are left out and counted above the "
+    "map; a point tells its label when the mouse is over it, and the last table has all places."
 )
 
 Box = tuple[float, float, float, float]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where the name of a point stands.
+
+    x (float): Where the text is anchored.
+    y (float): The height of its base line.
+    anchor (str): Which end of it stands at x.
+    box (Tuple[float, float, float, float]): The room that it takes.
+    is_far (bool): Whether a line has to lead there from the point.
+    """
+
+    x: float
+    y: float
+    anchor: str
+    box: Box
+    is_far: bool
+
+
 def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
     """Draw maps side by side, all in the same scale. Labels of a group have the same colour and
-    mark; each point tells its label when the mouse is over it.
+    mark; each point tells its label when the mouse is over it. Names that would cover others are
+    left out, and counted above the map.
 
     maps (Sequence[LabelMap]): The maps, with the same labels in the same order.
     title (str): What to write above.
@@ -95,49 +120,68 @@ def map_page(maps: Sequence[LabelMap], title: str) -> str:
 
 def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Box) -> list[str]:
     left, top, right, bottom = frame
-    name = found.name
-    if found.shown is not None:
-        name += f" ({100 * found.shown:.0f} % of the variance)"
-    outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GREY}" fill="none"/>'
-    parts = [axes.text((left + right) / 2, top - 8, name, "middle"), outline]
     font = FONT if len(points) <= MANY else SMALL_FONT
+    marks, names, lines = [], [], []
     taken: list[Box] = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
     for (x, y), label, style in zip(points, found.labels, styles, strict=True):
-        parts.append(
+        marks.append(
             f'<path d="{SHAPES[style.mark]}" transform="translate({x:.1f} {y:.1f})" '
             f'fill="{style.colour}"><title>{escape(label)}</title></path>'
         )
-        options = [_beside(x, y, label, font, side) for side in SIDES]
-        costs = [_overlap(box, taken) + 9 * _outside(box, frame) for _, _, _, box in options]
-        at_x, at_y, anchor, box = options[int(np.argmin(costs))]
-        taken.append(box)
-        look = f'font-size="{font:g}" pointer-events="none"'
-        parts.append(axes.text(at_x, at_y, label, anchor, look))
-    return parts
+        place = _free_place(x, y, label, font, taken, frame)
+        if place is None:
+            continue
+        taken.append(place.box)
+        look = f'font-size="{font:g}" pointer-events="none" {HALO}'
+        names.append(axes.text(place.x, place.y, label, place.anchor, look))
+        if place.is_far:
+            end_x, end_y = np.clip((x, y), place.box[:2], place.box[2:])
+            lines.append(axes.line(x, y, float(end_x), float(end_y), FAINT))
+    notes = [] if found.shown is None else [f"{100 * found.shown:.0f} % of the variance"]
+    if len(names) < len(points):
+        notes.append(f"{len(points) - len(names)} of {len(points)} names left out")
+    title = f"{found.name} ({'; '.join(notes)})" if notes else found.name
+    outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GREY}" fill="none"/>'
+    above = axes.text((left + right) / 2, top - 8, title, "middle")
+    return [above, outline, *lines, *marks, *names]
+
+
+def _free_place(
+    x: float, y: float, label: str, font: float, taken: Sequence[Box], frame: Box
+) -> _Place | None:
+    """The first place of a name, from near to far, at which it covers nothing; None if it would
+    cover something everywhere: two names on each other cannot be read, and one of them can."""
+    for reach in REACHES:
+        for side in SIDES:
+            place = _beside(x, y, label, font, side, reach)
+            if not _overlap(place.box, taken) and not _is_outside(place.box, frame):
+                return place
+    return None
 
 
 def _beside(
-    x: float, y: float, label: str, font: float, side: tuple[float, float, str]
-) -> tuple[float, float, str, Box]:
-    """Where a label would stand, and the room that it would take."""
+    x: float, y: float, label: str, font: float, side: tuple[float, float, str], reach: float
+) -> _Place:
+    """Where a name would stand, and the room that it would take."""
     across, down, anchor = side
-    at_x, at_y = x + REACH * across, y + (REACH + 4) * down
-    width = len(label) * CHARACTER * font / 12
+    at_x, at_y = x + reach * across, y + (reach + 4) * down
+    # Capital letters are wider than others, of which most labels have few.
+    width = font * (0.6 * len(label) + 0.1 * sum(map(str.isupper, label)))
     left = {"start": at_x, "middle": at_x - width / 2, "end": at_x - width}[anchor]
-    return at_x, at_y, anchor, (left, at_y - 0.8 * font, left + width, at_y + 0.2 * font)
+    box = (left, at_y - 0.85 * font, left + width, at_y + 0.25 * font)
+    return _Place(at_x, at_y, anchor, box, is_far=reach > REACHES[0])
 
 
-def _overlap(box: Box, others: Sequence[Box]) -> float:
+def _overlap(box: Box, others: Sequence[Box]) -> bool:
     left, top, right, bottom = np.asarray(others).T
     across = np.minimum(right, box[2]) - np.maximum(left, box[0])
     down = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
-    return float((across.clip(min=0) * down.clip(min=0)).sum())
+    return bool(((across > 0.0) & (down > 0.0)).any())
 
 
-def _outside(box: Box, frame: Box) -> float:
+def _is_outside(box: Box, frame: Box) -> bool:
     left, top, right, bottom = frame
-    beyond = max(0.0, left - box[0]) + max(0.0, box[2] - right)
-    return (beyond + max(0.0, top - box[1]) + max(0.0, box[3] - bottom)) * FONT
+    return box[0] < left or box[1] < top or box[2] > right or box[3] > bottom
 
 
 def _legend(styles: dict[str, Style], y: float, width: int) -> tuple[list[str], int]:

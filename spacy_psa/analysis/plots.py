@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 
 from ..errors import Errors
 from . import axes
@@ -34,6 +35,7 @@ def line_plot(
     x_range: Point | None = None,
     y_range: Point | None = None,
     diagonal: bool = False,
+    breaks: Sequence[float] = (),
 ) -> str:
     """Draw lines through points. Each point tells its values when the mouse is over it.
 
@@ -47,6 +49,8 @@ def line_plot(
     x_range (Optional[Tuple[float, float]]): What the x axis has to cover, beside the points.
     y_range (Optional[Tuple[float, float]]): What the y axis has to cover, beside the points.
     diagonal (bool): Whether to draw the line y = x, as in reliability diagrams.
+    breaks (Sequence[float]): Places on the x axis across which no line and no band goes, as there
+        is nothing to be found there.
     RETURNS (str): An SVG image, which has no references to anything outside it.
     RAISES (ValueError): If there is no point to draw, or a band has not one pair for each point.
     """
@@ -80,8 +84,11 @@ def line_plot(
         parts.append(axes.line(x(low), y(low), x(high), y(high), GREY))
     styles = axes.styles(len(lines))
     for (name, points), style in zip(lines.items(), styles, strict=True):
-        parts += _band(points, limits.get(name, []), style, x, y)
-        parts += _curve(name, points, style, x, y)
+        pieces = _pieces([a for a, _ in points], breaks)
+        around = limits.get(name)
+        if around:
+            parts += [_band(points[piece], around[piece], style, x, y) for piece in pieces]
+        parts += _curve(name, points, pieces, style, x, y)
     return _with_legend(parts, list(lines), [line_key(style) for style in styles], title)
 
 
@@ -166,11 +173,24 @@ def _with_legend(parts: list[str], names: list[str], keys: list[str], title: str
     return axes.image([*parts, *drawn], HEIGHT + height, described)
 
 
-def _curve(name: str, points: Sequence[Point], style: Style, x: Scale, y: Scale) -> list[str]:
+def _pieces(xs: Sequence[float], breaks: Sequence[float]) -> list[slice]:
+    """The points that one line goes through, piece by piece."""
+    cut = [i for i in range(1, len(xs)) if any(xs[i - 1] < place < xs[i] for place in breaks)]
+    return [slice(start, end) for start, end in pairwise([0, *cut, len(xs)])] if xs else []
+
+
+def _curve(
+    name: str,
+    points: Sequence[Point],
+    pieces: Sequence[slice],
+    style: Style,
+    x: Scale,
+    y: Scale,
+) -> list[str]:
     places = [f"{x(a):.5g} {y(b):.5g}" for a, b in points]
-    path = f'd="M{"L".join(places)}"' if places else 'd=""'
+    path = "".join(f"M{'L'.join(places[piece])}" for piece in pieces)
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
-    drawn = [f'<path {path} stroke="{style.colour}" stroke-width="2" fill="none"{dash}/>']
+    drawn = [f'<path d="{path}" stroke="{style.colour}" stroke-width="2" fill="none"{dash}/>']
     for (a, b), place in zip(points, places, strict=True):
         hint = escape(f"{name}: {a:.4g}, {b:.4g}")
         drawn.append(
@@ -182,13 +202,11 @@ def _curve(name: str, points: Sequence[Point], style: Style, x: Scale, y: Scale)
 
 def _band(
     points: Sequence[Point], limits: Sequence[Point], style: Style, x: Scale, y: Scale
-) -> list[str]:
-    if not limits:
-        return []
+) -> str:
     low = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (end, _) in zip(points, limits, strict=True)]
     high = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (_, end) in zip(points, limits, strict=True)]
     outline = "L".join([*low, *reversed(high)])
-    return [f'<path d="M{outline}Z" fill="{style.colour}" fill-opacity="0.15"/>']
+    return f'<path d="M{outline}Z" fill="{style.colour}" fill-opacity="0.15"/>'
 
 
 def _bar(left: float, width: float, value: float, hint: str, style: Style, y: Scale) -> str:

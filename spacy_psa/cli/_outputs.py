@@ -1,4 +1,4 @@
-"""Files that a command writes beside what it prints."""
+"""Files that a command writes, most of them beside what it prints."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ def check_outputs(
         if path.suffix not in options or path.is_dir():
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
         check_writable(path)
+
+
+def save_image(path: Path, svg: str) -> None:
+    """Write an image, whole or not at all: as it is, or as pixels if the file is to end in .png.
+
+    path (Path): The SVG or PNG file.
+    svg (str): The SVG image.
+    RAISES (ValueError): If it is a PNG file, and what draws these is not installed.
+    """
+    from ..analysis.pixels import to_png
+
+    data = to_png(svg, path) if path.suffix == ".png" else svg.encode("utf8")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def save_output(path: Path, text: str, what: str) -> None:

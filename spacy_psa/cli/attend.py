@@ -8,9 +8,11 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._outputs import save_image
 from ._util import atomic_path, psa_cli, user_errors
 
-SUFFIXES = (".html", ".svg")
+SUFFIXES = (".html", ".svg", ".png")
+FORMATS = ("svg", "png")
 
 
 @psa_cli.command("attend")
@@ -22,9 +24,14 @@ def attend_cli(
         typer.Option(
             "--output",
             "-o",
-            help="The .html page or the .svg image to write; without an ending, a folder of images",
+            help="The .html page, or the .svg or .png image to write; without an ending, a folder "
+            "of images",
         ),
     ] = Path("attend.html"),
+    image_format: Annotated[
+        str,
+        typer.Option("--format", "-f", help="Of the images in a folder: svg or png; svg if empty"),
+    ] = "",
     component: Annotated[
         str, typer.Option("--component", "-c", help="The component; by default the last of ours")
     ] = "",
@@ -37,7 +44,14 @@ def attend_cli(
     transitions.
     """
     with user_errors():
-        n_images = attend(model, text, output_path, component=component or None, n_tokens=tokens)
+        n_images = attend(
+            model,
+            text,
+            output_path,
+            component=component or None,
+            n_tokens=tokens,
+            image_format=image_format or None,
+        )
     msg.good(f"Drew {n_images} images in {output_path}")
 
 
@@ -48,21 +62,25 @@ def attend(
     *,
     component: str | None = None,
     n_tokens: int = 32,
+    image_format: str | None = None,
 ) -> int:
     """Draw what goes on in a model.
 
     model (str): The folder or the name of a pipeline.
     text (str): The text to label. The components before the one that is looked into see it first.
-    output_path (Path): The HTML page or the SVG image to write; a folder of SVG images if it is
+    output_path (Path): The HTML page, or the SVG or PNG image to write; a folder of images if it is
         one, or has no ending.
     component (Optional[str]): The component's name. By default the last one of ours.
     n_tokens (int): How many of the first tokens to draw.
+    image_format (Optional[str]): The format of images in a folder: "svg", the default, or "png".
     RETURNS (int): How many images were drawn.
-    RAISES (ValueError): If there is nothing to draw, or the output has another ending.
+    RAISES (ValueError): If there is nothing to draw, the output has another ending, there is no
+        such format, or what draws PNG images is not installed.
     """
     from ..analysis.attention import look_inside
     from ..analysis.attention_page import attention_images, attention_page
     from ..analysis.page import printable
+    from ..analysis.pixels import check_png
     from ..analysis.plots import stack
     from ._components import load_component
 
@@ -70,6 +88,11 @@ def attend(
     if not is_folder and output_path.suffix not in SUFFIXES:
         options = ", ".join([*SUFFIXES, "none for a folder of images"])
         raise ValueError(Errors.P265.format(path=output_path, options=options))
+    if image_format and not (is_folder and image_format in FORMATS):
+        raise ValueError(Errors.P450.format(format=image_format, path=output_path))
+    ending = f".{image_format or FORMATS[0]}" if is_folder else output_path.suffix
+    if ending == ".png":
+        check_png(output_path)
     nlp, pipe = load_component(model, component)
     # Bytes of the command line that are no text stand in it as half a character each.
     text = re.sub("[\ud800-\udfff]", "\ufffd", text)
@@ -78,15 +101,11 @@ def attend(
     images = attention_images(insight)
     if is_folder:
         for name, image in images.items():
-            _write(output_path / f"{name}.svg", image)
-    elif output_path.suffix == ".svg":
-        _write(output_path, stack(list(images.values())))
-    else:
+            save_image(output_path / f"{name}{ending}", image)
+    elif ending == ".html":
         title = printable(f"Inside {insight.component} of {model}")
-        _write(output_path, attention_page(insight, title))
+        with atomic_path(output_path) as temporary:
+            temporary.write_text(attention_page(insight, title), encoding="utf8")
+    else:
+        save_image(output_path, stack(list(images.values())))
     return len(images)
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf8")

@@ -9,6 +9,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._outputs import save_image
 from ._util import atomic_path, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -64,23 +65,25 @@ def curves(
     score (str): The name of the score; empty for the main score of each run.
     by (str): What the x axis shows: "epoch" or "step".
     start (float): The epoch or step from which on evaluations are shown.
-    RAISES (ValueError): If a run has no log, or a file has another ending.
+    RAISES (ValueError): If a run has no log, a file has another ending, or what draws PNG images is
+        not installed.
     """
-    from ..analysis.curves import draw_curves, make_page, save_png, training_curves
+    from ..analysis.curves import draw_curves, make_page, training_curves
+    from ..analysis.pixels import check_png
 
     for path in output_paths:
         if path.suffix not in SUFFIXES:
             raise ValueError(Errors.P297.format(path=path, options=", ".join(SUFFIXES)))
+        if path.suffix == ".png":
+            check_png(path)
     found = _read(runs)
     plots = training_curves(found, score=score, by=by, start=start)
     for path in output_paths:
-        with atomic_path(path) as temporary:
-            if path.suffix == ".svg":
-                temporary.write_text(draw_curves(plots), encoding="utf8")
-            elif path.suffix == ".html":
+        if path.suffix == ".html":
+            with atomic_path(path) as temporary:
                 temporary.write_text(make_page(plots, found, score=score), encoding="utf8")
-            else:
-                save_png(plots, temporary)
+        else:
+            save_image(path, draw_curves(plots))
 
 
 def _read(runs: Sequence[str]) -> "list[Run]":

@@ -9,9 +9,10 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._outputs import save_image
 from ._util import atomic_path, psa_cli, user_errors
 
-SUFFIXES = (".svg", ".html")
+SUFFIXES = (".svg", ".png", ".html")
 TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
 
 
@@ -21,7 +22,7 @@ def labels_cli(
         list[str],
         typer.Argument(
             metavar="MODEL... OUTPUT",
-            help="Pipeline names or folders, e.g. checkpoints; then the .svg or .html to write",
+            help="Pipeline names or folders, e.g. checkpoints; then the .svg, .png or .html file",
         ),
     ],
     component: Annotated[
@@ -59,7 +60,7 @@ def draw_labels(
     """Draw maps of labels.
 
     models (Sequence[str]): The folders or the names of pipelines.
-    output_path (Path): The SVG or HTML file to write.
+    output_path (Path): The SVG, PNG or HTML file to write.
     component (Optional[str]): The component's name. By default the last one of ours.
     method (str): How to project: "pca" or "tsne".
     align (str): How maps are made alike: "procrustes" or "last". See `map_labels`.
@@ -68,18 +69,23 @@ def draw_labels(
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
     from ..analysis.page import printable
+    from ..analysis.pixels import check_png
     from ._components import load_component
 
     if output_path.suffix not in SUFFIXES or output_path.is_dir():
         raise ValueError(Errors.P265.format(path=output_path, options=", ".join(SUFFIXES)))
+    if output_path.suffix == ".png":
+        check_png(output_path)
     vectors = []
     for name, model in zip(_names(models), models, strict=True):
         _, pipe = load_component(model, component)
         vectors += label_vectors(printable(name), pipe)
     maps = map_labels(vectors, method=method, align=align)
-    draw = {".svg": draw_maps, ".html": map_page}[output_path.suffix]
-    with atomic_path(output_path) as temporary:
-        temporary.write_text(draw(maps, TITLES[method]), encoding="utf8")
+    if output_path.suffix == ".html":
+        with atomic_path(output_path) as temporary:
+            temporary.write_text(map_page(maps, TITLES[method]), encoding="utf8")
+    else:
+        save_image(output_path, draw_maps(maps, TITLES[method]))
 
 
 def _names(models: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,16 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SENTENCE = ["Ann", "likes", "new", "ham", "."]
 CLOSE = 2e-5  # for the sums of a few products in float32
 SVG = "{http://www.w3.org/2000/svg}"
+
+draws_png = pytest.mark.skipif(
+    importlib.util.find_spec("vl_convert") is None,
+    reason="PNG images are drawn by vl-convert-python: pip install 'spacy-psa[plots]'",
+)
+
+
+def is_png(data: bytes) -> bool:
+    """Whether it begins and ends as a PNG image does."""
+    return data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")
 
 
 def system_nlp(system: str) -> Language:

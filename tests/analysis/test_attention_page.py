@@ -18,6 +18,7 @@ from spacy_psa.cli._templates import names
 from ..pipeline import srl_data
 from ..pipeline.conftest import initialized_nlp, make_examples, make_nlp, tiny_model
 from ..pipeline.test_config import FUSION, TRANSFORMER
+from ..pipeline.test_label_refinement import LAN
 from .inside import SVG, numbers, ours, parse, system_nlp, tables, texts
 
 TEXT = "Ann Lee likes green Berlin ."
@@ -196,9 +197,8 @@ def test_many_tokens_are_inside_the_picture() -> None:
                 assert float(x) + float(across) <= width
 
 
-@cache
-def many_labels(n: int) -> Language:
-    nlp = make_nlp()
+def many_labels(n: int, **parts: dict) -> Language:
+    nlp = make_nlp(model=tiny_model(**parts)) if parts else make_nlp()
     labels = [f"L{i:03}" for i in range(n)]
     examples = make_examples(nlp)
     for example in examples:
@@ -220,6 +220,50 @@ def test_of_many_labels_the_most_probable_are_drawn() -> None:
     np.testing.assert_allclose(numbers(found[PROBABILITIES]).sum(axis=1), 100.0, atol=1.0)
     title = f"Transitions of the {N_TRANSITIONS} most probable of 60 labels"
     assert len(found[title]) == N_TRANSITIONS + 2
+
+
+def test_all_attention_has_the_same_colours() -> None:
+    for system, n in (("psa", 2), ("transformer", 2)):
+        images = list(attention_images(look(pipeline(system))).values())[:n]
+        for shown in map(texts, images):
+            legend = next(i for i, text in enumerate(shown) if text.startswith("attention weight"))
+            assert shown[legend - 2 : legend] == ["0", "100"]
+
+
+def test_heads_show_the_labels_of_their_mean() -> None:
+    decoder = {"@architectures": "spacy_psa.LabelCRF.v1"}
+    insight = look(many_labels(30, encoder=LAN, decoder=decoder))
+    found = tables(attention_page(insight, ""))
+    means = {title: table for title, table in found.items() if ", mean of" in title}
+    assert len(means) == len(insight.passages[0].layers)
+    for title, mean in means.items():
+        layer = title.split(", ")[0]
+        heads = [table for name, table in found.items() if name.startswith(f"{layer}, head ")]
+        assert len(heads) > 1
+        assert mean[0] == found[PROBABILITIES][0]
+        assert [head[0] for head in heads] == [mean[0]] * len(heads)
+        shown = np.mean([numbers(head) for head in heads], axis=0)
+        np.testing.assert_allclose(shown, numbers(mean), atol=0.11)
+
+
+def test_the_bias_is_not_drawn_at_distance_zero_where_no_token_looks_at_itself() -> None:
+    [svg] = [s for name, s in attention_images(look(pipeline("psa"))).items() if "bias" in name]
+    curves = [n.get("d") for n in parse(svg).iter(f"{SVG}path") if n.get("stroke-width") == "2"]
+    in_plot = [d for d in curves if "L" in d]
+    assert len(in_plot) == 2
+    assert all(d.count("M") == 2 for d in in_plot)
+
+
+def test_transitions_below_zero_have_their_numbers_and_impossible_ones_a_key() -> None:
+    insight = look(pipeline("bilstm-crf"))
+    [svg] = [s for name, s in attention_images(insight).items() if "transitions" in name]
+    shown = texts(svg)
+    [scores] = insight.transitions.values()
+    values = scores[np.isfinite(scores)]
+    written = [text for text in shown if re.fullmatch(r"-?\d\.\d", text)]
+    assert len(written) == len(values)
+    assert {t for t in written if t.startswith("-")} == {f"{v:.1f}" for v in values if v <= -0.05}
+    assert shown[-2:] == ["score", "impossible"]
 
 
 def test_rows_in_which_all_is_impossible_are_left_out() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spacy_psa.analysis.curves import draw_curves, make_page, save_png, training_curves
+from spacy_psa.analysis.curves import draw_curves, make_page, training_curves
 from spacy_psa.analysis.training_logs import Evaluation, Run, read_run
 
 CONSOLE = """\
@@ -206,22 +205,3 @@ def test_the_page_has_the_best_scores_and_loads_nothing() -> None:
     assert "<td>PSA &amp; &lt;friends&gt;</td><td>4</td><td>83.00</td><td>30</td>" in page
     assert page.count("<svg") == 2
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
-
-
-def test_pixels_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = builtins.__import__
-
-    def without_matplotlib(name: str, *arguments: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(ValueError, match=r"\[P295\].*pip install matplotlib"):
-        save_png(training_curves([run()]), tmp_path / "a.png")
-
-
-def test_pixels_are_drawn_by_matplotlib(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="PNG images are drawn by matplotlib")
-    save_png(training_curves([run("a"), run("b")]), tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 from spacy_psa.analysis.axes import styles
 from spacy_psa.analysis.label_groups import groups_of
-from spacy_psa.analysis.label_map import map_labels
-from spacy_psa.analysis.label_map_figure import draw_maps, map_page
+from spacy_psa.analysis.label_map import LabelVectors, map_labels
+from spacy_psa.analysis.label_map_figure import FAINT, draw_maps, map_page
 from spacy_psa.analysis.plots import SHAPES
 
 from .inside import SVG, parse, tables, texts
@@ -65,6 +66,46 @@ def test_points_stand_where_the_map_has_them() -> None:
     np.testing.assert_allclose(drawn, scale * real, atol=0.3)
     right = np.argmax(found.points[:, 0])
     assert np.argmax(np.array(places)[:, 0]) == right
+
+
+def boxes(svg: str, labels: list[str]) -> dict[str, tuple[float, float, float, float]]:
+    """About the room that the names on a map take."""
+    found = {}
+    for node in ElementTree.fromstring(svg).iter(f"{SVG}text"):
+        if node.get("pointer-events") == "none" and node.text in labels:
+            size, x, y = (float(node.get(name)) for name in ("font-size", "x", "y"))
+            width = 0.6 * size * len(node.text)
+            left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[node.get("text-anchor")]
+            found[node.text] = (left, y - 0.7 * size, left + width, y)
+    return found
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 0.3, 4.0])
+def test_no_name_covers_another_and_those_left_out_are_counted(spread: float) -> None:
+    labels = [f"LABEL-{i}" for i in range(40)]
+    vectors = spread * np.random.default_rng(0).normal(size=(40, 2))
+    vectors[-1] = 5.0
+    [found] = map_labels([LabelVectors("model", labels, vectors)])
+    svg = draw_maps([found], "Title")
+    shown = boxes(svg, labels)
+    for (_, a), (_, b) in combinations(shown.items(), 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    left_out = len(labels) - len(shown)
+    assert shown and (left_out > 0) == (spread < 1.0)
+    above = next(text for text in texts(svg) if text.startswith("model ("))
+    assert (f"; {left_out} of 40 names left out)" in above) == (left_out > 0)
+    # All points are there, and tell their labels.
+    marks = [node.findtext(f"{SVG}title") for node in parse(svg).iter(f"{SVG}path")]
+    assert sorted(filter(None, marks)) == sorted(labels)
+
+
+def test_names_that_are_moved_away_have_a_line_to_their_point() -> None:
+    labels = [f"LABEL-{i}" for i in range(12)]
+    vectors = np.zeros((12, 2))
+    vectors[-1] = 5.0
+    svg = draw_maps(map_labels([LabelVectors("model", labels, vectors)]), "Title")
+    lines = [n for n in parse(svg).iter(f"{SVG}path") if n.get("stroke") == FAINT]
+    assert 0 < len(lines) < len(boxes(svg, labels))
 
 
 def test_page_has_the_map_and_its_numbers() -> None:

@@ -86,6 +86,26 @@ def test_bands_lie_around_their_lines() -> None:
     assert ys[1] > points[1] > ys[2]
 
 
+def test_lines_and_bands_do_not_go_across_breaks() -> None:
+    points = [(float(x), 1.0) for x in (-2, -1, 1, 2)]
+    series, bands = {"a": points}, {"a": [(0.0, 2.0)] * 4}
+
+    def drawn(breaks: list[float]) -> list[list[str]]:
+        """The pieces of the line, and the bands."""
+        svg = line_plot(series, "x", "y", bands=bands, breaks=breaks)
+        assert len(hints(svg)) == 4
+        nodes = list(ElementTree.fromstring(svg))
+        lines = [n.get("d").split("M")[1:] for n in nodes if n.get("stroke-width") == "2"]
+        return [lines[0], [n.get("d") for n in nodes if n.get("fill-opacity")]]
+
+    assert [len(found) for found in drawn([])] == [1, 1]
+    assert [len(found) for found in drawn([0.0])] == [2, 2]
+    left, right = drawn([0.0])[0]
+    assert left.count("L") == right.count("L") == 1
+    # A point at the place itself is not left out, and a break beyond the points is none.
+    assert [len(found) for found in drawn([1.0, 5.0])] == [1, 1]
+
+
 def test_a_band_of_another_length_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"\[P281\].*'a' has 1 pairs.*2 points"):
         line_plot({"a": [(0, 1), (1, 2)]}, "x", "y", bands={"a": [(0, 1)]})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import spacy
 
-from ..analysis.inside import SVG, browse, numbers, tables
+from ..analysis.inside import SVG, browse, draws_png, is_png, numbers, tables
 from ..pipeline.conftest import NAME, make_nlp, tiny_model, train, trained_nlp
 from ..pipeline.conftest import make_examples as examples_of
 from .commands import plain, run, succeed
@@ -70,6 +71,36 @@ def test_one_image_has_all_of_them_below_each_other(model: Path, tmp_path: Path)
     assert all(float(part.get("width")) <= float(root.get("width")) for part in parts)
 
 
+@draws_png
+def test_one_image_is_written_in_pixels(model: Path, tmp_path: Path) -> None:
+    succeed("psa", "attend", model, "Zoë saw 漢字 & <ham>", "-o", tmp_path / "all.png")
+    assert is_png((tmp_path / "all.png").read_bytes())
+
+
+@draws_png
+def test_images_in_a_folder_are_in_pixels_where_it_is_asked_for(
+    model: Path, tmp_path: Path
+) -> None:
+    succeed("psa", "attend", model, TEXT, "-o", tmp_path / "images", "--format", "png")
+    paths = sorted((tmp_path / "images").iterdir())
+    assert paths[0].name == "1-attention-context-fusion-1.png"
+    assert len(paths) == 6
+    assert all(path.suffix == ".png" and is_png(path.read_bytes()) for path in paths)
+
+
+@pytest.mark.parametrize("arguments", [["-o", "a.png"], ["-o", "a", "--format", "png"]])
+def test_pixels_without_what_draws_them_are_an_error(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    result = run("psa", "attend", model, "Ann", *arguments)
+    assert result.exit_code == 1
+    message = rf"\[P295\] '{re.escape(arguments[1])}'.*spacy-psa\[plots\]"
+    assert re.search(message, plain(result.output), re.DOTALL)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_page_is_written_to_the_current_folder_by_default(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +147,9 @@ def test_bytes_that_are_no_text_are_replaced(model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Ann", "-o", "page.pdf"], r"\[P265\].*\.html, \.svg"),
+        (["Ann", "-o", "page.pdf"], r"\[P265\].*\.html, \.svg, \.png"),
+        (["Ann", "-o", "images", "--format", "pdf"], r"\[P450\] 'pdf'.*'images'"),
+        (["Ann", "-o", "page.svg", "--format", "png"], r"\[P450\] 'png'.*'page\.svg'"),
         (["", "-o", "page.html"], r"\[P380\]"),
         (["Ann", "-o", "page.html", "-c", "tagger"], rf"\[P381\].*'tagger'.*{NAME}"),
     ],

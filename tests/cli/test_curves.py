@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from ..analysis.inside import draws_png, is_png
 from .commands import plain, run, succeed
 
 
@@ -43,6 +46,23 @@ def test_all_kinds_of_files_are_written_at_once(folder: Path) -> None:
     succeed("psa", "curves", folder / "first" / "psa", "-o", outputs[0], "-o", outputs[1])
     assert "psa" in names(outputs[0])
     assert outputs[1].read_text(encoding="utf8").startswith("<!DOCTYPE html>")
+
+
+@draws_png
+def test_an_image_in_pixels_is_written(folder: Path) -> None:
+    succeed("psa", "curves", folder / "first" / "psa", "--output", folder / "c.png")
+    assert is_png((folder / "c.png").read_bytes())
+
+
+def test_pixels_without_what_draws_them_are_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    result = run("psa", "curves", "first/psa", "-o", "c.svg", "-o", "c.png")
+    assert result.exit_code == 1
+    assert re.search(r"\[P295\] 'c\.png'.*spacy-psa\[plots\]", plain(result.output), re.DOTALL)
+    assert not (folder / "c.svg").exists()
 
 
 def test_runs_of_the_same_name_are_told_apart(folder: Path) -> None:

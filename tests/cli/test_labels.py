@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from ..analysis.inside import SVG, browse, texts
+from ..analysis.inside import SVG, browse, draws_png, is_png, texts
 from ..pipeline.conftest import LABELS, initialized_nlp, trained_nlp
 from .commands import plain, run, succeed
 
@@ -52,11 +54,28 @@ def test_models_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) ->
         assert any(text.startswith(f"{name} (") for text in shown)
 
 
+@draws_png
+def test_a_map_in_pixels_is_written(folder: Path, tmp_path: Path) -> None:
+    succeed("psa", "labels", folder / "run" / "last", tmp_path / "map.png")
+    assert is_png((tmp_path / "map.png").read_bytes())
+
+
+def test_pixels_without_what_draws_them_are_an_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    result = run("psa", "labels", folder / "run" / "last", "map.png")
+    assert result.exit_code == 1
+    assert re.search(r"\[P295\] 'map\.png'.*spacy-psa\[plots\]", plain(result.output), re.DOTALL)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (["run/last"], "P389"),
-        (["run/last", "map.png"], "P265"),
+        (["run/last", "map.pdf"], "P265"),
         (["run/last", "map.svg", "--method", "umap"], "P387"),
         (["run/last", "map.svg", "--align", "none"], "P387"),
         (["run/last", "map.svg", "--component", "ner"], "P381"),
