@@ -482,8 +482,8 @@ class Errors(metaclass=_Coded):
     P293 = "{path} has no evaluation in it: neither lines of JSON, nor the table of `spacy train`."
     P294 = "Curves cannot be drawn by '{name}'. Choose 'epoch' or 'step'."
     P295 = (
-        "{path} cannot be drawn without matplotlib. Install it (pip install matplotlib), or write "
-        ".svg or .html, which need nothing."
+        "'{path}' cannot be drawn without vl-convert-python, which is not installed. Install it "
+        "(pip install 'spacy-psa[plots]'), or write .svg or .html, which need nothing."
     )
     P296 = "The run '{run}' has no score '{name}'. Choose one of: {options}."
     P297 = "Curves are not written to '{path}'. Choose a name that ends in one of: {options}."
@@ -752,7 +752,7 @@ class Errors(metaclass=_Coded):
     )
     P387 = "There is no {what} '{name}' for label maps. Choose one of: {options}."
     P388 = "Maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
-    P389 = "Give one pipeline or more, and then the .svg or .html file to write."
+    P389 = "Give one pipeline or more, and then the .svg, .png or .html file to write."
 
     # Reproduction (P390-P399)
     P390 = (
@@ -870,11 +870,23 @@ class Errors(metaclass=_Coded):
         "layers of this package."
     )
     P443 = "The pipeline cannot be written to '{path}': {problem}. Choose another folder{force}."
+    # Images (P450-P459)
+    P450 = (
+        "'{format}' cannot be the format of '{path}'. --format is svg or png, of the images in a "
+        "folder; a file has its format by its ending."
+    )
     # Robustness: documents (P460-P469)
     P460 = (
         "doc.spans['{key}'] has no predicate, in the document beginning '{text}'. "
         "Doc.from_docs keeps spans, but not what belongs to them: join documents before they are "
         "labeled, or with exclude = ['spans'], and give the frames to set_frames."
+    )
+
+    # What a training reads (P470-P479)
+    P470 = (
+        "There are no vectors '{name}': it is neither a folder nor an installed package. Check "
+        "[initialize] vectors (--paths.vectors), or make the folder, e.g. by `python -m spacy psa "
+        "vectors`."
     )
 
 

@@ -12,6 +12,7 @@ from wasabi import msg
 from ..errors import Errors
 from ..whole_files import check_writable, output_errors
 from ._config_errors import config_errors, warn_of_unknown_settings
+from ._training_files import check_training_files
 from ._util import psa_cli, user_errors
 
 
@@ -87,7 +88,7 @@ def train(
         evaluation.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     RAISES (ValueError): If the folder has an unfinished run, or the one to be resumed is damaged,
-        or has another config or corpus.
+        or has another config or corpus; or if a corpus or the vectors are not there.
     RAISES (OutputError): If something cannot be written. What was saved before is as it was.
     """
     from spacy.cli._util import setup_gpu, show_validation_error
@@ -121,6 +122,8 @@ def train(
         msg.info(f"Resuming the run in {output_path} after step {saved.step}")
     elif resume:
         msg.info(f"There is no checkpoint in {output_path}: the run begins")
+    with config_errors():
+        check_training_files(config)
     check_writable(output_path / CHECKPOINT)
     if not output_path.exists():
         with output_errors(output_path):

@@ -59,6 +59,14 @@ class ColumnCorpus:
         self.lenient = lenient
         self.options = options
 
+    def check(self) -> None:
+        """Read the first sentence, to see that there is a corpus at the path.
+
+        RAISES (ValueError): If the file cannot be read.
+        """
+        sentences = self.form.read(self.path, problems=Problems(self.lenient), **self.options)
+        next(iter(sentences), None)
+
     def __call__(self, nlp: "Language") -> Iterator[Example]:
         """Stream the Examples.
 

@@ -74,6 +74,7 @@ class TrainingLog:
         training = nlp.config.interpolate()["training"]
         self._path = path
         self._begun = False
+        self._n_steps, self._learn_rate = 0, 0.0
         self._log_row, self._end_table = table
         self._meter = Meter(nlp)
         # The loop does not show its optimizer; one with the same schedules keeps pace with it.
@@ -90,14 +91,17 @@ class TrainingLog:
         """Take note of a step.
 
         info (Optional[Dict[str, Any]]): What spaCy tells about it, if there was an evaluation.
+            `psa train` may tell of the last step a second time, when it has been evaluated.
         """
-        learn_rate = float(self._optimizer.learn_rate)
-        self._optimizer.step_schedules()
-        self._progress.step(trained=self._meter.has_moved())
+        if info is None or info["step"] >= self._n_steps:
+            self._n_steps += 1
+            self._learn_rate = float(self._optimizer.learn_rate)
+            self._optimizer.step_schedules()
+            self._progress.step(trained=self._meter.has_moved())
         if info is not None:
             with self._progress.hidden():
                 self._log_row(info)
-            self._write(info, learn_rate)
+            self._write(info)
             self._progress.evaluated(info)
             self._meter.reset()
         self._progress.show(self._meter.speed)
@@ -108,7 +112,7 @@ class TrainingLog:
         self._progress.close()
         self._end_table()
 
-    def _write(self, info: Info, learn_rate: float) -> None:
+    def _write(self, info: Info) -> None:
         path = self._path
         if path is None and info.get("output_path"):
             path = Path(info["output_path"]).parent / FILE_NAME
@@ -124,7 +128,7 @@ class TrainingLog:
             "losses": {name: float(loss) for name, loss in info["losses"].items()},
             "score": float(info["score"]),
             "scores": {k: float(v) for k, v in scores.items() if isinstance(v, (int, float))},
-            "learn_rate": learn_rate,
+            "learn_rate": self._learn_rate,
             "sentences_per_second": round(self._meter.speed, 1),
         }
         if not self._begun:

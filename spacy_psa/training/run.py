@@ -1,5 +1,8 @@
 """Train a pipeline as `spacy train` does, with checkpoints from which it can go on exactly.
 
+spaCy's loop evaluates after the updates 0, E, 2E, … and ends without a look at what it has learnt
+since then: the last epoch, as a rule. Here the last update is evaluated as well.
+
 The stream of batches has random numbers of its own: it follows from the seed alone, and is made
 again when a run is resumed. All other state is in the checkpoint.
 """
@@ -125,14 +128,17 @@ class TrainingRun:
         with self.nlp.select_pipes(disable=self.frozen):
             log_step, finalize_logger = self.T["logger"](self.nlp, self.stdout, self.stderr)
         info: Info | None = None
-        is_full = False
+        must_save = True
         try:
             for info, is_best in self._steps(pipeline):
                 self._after_step(info, is_best, pipeline, log_step)
             if self.saved is not None and not pipeline.is_live:
                 self._refuse_corpus(info, self.saved)
+            # The last evaluation has saved what was trained, with the scores in its meta data,
+            # which a process that has resumed a run after it does not know.
+            must_save = info is None
         except OutputError:
-            is_full = True
+            must_save = False
             raise
         except Exception as error:
             if pipeline.is_live:
@@ -142,7 +148,7 @@ class TrainingRun:
         finally:
             finalize_logger()
             # Before it goes live the pipeline has other weights than the run.
-            if pipeline.is_live and not is_full:
+            if pipeline.is_live and must_save:
                 self._save_pipeline(is_best=False)
         if info is None:
             raise ValueError(Errors.P299)
@@ -152,14 +158,17 @@ class TrainingRun:
         return path
 
     def _steps(self, pipeline: ReplayedPipeline) -> Iterator[tuple[Info, bool | None]]:
-        """spaCy's loop, from the first step on."""
-        batches = create_train_batches(
+        """spaCy's loop from the first step on; the last step again if it was not evaluated."""
+        created = create_train_batches(
             self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
         )
+        batches = isolated(created, self.stream_start)
+        info: Info | None = None
+        is_best: bool | None = None
         for batch, info, is_best in train_while_improving(
             cast(Language, pipeline),
             self.optimizer,
-            isolated(batches, self.stream_start),
+            batches,
             pipeline.evaluate,
             dropout=self.T["dropout"],
             accumulate_gradient=self.T["accumulate_gradient"],
@@ -174,6 +183,23 @@ class TrainingRun:
             if self.corpus_size:
                 info["epochs"] = max(info["epoch"], self.examples_seen / self.corpus_size)
             yield info, is_best
+        if info is None or is_best is not None or not pipeline.is_live:
+            return
+        if self.saved is not None and len(self.saved.scores) > len(info["checkpoints"]):
+            # It was done before the run was resumed.
+            return
+        if self.T["max_epochs"] > 0 and next(batches, None) is None:
+            # Also if the batcher has left examples out
+            info["epochs"] = float(info["epoch"] + 1)
+        yield info, self._evaluate(info, pipeline)
+
+    def _evaluate(self, info: Info, pipeline: ReplayedPipeline) -> bool:
+        """Evaluate after the last update as the loop does after others."""
+        results = info["checkpoints"]
+        with pipeline.use_params(self.optimizer.averages):
+            info["score"], info["other_scores"] = pipeline.evaluate()
+        results.append((info["score"], info["step"]))
+        return bool(info["score"] == max(results)[0])
 
     def _read_corpus(self, nlp: Language) -> Iterator[Example]:
         n = 0

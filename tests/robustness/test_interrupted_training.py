@@ -251,7 +251,7 @@ def test_a_log_whose_only_line_was_cut_off_is_begun_anew(tmp_path: Path) -> None
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "train.jsonl").write_text('{"step": 0, "epo', encoding="utf8")
     train(config, tmp_path / "out", resume=True)
-    assert [entry["step"] for entry in log(tmp_path / "out")] == [0]
+    assert [entry["step"] for entry in log(tmp_path / "out")] == [0, 1]
 
 
 def test_a_line_of_the_log_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -164,6 +164,19 @@ def test_the_learning_rate_is_that_of_the_update(nlp: Language, tmp_path: Path) 
     assert rates == [1.0, 1.0, 1 / 2, 1 / 2, 1 / 3]
 
 
+def test_the_last_step_may_be_told_of_twice(nlp: Language, tmp_path: Path) -> None:
+    name = "spacy_psa.inverse_epoch_decay.v1"
+    rate = {"@schedules": name, "initial_rate": 1.0, "decay": 1.0, "steps_per_epoch": 1}
+    optimizer = {"@optimizers": "spacy_psa.SGD.v1", "learn_rate": rate}
+    nlp.config["training"]["optimizer"] = optimizer
+    log_step, finalize = start(nlp, tmp_path / "run.jsonl")
+    log_step(info(0))
+    log_step(None)
+    log_step(info(1))
+    finalize()
+    assert [entry["learn_rate"] for entry in entries(tmp_path / "run.jsonl")] == [1.0, 1 / 2]
+
+
 def test_sentences_are_counted(
     nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,4 +218,4 @@ def test_a_run_that_is_killed_and_resumed_logs_every_evaluation_once(
     kill(monkeypatch, config, tmp_path / "out", 4, checkpoint_every=2)
     assert [entry["step"] for entry in log(tmp_path / "out")] == [0, 3]
     train(config, tmp_path / "out", resume=True, checkpoint_every=5)
-    assert [entry["step"] for entry in log(tmp_path / "out")] == [0, 3, 6, 9]
+    assert [entry["step"] for entry in log(tmp_path / "out")] == [0, 3, 6, 9, 11]

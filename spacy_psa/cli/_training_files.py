@@ -1,0 +1,72 @@
+"""Whether the files that a training reads are there, before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors
+
+if TYPE_CHECKING:
+    from thinc.api import Config
+
+
+def check_training_files(config: Config) -> None:
+    """Check that the corpora and the vectors of a config can be read.
+
+    spaCy reads the development corpus at the first evaluation only, when an update has been made
+    and the pipeline of an earlier run has been replaced. No corpus is loaded here: of one in
+    columns the first sentence is read, and of others it is seen whether there is such a path.
+
+    config (Config): The config, with variables or without.
+    RAISES (ValueError): If something is not there, or a corpus in columns cannot be read.
+    """
+    from spacy.language import DEFAULT_CONFIG
+
+    # What the config leaves out, as spaCy fills it in
+    settings = DEFAULT_CONFIG.merge(config).interpolate()
+    for setting in ("train_corpus", "dev_corpus"):
+        for block in _readers(_section(settings, settings["training"][setting])):
+            _check_reader(block)
+    _check_vectors(settings["initialize"].get("vectors"))
+
+
+def _section(settings: Mapping[str, Any], name: Any) -> Any:
+    """What a name with dots stands for; None if there is no such thing, which spaCy tells."""
+    found: Any = settings
+    for key in name.split(".") if isinstance(name, str) else [None]:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _readers(section: Any) -> Iterator[dict[str, Any]]:
+    """The readers with a path in a section; those that others read from included."""
+    if isinstance(section, Mapping):
+        if "@readers" in section and isinstance(section.get("path"), str):
+            yield dict(section)
+        for value in section.values():
+            yield from _readers(value)
+
+
+def _check_reader(block: dict[str, Any]) -> None:
+    """Check the path of a reader of ours or spaCy's; what others mean by theirs is not known."""
+    from spacy.util import registry
+
+    from ..corpora.readers import ColumnCorpus
+
+    make = registry.get("readers", block["@readers"])
+    package = str(getattr(make, "__module__", "")).partition(".")[0]
+    if package == "spacy" and not Path(block["path"]).exists():
+        raise ValueError(Errors.P109.format(path=block["path"]))
+    if package == "spacy_psa":
+        corpus = registry.resolve({"corpus": block})["corpus"]
+        if isinstance(corpus, ColumnCorpus):
+            corpus.check()
+
+
+def _check_vectors(name: str | None) -> None:
+    from spacy.util import is_package
+
+    if name and not is_package(name) and not Path(name).exists():
+        raise ValueError(Errors.P470.format(name=name))
