@@ -32,9 +32,13 @@ def test_what_differs_from_the_paper_is_what_it_says() -> None:
         "training.eval_frequency",
         "training.batcher.size",
         f"{model}.tok2vec.dropout",
+        f"{model}.tok2vec.word_dropout",
         f"{model}.encoder.recurrent.hidden_width",
         f"{model}.encoder.recurrent.input_dropout",
         f"{model}.encoder.recurrent.output_dropout",
+        f"{model}.encoder.recurrent.variational",
+        f"{model}.encoder.first_fusion.bias.self_mask",
+        f"{model}.encoder.second_fusion.bias.self_mask",
     }
 
 

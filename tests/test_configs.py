@@ -144,6 +144,17 @@ def test_the_gpu_has_one_allocator(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda p: p.name)
+def test_training_leaves_a_log(path: Path) -> None:
+    config = Config().from_disk(path, interpolate=False)
+    assert config["training"]["logger"] == {
+        "@loggers": "spacy_psa.JsonlLogger.v1",
+        "path": None,
+        "progress_bar": "run",
+        "console_output": True,
+    }
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.cfg")), ids=lambda p: p.name)
 def test_scores_that_choose_the_best_model_are_those_of_the_targets(path: Path) -> None:
     from spacy_psa.annotation.targets import make_target
 

@@ -121,6 +121,34 @@ def test_another_seed_gives_other_weights(
     assert first != second
 
 
+def test_training_leaves_a_log_that_curves_are_drawn_of(trained: Path, tmp_path: Path) -> None:
+    lines = (trained / "train.jsonl").read_text(encoding="utf8").splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [0, 30, 60]
+    succeed("psa", "curves", trained, "--output", tmp_path / "curves.svg", "--by", "step")
+    assert (tmp_path / "curves.svg").is_file()
+
+
+def test_the_table_of_training_is_spacys(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus
+) -> None:
+    config = Config().from_disk(tiny_config, interpolate=False)
+    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    config.to_disk(tmp_path / "console.cfg")
+    tables = []
+    for path in (tiny_config, tmp_path / "console.cfg"):
+        output = succeed("train", path, *corpus.paths, "--training.max_steps", 1)
+        tables.append(output[output.index("E    #") :])
+    assert tables[0] == tables[1] and "TAG_ACC" in tables[0]
+
+
+def test_without_an_output_folder_training_leaves_no_log(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    succeed("train", tiny_config, *corpus.paths, "--training.max_steps", 1)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.gpu
 def test_train_on_gpu(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:
     if not torch.cuda.is_available():
