@@ -78,8 +78,11 @@ def _(table: PaperTable, papers: Papers, results: Sequence[Result]) -> list[str]
     """A table that compares systems."""
     notes = Notes()
     rows = [cells for row in table.rows for cells in _row(row, table, papers, results, notes)]
-    told = "" if len(table.metrics) == 1 else f": {' / '.join(table.metric_names)}"
-    header = ["row", "system", f"paper{told}", "max", f"ours{told}", "max", "n", "difference"]
+    heads = [
+        name if len(metrics) == 1 else f"{name}: {' / '.join(table.names(metrics))}"
+        for name, metrics in (("paper", table.metrics), ("ours", table.our_metrics))
+    ]
+    header = ["row", "system", heads[0], "max", heads[1], "max", "n", "difference"]
     elsewhere = _elsewhere(table, results) if table.ablation else []
     return [
         _write(table, [*header, "training"], rows),
@@ -124,9 +127,7 @@ def _length_rows(
     found = [result for result in trained if result.lengths is not None]
     start = [papers.corpora[row.corpus].name, f"`{row.system}`"]
     if not found:
-        lacks = (
-            "trained, not scored so" if trained else needs(row.corpus, papers.corpora)
-        )
+        lacks = "trained, not scored so" if trained else needs(row.corpus, papers.corpora)
         yield [*start, lacks, *[DASH] * (len(buckets) + 1)]
     for training, group in by_training(found).items():
         cells = []
@@ -200,7 +201,7 @@ def _row(
         score = summarize(result.score(row.part) for result in group)
         ours = [
             str(summarize(result.score(row.part, metric) for result in group))
-            for metric in table.metrics
+            for metric in table.our_metrics
         ]
         _, *numbers = _summary(score)
         cells = [" / ".join(ours), *numbers, _difference(score, row)]

@@ -40,6 +40,10 @@ METRIC_NAMES = {
 }
 """What is told of a system, and how it is called."""
 
+THEIRS = {"seconds"}
+"""What only the papers tell: seconds of one machine say nothing of another one. Our benchmarks have
+ratios."""
+
 COMPLETE = "complete"
 """What the accuracy of frames is called: that of whole propositions."""
 
@@ -147,10 +151,14 @@ class PaperTable(Place):
     ablation: bool = False
 
     @property
-    def metric_names(self) -> list[str]:
-        """RETURNS (List[str]): What the metrics are called."""
+    def our_metrics(self) -> list[str]:
+        """RETURNS (List[str]): Those of the metrics that are told of our systems."""
+        return [metric for metric in self.metrics if metric not in THEIRS]
+
+    def names(self, metrics: Sequence[str]) -> list[str]:
+        """RETURNS (List[str]): What metrics are called."""
         names = {**METRIC_NAMES, "accuracy": COMPLETE} if self.task == "srl" else METRIC_NAMES
-        return [names[metric] for metric in self.metrics]
+        return [names[metric] for metric in metrics]
 
 
 @dataclass(frozen=True)

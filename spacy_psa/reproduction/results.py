@@ -105,15 +105,12 @@ class Result:
         """A score, or another figure that papers report.
 
         part (str): "dev", "test" or, if they are there, "brown" and "combined".
-        metric (Optional[str]): "precision", "recall", "f1" or "accuracy", in percent, "parameters",
-            in millions, or "seconds" for an epoch of training. None for the score that papers
-            report of the target.
+        metric (Optional[str]): "precision", "recall", "f1" or "accuracy", in percent, or
+            "parameters", in millions. None for the score that papers report of the target.
         RETURNS (float): The figure.
         """
         if metric == "parameters":
             return self.parameters["all"] / 1e6
-        if metric == "seconds":
-            return self.seconds / self.epochs
         return 100.0 * getattr(self, part)[metric or METRICS[self.target]]
 
 
