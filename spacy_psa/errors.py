@@ -888,6 +888,10 @@ class Errors(metaclass=_Coded):
         "[initialize] vectors (--paths.vectors), or make the folder, e.g. by `python -m spacy psa "
         "vectors`."
     )
+    P471 = (
+        "There is no corpus in the folder '{path}'. Give a .spacy file, or a folder that has some, "
+        "as psa convert writes them."
+    )
 
 
 class Warnings(metaclass=_Coded):

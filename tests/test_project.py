@@ -152,7 +152,8 @@ def test_scripts_call_commands_and_options_that_exist() -> None:
         for line in command["script"]:
             words = line.split()
             if command["name"] == "clean":
-                assert words[0] == "rm"
+                # What was made is removed, and the page that was written over is made anew
+                assert words[0] == "rm" or "psa results benchmarks/" in line
                 continue
             assert words[:3] == ["python", "-m", "spacy"], line
             callee, rest = typer.main.get_command(app), words[3:]

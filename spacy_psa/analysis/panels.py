@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -49,8 +49,8 @@ def heat_maps(
         raise ValueError(Errors.P280.format(title=title))
     n_rows, n_columns = len(row_names), len(column_names)
     names = [shorten(name) for name in (*row_names, *column_names)]
-    per_line, cell, size = _fit(len(arrays), n_columns, max(map(len, names)))
-    margin = max(map(len, names)) * axes.CHARACTER * size / 12 + 10
+    per_line, cell, size = _fit(len(arrays), n_columns, names)
+    margin = max(axes.text_width(name, size) for name in names) + 10
     left = LEFT + margin
     step_x, step_y = n_columns * cell + GAP, n_rows * cell + margin + 2 * GAP
     parts = [axes.text(WIDTH / 2, 22, title, "middle", 'font-weight="bold" font-size="14"')]
@@ -71,12 +71,12 @@ def heat_maps(
     return axes.image(parts, math.ceil(bottom + GAP + BAR_HEIGHT + 28), title, width=WIDTH)
 
 
-def _fit(n: int, n_columns: int, longest: int) -> tuple[int, float, float]:
+def _fit(n: int, n_columns: int, names: Sequence[str]) -> tuple[int, float, float]:
     """How many matrices stand beside each other, the size of a cell and that of names."""
 
     def cell_of(per_line: int) -> float:
         size = 11.0
-        room = WIDTH - LEFT - RIGHT - 10 - longest * axes.CHARACTER * size / 12
+        room = WIDTH - LEFT - RIGHT - 10 - max(axes.text_width(name, size) for name in names)
         return min(LARGEST_CELL, (room - GAP * (per_line - 1)) / (per_line * n_columns))
 
     fitting = [k for k in range(1, min(n, MOST_COLUMNS) + 1) if cell_of(k) >= SMALLEST_CELL]

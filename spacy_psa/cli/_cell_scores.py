@@ -78,7 +78,7 @@ def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> 
     pipeline (Path): The folder of the pipeline.
     parts (Sequence[str]): The parts of the corpus.
     RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in `lengths`
-        those of the sentences of the test set, by their length.
+        those of the sentences of the test set, by their length; not if a Doc has several of them.
     """
     from ..evaluation.conlleval import ConllevalResult
     from ..evaluation.groups import ByLength
@@ -90,11 +90,13 @@ def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> 
     for part in parts:
         whole, lengths = ConllevalResult(), {name: ConllevalResult() for name in by_length.names}
         path = plan.data / f"{part}.spacy"
+        are_sentences = True
         for doc, gold, predicted in read_tags(path, pipeline, plan.target, spans_key):
             whole.add(gold, predicted)
             lengths[by_length.bucket(len(doc))].add(gold, predicted)
+            are_sentences &= sum(bool(token.is_sent_start) for token in doc) <= 1
         found[part] = _tag_scores(whole)
-        if part == "test":
+        if part == "test" and are_sentences:
             found["lengths"] = {
                 name: _tag_scores(result) for name, result in lengths.items() if result.sentences
             }

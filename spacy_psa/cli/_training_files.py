@@ -57,8 +57,11 @@ def _check_reader(block: dict[str, Any]) -> None:
 
     make = registry.get("readers", block["@readers"])
     package = str(getattr(make, "__module__", "")).partition(".")[0]
-    if package == "spacy" and not Path(block["path"]).exists():
+    path = Path(block["path"])
+    if package == "spacy" and not (block["path"] and path.exists()):
         raise ValueError(Errors.P109.format(path=block["path"]))
+    if package == "spacy" and path.is_dir() and not any(path.rglob("*.*")):
+        raise ValueError(Errors.P471.format(path=path))
     if package == "spacy_psa":
         corpus = registry.resolve({"corpus": block})["corpus"]
         if isinstance(corpus, ColumnCorpus):
@@ -68,5 +71,5 @@ def _check_reader(block: dict[str, Any]) -> None:
 def _check_vectors(name: str | None) -> None:
     from spacy.util import is_package
 
-    if name and not is_package(name) and not Path(name).exists():
+    if name and not is_package(name) and not Path(name).is_dir():
         raise ValueError(Errors.P470.format(name=name))

@@ -127,7 +127,7 @@ def _length_rows(
     found = [result for result in trained if result.lengths is not None]
     start = [papers.corpora[row.corpus].name, f"`{row.system}`"]
     if not found:
-        lacks = "trained, not scored so" if trained else needs(row.corpus, papers.corpora)
+        lacks = "trained, not scored by length" if trained else needs(row.corpus, papers.corpora)
         yield [*start, lacks, *[DASH] * (len(buckets) + 1)]
     for training, group in by_training(found).items():
         cells = []

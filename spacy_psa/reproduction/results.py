@@ -62,7 +62,8 @@ class Result:
         without it.
     combined (Optional[Dict[str, float]]): Those on both test sets together; None without it.
     lengths (Optional[Dict[str, Dict[str, float]]]): Those on the sentences of the test set by
-        their length; None of roles, and of results from before there was such a thing.
+        their length; None of roles, of documents that have several sentences, and of results from
+        before there was such a thing.
     """
 
     corpus: str

@@ -77,3 +77,13 @@ def test_matrices_are_inside_the_picture_and_apart(n: int) -> None:
 def test_no_matrix_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"\[P280\]"):
         heat_maps({}, ["r"], ["c"], "x", "y", "share", "T", value_range=(0.0, 1.0))
+
+
+def test_names_as_wide_as_high_have_room() -> None:
+    name = "\u5b57" * 10
+    image = ElementTree.fromstring(
+        heat_maps({"a": [[0.5]]}, [name], ["c"], "x", "y", "share", "T", value_range=(0.0, 1.0))
+    )
+    (label,) = (node for node in image.iter(f"{SVG}text") if node.text == name)
+    assert label.get("text-anchor") == "end"
+    assert float(label.get("x")) >= len(name) * float(label.get("font-size"))

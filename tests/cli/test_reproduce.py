@@ -14,7 +14,8 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_psa.cli._cells import Plan, make_system, parse_systems
+from spacy_psa.cli._cell_scores import score_tags
+from spacy_psa.cli._cells import Cell, Plan, make_system, parse_systems
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._util import read_docs
 from spacy_psa.cli.conlleval import score_docbins
@@ -151,6 +152,22 @@ def test_scores_by_length_are_those_of_the_sentences_of_that_length(
             expected[name] = counts.accuracy
     assert result.lengths is not None and len(expected) > 1
     assert {name: scores["accuracy"] for name, scores in result.lengths.items()} == expected
+
+
+def test_documents_of_several_sentences_are_not_scored_by_length(
+    folder: Path, finished: Path, tmp_path: Path
+) -> None:
+    docs = read_docs(folder / "test.spacy", Vocab())
+    for doc in docs:
+        for token in doc:
+            token.is_sent_start = token.i in (0, len(doc) // 2)
+    DocBin(docs=docs).to_disk(tmp_path / "test.spacy")
+    (run_folder,) = (finished / "runs" / "tiny-pos").glob("small-0-*")
+    settings = {"components": {"labels": {"spans_key": "chunks"}}}
+    cell = Cell("small", 0, Config(), settings, "labels", "", run_folder)
+    plan = Plan("tiny", "pos", "tag", tmp_path, tmp_path)
+    found = score_tags(plan, cell, run_folder / "model-best", ["test"])
+    assert set(found) == {"test"} and found["test"] == results(finished)[0].test
 
 
 def test_the_table_has_means_and_numbers(finished: Path) -> None:

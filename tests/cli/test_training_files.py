@@ -93,6 +93,22 @@ def test_what_names_of_files_begin_with_is_no_missing_file(folder: Path) -> None
     check_training_files(Config().from_disk(write_config(folder, corpora__dev=block)))
 
 
+def test_a_folder_without_a_corpus(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    config = write_config(folder)
+    message = fail(config, folder / "out", "--corpora.dev.path", folder / "empty")
+    assert "[P471] There is no corpus in the folder" in message
+    message = fail(config, folder / "out", "--corpora.dev.path", '""')
+    assert "[P109]" in message
+
+
+def test_vectors_that_are_a_file(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:
+    table = tmp_path / "vectors.txt"
+    table.write_text("a 1 2\n", encoding="utf8")
+    message = fail(tiny_config, tmp_path / "out", *corpus.paths, "--paths.vectors", table)
+    assert "[P470] There are no vectors" in message
+
+
 def test_vectors_that_are_missing(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:
     arguments = (*corpus.paths, "--paths.vectors", "vectors/none")
     message = fail(tiny_config, tmp_path / "out", *arguments)

@@ -129,7 +129,7 @@ def test_scores_by_length_are_means_over_seeds() -> None:
     expected = "| CoNLL-2000 | `psa` | - | 85.00 ± 7.07 | - | - | 90.00 ± 0.00 | 2 | a |"
     assert line == expected
     (line,) = lines([make_result("psa", 0, 0.95)], "| CoNLL-2000 | `psa`", title)
-    assert line.startswith("| CoNLL-2000 | `psa` | trained, not scored so |")
+    assert line.startswith("| CoNLL-2000 | `psa` | trained, not scored by length |")
     (line,) = lines(results, "| CoNLL-2003 | `psa`", title)
     assert line.startswith("| CoNLL-2003 | `psa` | needs CoNLL-2003 |")
 
