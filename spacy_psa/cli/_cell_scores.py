@@ -13,10 +13,14 @@ from .init_config import ROLES
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
-    from ..evaluation.conlleval import ConllevalResult
-    from ..pipeline.role_scores import SRLResult
+    from ..evaluation.conlleval import Counts
+    from ..pipeline.role_scores import RoleCounts
     from ..reproduction.results import Result
+
+    TagPair = tuple[Doc, list[str], list[str]]
+    """A Doc of the gold standard, its tags, and those that are predicted."""
 
 PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
 
@@ -80,27 +84,32 @@ def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> 
     RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in `lengths`
         those of the sentences of the test set, by their length; not if a Doc has several of them.
     """
-    from ..evaluation.conlleval import ConllevalResult
-    from ..evaluation.groups import ByLength
     from .conlleval import read_tags
 
     spans_key = cell.settings["components"][cell.component]["spans_key"]
     found: dict[str, Any] = {}
-    by_length = ByLength()
     for part in parts:
-        whole, lengths = ConllevalResult(), {name: ConllevalResult() for name in by_length.names}
         path = plan.data / f"{part}.spacy"
-        are_sentences = True
-        for doc, gold, predicted in read_tags(path, pipeline, plan.target, spans_key):
-            whole.add(gold, predicted)
-            lengths[by_length.bucket(len(doc))].add(gold, predicted)
-            are_sentences &= sum(bool(token.is_sent_start) for token in doc) <= 1
-        found[part] = _tag_scores(whole)
-        if part == "test" and are_sentences:
-            found["lengths"] = {
-                name: _tag_scores(result) for name, result in lengths.items() if result.sentences
-            }
+        pairs = list(read_tags(path, pipeline, plan.target, spans_key))
+        found[part] = _tag_scores(pairs)
+        if part == "test" and all(_is_sentence(doc) for doc, _, _ in pairs):
+            found["lengths"] = _scores_by_length(pairs)
     return found
+
+
+def _scores_by_length(pairs: Sequence[TagPair]) -> dict[str, Scores]:
+    """The scores of sentences of each length that there is."""
+    from ..evaluation.groups import ByLength
+
+    by_length = ByLength()
+    buckets: dict[str, list[TagPair]] = {name: [] for name in by_length.names}
+    for pair in pairs:
+        buckets[by_length.bucket(len(pair[0]))].append(pair)
+    return {name: _tag_scores(some) for name, some in buckets.items() if some}
+
+
+def _is_sentence(doc: Doc) -> bool:
+    return sum(bool(token.is_sent_start) for token in doc) <= 1
 
 
 def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
@@ -114,43 +123,37 @@ def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) ->
         `combined` those of both test sets together, where there are two. Their accuracy is the
         share of propositions all of whose arguments are right.
     """
-    from ..pipeline.role_scores import RoleCounts, SRLResult
+    from ..pipeline.role_scores import SRLResult
     from .srl_eval import score_paths
 
     results = {
         part: score_paths(plan.data / f"{part}.spacy", pipeline, given=True) for part in parts
     }
     if "brown" in results:
-        both = [results["test"], results["brown"]]
+        test, brown = results["test"], results["brown"]
         results["combined"] = SRLResult(
-            arguments=RoleCounts(
-                correct=sum(result.arguments.correct for result in both),
-                excess=sum(result.arguments.excess for result in both),
-                missed=sum(result.arguments.missed for result in both),
-            ),
-            propositions=sum(result.propositions for result in both),
-            perfect=sum(result.perfect for result in both),
+            arguments=test.arguments + brown.arguments,
+            propositions=test.propositions + brown.propositions,
+            perfect=test.perfect + brown.perfect,
         )
-    return {part: _role_scores(result) for part, result in results.items()}
+    return {part: _scores(found.arguments, found.complete) for part, found in results.items()}
 
 
-def _tag_scores(result: ConllevalResult) -> Scores:
-    total = result.chunks
+def _tag_scores(pairs: Sequence[TagPair]) -> Scores:
+    from ..evaluation.conlleval import ConllevalResult
+
+    result = ConllevalResult()
+    for _, gold, predicted in pairs:
+        result.add(gold, predicted)
+    return _scores(result.chunks, result.accuracy)
+
+
+def _scores(total: Counts | RoleCounts, accuracy: float) -> Scores:
     return {
         "precision": total.precision,
         "recall": total.recall,
         "f1": total.f1,
-        "accuracy": result.accuracy,
-    }
-
-
-def _role_scores(result: SRLResult) -> Scores:
-    total = result.arguments
-    return {
-        "precision": total.precision,
-        "recall": total.recall,
-        "f1": total.f1,
-        "accuracy": result.complete,
+        "accuracy": accuracy,
     }
 
 

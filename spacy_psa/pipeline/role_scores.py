@@ -54,6 +54,11 @@ class RoleCounts:
     excess: int = 0
     missed: int = 0
 
+    def __add__(self, other: RoleCounts) -> RoleCounts:
+        return RoleCounts(
+            self.correct + other.correct, self.excess + other.excess, self.missed + other.missed
+        )
+
     @property
     def precision(self) -> float:
         """RETURNS (float): Correct among predicted, 0 to 1; 0 where there are none."""

@@ -70,7 +70,7 @@ def to_parts(place: Place, papers: Papers, results: Sequence[Result]) -> list[st
     results (Sequence[Result]): Our results.
     RETURNS (List[str]): The paragraphs.
     """
-    raise NotImplementedError(type(place))
+    raise TypeError(f"There is nothing to write of {type(place).__name__}")
 
 
 @to_parts.register
