@@ -126,8 +126,10 @@ class Potentials:
         return (self.emissions, self.transitions, self.start, self.end, self.pairwise)
 
     def detach(self) -> "Potentials":
-        """RETURNS (Potentials): The same scores, outside of any autograd graph."""
-        return self.map(Tensor.detach)
+        """RETURNS (Potentials): The same scores, outside of any autograd graph; the same object if
+        they are in none.
+        """
+        return self.map(Tensor.detach) if self.requires_grad else self
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Potentials":
         """Change all tensors that are there.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from threading import Lock
 
 import torch
 from torch import Tensor
 
 from .interfaces import CharacterPart
+from .versions import Versions, versions_of
 
 # Characters, padding included, that go through their network at a time, so that memory does not
 # grow with the number of distinct words. The words of a batch of ordinary size are one piece.
@@ -17,19 +18,17 @@ CHARACTER_POSITIONS = 1 << 17
 N_REMEMBERED = 20_000
 # Characters of a word that is remembered at most, for the same reason.
 REMEMBERED_LENGTH = 50
+UNKNOWN = -1
 
 
 class CharacterMemory:
-    """What the characters of words came to, for as long as the weights stay what they are.
-
-    Weights are compared with those at the beginning each time, which takes microseconds: whoever
-    changes them, in whatever way, need not know of the memory. Threads may share it. Copies of it,
-    and what other processes get, are empty.
+    """What the characters of words came to, for as long as `versions_of` the weights stay the same.
+    Threads may share it. Copies of it, and what other processes get, are empty.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._weights: list[Tensor] = []
+        self._versions: Versions = []
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
 
@@ -50,28 +49,26 @@ class CharacterMemory:
         array, sizes = characters.numpy(), lengths.tolist()
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
         with self._lock:
-            self._check(part)
-            new = [i for i, key in enumerate(keys) if key not in self._rows]
+            versions = versions_of(chain(part.parameters(), part.buffers()))
+            if versions != self._versions:
+                self._forget()
+                self._versions = versions
+            rows = [self._rows.get(key, UNKNOWN) for key in keys]
+            new = [i for i, row in enumerate(rows) if row == UNKNOWN]
             if not new:
-                return self._table[[self._rows[key] for key in keys]]
+                return self._table.index_select(0, torch.tensor(rows))
             index = torch.tensor(new)
-            found = read_words(part, characters[index], lengths[index])
-            output = found
+            found = output = read_words(part, characters[index], lengths[index])
             if len(new) < len(keys):
-                known = sorted(set(range(len(keys))) - set(new))
-                output = found.new_empty(len(keys), found.shape[1])
+                output = self._table.index_select(0, torch.tensor(rows).clamp_(min=0))
                 output[index] = found
-                output[known] = self._table[[self._rows[keys[i]] for i in known]]
             self._remember([keys[i] for i in new], [sizes[i] for i in new], found)
             return output
 
-    def _check(self, part: CharacterPart) -> None:
-        """Forget everything if the weights are no longer those with which it was found."""
-        weights = [value for value in part.state_dict().values() if isinstance(value, Tensor)]
-        if len(weights) == len(self._weights) and all(map(_is_same, weights, self._weights)):
-            return
-        self._weights = [weight.clone() for weight in weights]
-        self._forget()
+    def forget(self) -> None:
+        """Read words anew. See `forget_weights`."""
+        with self._lock:
+            self._forget()
 
     def _forget(self) -> None:
         self._rows = {}
@@ -89,10 +86,6 @@ class CharacterMemory:
             self._table = found.new_empty(N_REMEMBERED, found.shape[1])
         self._table[n : n + len(short)] = found[list(short.values())]
         self._rows.update(zip(short, range(n, n + len(short)), strict=True))
-
-
-def _is_same(weight: Tensor, before: Tensor) -> bool:
-    return weight.dtype == before.dtype and torch.equal(weight, before)
 
 
 def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:

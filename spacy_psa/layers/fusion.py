@@ -91,7 +91,9 @@ class _FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        return torch.sigmoid(self.output(torch.tanh(self.token(x) + self.context(context))))
+        # In place: new memory takes as long as what is done on it
+        hidden = self.token(x).add_(self.context(context)).tanh_()
+        return self.output(hidden).sigmoid_()
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -186,4 +188,4 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return torch.tanh(self.output(torch.tanh(self.hidden(self.dropout(context)))))
+        return self.output(self.hidden(self.dropout(context)).tanh_()).tanh_()

@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .reordered_lstm import ReorderedLSTM
+
 
 def glorot_(weight: Tensor) -> Tensor:
     """Fill a weight matrix with Glorot's uniform distribution, a vector as a matrix of one row.
@@ -62,7 +64,7 @@ def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
     hidden_width (int): Width of the output.
     RETURNS (nn.LSTM): The layer.
     """
-    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))
+    return initialize_lstm(ReorderedLSTM(input_width, hidden_width))
 
 
 def uniform_embedding_(weight: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ Nobody inherits from these: any `nn.Module` that has the attributes will do.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from collections.abc import Iterator
+from typing import Protocol, cast
 
 from torch import Tensor, nn
 
@@ -30,7 +31,9 @@ class CharacterPart(Protocol):
 
     def __call__(self, characters: Tensor, lengths: Tensor) -> Tensor: ...
 
-    def state_dict(self) -> dict[str, Any]: ...
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+    def buffers(self) -> Iterator[Tensor]: ...
 
 
 class Decoder(Protocol):

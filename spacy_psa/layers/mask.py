@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -100,16 +101,23 @@ class SequenceMask:
     @cached_property
     def steps(self) -> Steps:
         """The real positions, one step of all rows after the other."""
-        longest_first = torch.argsort(self.lengths, descending=True, stable=True)
-        is_real = self.positions.index_select(0, longest_first).t()
-        step, rank = is_real.nonzero(as_tuple=True)
-        row = longest_first[rank]
+        # By NumPy, whose calls take a fraction of the time of PyTorch's on a few words
+        lengths = self.lengths.cpu().numpy()
+        longest_first = np.argsort(-lengths, kind="stable")
+        n_steps = lengths[longest_first[0]] if len(lengths) else 0
+        sizes = len(lengths) - np.bincount(lengths, minlength=n_steps + 1)[:n_steps].cumsum()
+        before = sizes.cumsum() - sizes
+        step = np.arange(n_steps).repeat(sizes)
+        row = longest_first[np.arange(len(step)) - before[step]]
         begin = row * self.width
-        places = torch.stack([begin + step, begin + self.lengths[row] - 1 - step])
-        sizes = is_real.sum(dim=1)
-        before = sizes.cumsum(0) - sizes
-        last = before[self.lengths - 1] + longest_first.argsort()
-        return Steps([n for n in sizes.tolist() if n], places, last)
+        places = np.stack([begin + step, begin + lengths[row] - 1 - step])
+        last = np.empty_like(longest_first)
+        last[longest_first] = np.arange(len(lengths))
+        last += before[lengths - 1]
+        device = self.lengths.device
+        return Steps(
+            sizes.tolist(), torch.from_numpy(places).to(device), torch.from_numpy(last).to(device)
+        )
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """Which position may look at which.

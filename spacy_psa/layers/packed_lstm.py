@@ -71,17 +71,19 @@ def _predict(
     b_right: Tensor,
 ) -> Tensor:
     """The equations. Gates are overwritten step by step, and cells are kept for one step only."""
-    n_tokens, width = inputs.shape[1], u_left.shape[1]
+    width = u_left.shape[1]
     gates = _gates_of_inputs(inputs, w_left, b_left, w_right, b_right)
     to_gates = torch.stack([u_left.t(), u_right.t()])
-    states = gates.new_empty(2, n_tokens, width)
+    states = gates.new_empty(2, inputs.shape[1], width)
+    parts = gates, gates[..., : 2 * width], *gates.split(width, dim=2), states
     h = c = None
-    for gate, next_h in zip(gates.split(sizes, dim=1), states.split(sizes, dim=1), strict=True):
-        n = gate.shape[1]
+    # Views are made for all steps at once: one by one, they take as long as the work on a few words
+    for n, gate, i_and_f, i, f, z, o, next_h in zip(
+        sizes, *(part.split_with_sizes(sizes, 1) for part in parts), strict=True
+    ):
         if h is not None:
             gate.baddbmm_(h[:, :n], to_gates)
-        i_and_f, z, o = gate.split([2 * width, width, width], dim=2)
-        i, f = i_and_f.sigmoid_().split(width, dim=2)
+        i_and_f.sigmoid_()
         _tanh(z, out=z).mul_(i)
         c = z if c is None else torch.addcmul(z, f, c[:, :n])
         torch.mul(o.sigmoid_(), _tanh(c, out=torch.empty_like(c)), out=next_h)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -27,13 +28,10 @@ from .fusion import AdditiveSelfAttention
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .recurrent import BiLSTM
+from .recurrent import BiLSTM, in_groups, read_both_ways
 from .words import WordEmbedding
 
 FULL = "fp32"
-# Sentences that go through a BiLSTM at a time, on a CPU: few, to be cut to the longest of them, and
-# as many as oneDNN is fast with, whose tiles have 16 rows.
-ROWS_AT_ONCE = 32
 
 
 class BFloat16Linear(nn.Linear):
@@ -78,23 +76,12 @@ class BFloat16BiLSTM(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width).
         """
-        lengths = mask.known_lengths
-        if lengths is None or len(lengths) <= ROWS_AT_ONCE:
-            return self._run(x, mask)
-        output = x.new_zeros(*x.shape[:2], self.width)
-        for start in range(0, len(lengths), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            n = max(lengths[rows])
-            output[rows, :n] = self._run(x[rows, :n], SequenceMask(mask.lengths[rows], n))
-        return output
+        return in_groups(self._read, x, mask, self.width)
 
-    def _run(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         h = x.bfloat16()
-        turn = mask.reversal.unsqueeze(2)
         for forwards, backwards in zip(self.forwards, self.backwards, strict=True):
-            left, _ = forwards(h)
-            right, _ = backwards(h.gather(1, turn.expand_as(h)))
-            h = torch.cat([left, right.gather(1, turn.expand_as(right))], dim=2)
+            h = read_both_ways(h, mask, cast(nn.LSTM, forwards), cast(nn.LSTM, backwards))
         return h.float()
 
 

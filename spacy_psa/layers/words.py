@@ -100,6 +100,10 @@ class WordCharacterEmbedding(nn.Module):
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
 
+    def forget(self) -> None:
+        """Read the characters of words anew the next time. See `forget_weights`."""
+        self.memory.forget()
+
     def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         if self.training or torch.is_grad_enabled() or characters.device.type != "cpu":
             return read_words(part, characters, lengths)

@@ -109,12 +109,16 @@ class WordLookup:
             self._cache = {}
         pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
         # The same form may have two norms; a pair of hashes is still one number.
-        keys = pairs[:, 0] * np.uint64(31) + pairs[:, 1]
-        distinct, first, tokens = np.unique(keys, return_index=True, return_inverse=True)
-        words = [
-            self._cache.get(key) or self._look_up(key, int(orth), int(attr), vocab)
-            for key, (orth, attr) in zip(distinct.tolist(), pairs[first], strict=True)
-        ]
+        keys = (pairs[:, 0] * np.uint64(31) + pairs[:, 1]).tolist()
+        place_of: dict[int, int] = {}
+        tokens = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
+        words = [self._cache[key] for key in place_of if key in self._cache]
+        if len(words) < len(place_of):
+            hashes = dict(zip(keys, pairs.tolist(), strict=True))
+            words = [
+                self._cache.get(key) or self._look_up(key, orth, attr, vocab)
+                for key, (orth, attr) in hashes.items()
+            ]
         lengths = np.array([len(word.characters) for word in words], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
         place = np.empty_like(order)
@@ -131,7 +135,7 @@ class WordLookup:
             vector_keys=[key for key in vector_keys if key is not None],
             characters=characters,
             lengths=lengths,
-            tokens=place[tokens.reshape(-1)],
+            tokens=place[tokens],
         )
 
     def _look_up(self, key: int, orth: int, attr: int, vocab: Vocab) -> _Word:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
+from ..layers.versions import forget_weights
 from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
@@ -57,7 +58,8 @@ class NetworkShim(PyTorchShim):
 
         RAISES (ValueError): If the network has not been built.
         """
-        return next((p.device for p in self.network.parameters()), get_torch_default_device())
+        parameter = next(self.network.parameters(), None)
+        return get_torch_default_device() if parameter is None else parameter.device
 
     def build(self, **config: Any) -> nn.Module:
         """Build the network with new weights.
@@ -124,6 +126,7 @@ class NetworkShim(PyTorchShim):
                 parameter.data.copy_(xp2torch(updated, device=parameter.device))
             # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
             parameter.grad = None
+        forget_weights(self.network)
 
     def copy(self) -> NetworkShim:
         """Copy the network. The copy has its own id, by which optimizers know parameters.
@@ -148,11 +151,15 @@ class NetworkShim(PyTorchShim):
             if (self.id, name) in params:
                 backup[name] = parameter.data.clone()
                 parameter.data.copy_(xp2torch(params[self.id, name], device=parameter.device))
+        if backup:
+            forget_weights(self.network)
         try:
             yield
         finally:
             for name, value in backup.items():
                 parameters[name].data.copy_(value)
+            if backup:
+                forget_weights(self.network)
 
     def to_bytes(self) -> bytes:
         """Serialize the network: its configuration, and its tensors by safetensors.

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from torch import nn
 
 from spacy_psa.layers import (
     CharacterBiLSTM,
@@ -15,6 +16,7 @@ from spacy_psa.layers import (
     character_memory,
 )
 from spacy_psa.layers.character_memory import CharacterMemory, read_words
+from spacy_psa.layers.versions import forget_weights
 
 from .helpers import assert_close, randomized
 
@@ -77,11 +79,24 @@ def test_what_is_remembered_is_forgotten_when_any_weight_changes(make):
     with torch.no_grad():
         for parameter in part.parameters():
             before = memory.represent(part, *batch)
-            # Without a trace, as optimizers that know nothing of PyTorch do it
-            parameter.data.numpy()[...] += 0.5
+            parameter += 0.5
             after = memory.represent(part, *batch)
             assert_close(after, part(*batch), 1e-12)
             assert not torch.equal(before, after)
+
+
+def test_a_network_forgets_when_it_is_told_to():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    embedding = WordCharacterEmbedding(randomized(WordEmbedding(3, 2)), part).eval()
+    batch, tokens = words([1, 2, 3], [4, 5]), torch.tensor([0, 1, 1])
+    with torch.no_grad():
+        before = embedding(torch.tensor([1, 2]), None, *batch, tokens)
+        # Without a trace, as optimizers that know nothing of PyTorch do it
+        part.embedding.weight.data.numpy()[...] += 0.5
+        forget_weights(nn.Sequential(embedding))
+        after = embedding(torch.tensor([1, 2]), None, *batch, tokens)
+        assert_close(after[:, 2:], part(*batch)[tokens], 1e-12)
+    assert not torch.equal(before, after)
 
 
 def test_other_precision_is_another_weight():

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from spacy_psa.layers import BiLSTM, CharacterBiLSTM, SequenceMask, packed_lstm, recurrent
+from spacy_psa.layers import (
+    BiLSTM,
+    CharacterBiLSTM,
+    SequenceMask,
+    characters,
+    packed_lstm,
+    recurrent,
+)
 from spacy_psa.layers.packed_lstm import packed_bilstm
 
 from .helpers import (
@@ -124,7 +131,7 @@ def padded_and_packed(monkeypatch, layer, x, mask):
     """Output and gradients of a layer, without packing and with it, and how often it packed."""
     calls = count_packed(monkeypatch)
     results = []
-    for is_better_packed in (lambda x, mask: False, recurrent._is_better_packed):
+    for is_better_packed in (lambda mask: False, recurrent._is_better_packed):
         monkeypatch.setattr(recurrent, "_is_better_packed", is_better_packed)
         layer.zero_grad()
         inputs = x.clone().requires_grad_()
@@ -163,33 +170,19 @@ def test_states_without_gradients_are_the_same(lengths):
     assert torch.equal(inputs, x)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_prediction_on_uneven_batches_is_packed_and_comes_to_the_same(monkeypatch, depth):
-    layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=depth))
-    x, mask, n_calls = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN), count_packed(monkeypatch)
-    with torch.no_grad():
-        packed = layer(x, mask)[mask.positions]
-        assert len(n_calls) == depth
-        monkeypatch.setattr(recurrent, "_is_better_packed", lambda x, mask: False)
-        assert_close(packed, layer(x, mask)[mask.positions], 1e-13)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "hidden_width", "dtype"),
-    [
-        ([5, 4, 5], 4, torch.float32),
-        ([5], 4, torch.float32),
-        (UNEVEN, 5, torch.float32),
-        (UNEVEN, 4, torch.bfloat16),
-    ],
-    ids=["even batch", "one sentence", "odd width", "half precision"],
-)
-def test_prediction_on_others_is_padded(monkeypatch, lengths, hidden_width, dtype):
+def test_prediction_is_not_packed(monkeypatch):
     n_calls = count_packed(monkeypatch)
-    layer = randomized(BiLSTM(WIDTH, hidden_width=hidden_width)).to(dtype)
     with torch.no_grad():
-        assert layer(batch_of(lengths, WIDTH).to(dtype), mask_of(lengths)).any()
+        randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))
     assert not n_calls
+
+
+@pytest.mark.parametrize(("n_threads", "least"), [(1, 5), (2, 10)])
+def test_training_packs_where_padding_outweighs_steps(n_threads, least, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
+    # 7 k + 7 slots for k + 7 tokens and 7 steps
+    for k in range(1, 20):
+        assert recurrent._is_better_packed(mask_of([7, *[1] * k])) == (k >= least)
 
 
 def test_dropout_falls_on_packed_states_as_on_padded_ones():
@@ -203,14 +196,34 @@ def test_dropout_falls_on_packed_states_as_on_padded_ones():
     assert_close(dropped[kept], plain[kept] / 0.75, 1e-12)
 
 
+@batches
+def test_characters_are_padded_in_prediction_and_come_to_the_same(lengths, monkeypatch):
+    lengths = sorted(lengths, reverse=True)
+    layer = randomized(CharacterBiLSTM(9, embedding_width=2, width=4))
+    order = torch.arange(max(lengths))
+    words = (order + 1).where(order < torch.tensor(lengths).unsqueeze(1), 0)
+    calls = []
+    monkeypatch.setattr(
+        layer.forwards, "forward", lambda x: calls.append(1) or nn.LSTM.forward(layer.forwards, x)
+    )
+    with torch.no_grad():
+        few = layer(words, torch.tensor(lengths))
+        assert calls
+        monkeypatch.setattr(characters, "FEW_WORDS", 0)
+        many = layer(words, torch.tensor(lengths))
+    assert len(calls) == 1
+    assert_close(few, many, 1e-13)
+    assert_close(few, layer(words, torch.tensor(lengths)), 1e-13)
+
+
 def test_characters_come_to_the_same_with_directions_of_other_widths():
     """Of an odd width, PyTorch's packed LSTM does the work."""
-    characters, lengths = torch.tensor([[1, 2, 3], [4, 5, 0], [6, 0, 0]]), torch.tensor([3, 2, 1])
+    words, lengths = torch.tensor([[1, 2, 3], [4, 5, 0], [6, 0, 0]]), torch.tensor([3, 2, 1])
     even = randomized(CharacterBiLSTM(9, embedding_width=2, width=4))
     odd = randomized(CharacterBiLSTM(9, embedding_width=2, width=5))
     for name in ("embedding", "forwards"):
         getattr(odd, name).load_state_dict(getattr(even, name).state_dict())
-    assert_close(even(characters, lengths)[:, :2], odd(characters, lengths)[:, :2], 1e-12)
+    assert_close(even(words, lengths)[:, :2], odd(words, lengths)[:, :2], 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

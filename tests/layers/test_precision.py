@@ -18,11 +18,10 @@ from spacy_psa.layers import (
     PSABias,
     SequenceMask,
     WordEmbedding,
-    precision,
+    recurrent,
 )
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.precision import (
-    ROWS_AT_ONCE,
     BFloat16BiLSTM,
     BFloat16Linear,
     reduce_precision,
@@ -105,14 +104,14 @@ def test_bilstm_does_not_depend_on_the_size_of_the_batch():
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_large_batch_is_worked_off_in_parts_and_comes_to_the_same(in_order: bool, monkeypatch):
     full, reduced = make("bilstm")
-    lengths = [9, 9, *range(8, 1, -1), *[1] * (2 * ROWS_AT_ONCE)]
+    lengths = [9, 9, *range(8, 1, -1), *[1] * (2 * recurrent.ROWS_AT_ONCE)]
     if not in_order:
         lengths = lengths[::-3] + lengths[::2]
     x, mask = normal(len(lengths), 9, WIDTH, seed=4, scale=0.5).float(), mask_of(lengths)
     with torch.no_grad():
         parts = reduced(x, mask)
         assert (parts - full(x, mask))[mask.positions].abs().max() < 0.05
-        monkeypatch.setattr(precision, "ROWS_AT_ONCE", len(lengths))
+        monkeypatch.setattr(recurrent, "ROWS_AT_ONCE", len(lengths))
         assert torch.equal(parts[mask.positions], reduced(x, mask)[mask.positions])
 
 

@@ -183,6 +183,44 @@ def test_averages_are_used_for_a_while() -> None:
     assert all(torch.equal(p, before[name]) for name, p in shim.network.named_parameters())
 
 
+class Keeper(nn.Module):
+    """Keeps the double of its weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.forget()
+
+    def forget(self) -> None:
+        self.double = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            return 2 * self.weight * x
+        if self.double is None:
+            self.double = 2 * self.weight
+        return self.double * x
+
+
+@pytest.mark.parametrize("optimizer", [Adam(0.1), SGD(0.1), lambda key, w, dw: (w - dw, dw)])
+def test_what_layers_keep_of_their_weights_is_forgotten_when_these_change(optimizer) -> None:
+    shim = NetworkShim(lambda: nn.Sequential(Keeper()))
+    keeper = shim.build()[0]
+    args = ArgsKwargs(args=(torch.ones(1),), kwargs={})
+
+    def is_up_to_date() -> bool:
+        return torch.equal(shim.predict(args), 2 * keeper.weight)
+
+    assert is_up_to_date()
+    output, backward = shim.begin_update(args)
+    backward([output], [torch.ones(1)])
+    shim.finish_update(optimizer)
+    assert keeper.weight != 1 and is_up_to_date()
+    with shim.use_params({(shim.id, "0.weight"): np.full(1, 7.0, dtype="f")}):
+        assert shim.predict(args) == 14 and is_up_to_date()
+    assert keeper.weight != 7 and is_up_to_date()
+
+
 def test_averages_of_another_shim_are_not_used() -> None:
     shim, other = make_shim(), make_shim()
     averages = averaged(other).averages

@@ -226,3 +226,34 @@ def test_a_frozen_component_can_annotate_for_others() -> None:
     losses = nlp.update(examples, sgd=make_adam(), exclude=[NAME], annotates=[NAME])
     assert losses["second"] > 0.0
     assert_same_weights(weights(nlp), before)
+
+
+def test_predictions_are_those_of_the_weights_of_now() -> None:
+    """What layers keep of their weights is not that of earlier ones."""
+    nlp, examples = initialized_nlp(), make_examples(make_nlp())
+    docs, seen = [example.reference for example in examples], []
+
+    def check() -> None:
+        loaded = make_nlp()
+        tagger_of(loaded).from_bytes(tagger_of(nlp).to_bytes())
+        now, expected = (
+            tagger_of(p).distribution(docs).potentials.emissions for p in (nlp, loaded)
+        )
+        torch.testing.assert_close(now, expected)
+        assert not any(torch.allclose(now, before, atol=1e-4) for before in seen)
+        seen.append(now)
+
+    check()
+    optimizer = make_adam(0.1)
+    for _ in range(3):
+        nlp.update(examples, sgd=optimizer)
+        check()
+    averages = {
+        (shim.id, name): 0.5 * value.detach().numpy()
+        for node in tagger_of(nlp).model.walk()
+        for shim in node.shims
+        for name, value in shim._model.named_parameters()
+    }
+    with nlp.use_params(averages):
+        check()
+    torch.testing.assert_close(tagger_of(nlp).distribution(docs).potentials.emissions, seen[-2])
