@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import islice
 from threading import Lock
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .interfaces import CharacterPart
-from .versions import Versions, versions_of
+from .versions import Versions, versions_of, weights_of
 
 # Characters, padding included, that go through their network at a time, so that memory does not
 # grow with the number of distinct words. The words of a batch of ordinary size are one piece.
@@ -28,6 +28,8 @@ class CharacterMemory:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._part: CharacterPart | None = None
+        self._layers: list[nn.Module] = []
         self._versions: Versions = []
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
@@ -49,7 +51,7 @@ class CharacterMemory:
         array, sizes = characters.numpy(), lengths.tolist()
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
         with self._lock:
-            versions = versions_of(chain(part.parameters(), part.buffers()))
+            versions = versions_of(weights_of(self._layers_of(part)))
             if versions != self._versions:
                 self._forget()
                 self._versions = versions
@@ -64,6 +66,11 @@ class CharacterMemory:
                 output[index] = found
             self._remember([keys[i] for i in new], [sizes[i] for i in new], found)
             return output
+
+    def _layers_of(self, part: CharacterPart) -> list[nn.Module]:
+        if part is not self._part:
+            self._part, self._layers = part, list(part.modules())
+        return self._layers
 
     def forget(self) -> None:
         """Read words anew. See `forget_weights`."""

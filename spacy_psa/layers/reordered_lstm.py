@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,11 @@ LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
 # Steps and rows for which weights are ordered. oneDNN puts them in order again for shapes for which
 # it wants another one, which costs time and nothing else.
 STEPS, ROWS = 25, 32
+# What this PyTorch and this processor can do
+ORDERS_WEIGHTS = torch.backends.mkldnn.is_available() and hasattr(
+    torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight"
+)
+HAS_BFLOAT16 = ORDERS_WEIGHTS and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 class _Ordered(NamedTuple):
@@ -47,7 +52,7 @@ class OrderedWeights:
         lstm (nn.LSTM): Has one layer and one direction.
         RETURNS (List[Tensor]): Those of inputs and of states, which only oneDNN can read.
         """
-        weights = lstm.all_weights[0][:2]
+        weights = cast(list[Tensor], lstm._flat_weights[:2])
         versions, ordered = versions_of(weights), self._ordered
         if ordered is None or ordered.versions != versions:
             shape = [STEPS, ROWS, lstm.input_size]
@@ -85,7 +90,11 @@ class ReorderedLSTM(nn.LSTM):
         RETURNS (Tuple[Tensor, Tuple[Tensor, Tensor]]): The states, and the last ones, as `nn.LSTM`
             gives them. Shapes: (batch_size, n, hidden_width) and (1, batch_size, hidden_width).
         """
-        if hx is not None or not _is_for_onednn(input, self.all_weights[0][1]):
+        if hx is not None or not isinstance(input, Tensor) or torch.is_grad_enabled():
+            return super().forward(input, hx)
+        # Not by their names, which PyTorch's modules look up slowly
+        _, weight, b_input, b_hidden = cast(list[Tensor], self._flat_weights)
+        if not _is_for_onednn(input, weight):
             return super().forward(input, hx)
         self.check_input(input, None)
         w_input, w_hidden = self._ordered.of(self)
@@ -94,8 +103,8 @@ class ReorderedLSTM(nn.LSTM):
             input.transpose(0, 1).contiguous(),
             w_input,
             w_hidden,
-            self.bias_ih_l0,
-            self.bias_hh_l0,
+            b_input,
+            b_hidden,
             zeros,
             zeros,
             reverse=False,
@@ -115,21 +124,14 @@ class ReorderedLSTM(nn.LSTM):
 def _is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN reads such an input, as PyTorch sees it, and may keep weights for it."""
     return bool(
-        isinstance(x, Tensor)
-        and not torch.is_grad_enabled()
-        and x.dim() == 3
-        and x.numel() > 0
+        ORDERS_WEIGHTS
         and x.device.type == weight.device.type == "cpu"
         and x.dtype == weight.dtype
-        and (x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_bfloat16()))
-        and torch.backends.mkldnn.is_available()
+        and (x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and HAS_BFLOAT16))
+        and x.dim() == 3
+        and x.numel() > 0
         and torch.backends.mkldnn.enabled
         and not torch.is_autocast_enabled("cpu")
         and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()
-        and hasattr(torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight")
     )
-
-
-def _has_bfloat16() -> bool:
-    return torch.ops.mkldnn._is_mkldnn_bf16_supported()

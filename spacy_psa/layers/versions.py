@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
@@ -30,6 +30,18 @@ def versions_of(weights: Iterable[Tensor]) -> Versions:
     RETURNS (List[Tuple[int, int]]): Address and version of each.
     """
     return [(weight.data_ptr(), weight._version) for weight in weights]
+
+
+def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
+    """The parameters and buffers of layers, without those of their parts: with the layers listed
+    once, this takes a fraction of the time of `parameters`.
+
+    layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
+    YIELDS (Tensor): Each.
+    """
+    for layer in layers:
+        for tensors in (layer._parameters, layer._buffers):
+            yield from (tensor for tensor in tensors.values() if tensor is not None)
 
 
 def forget_weights(network: nn.Module) -> None:
