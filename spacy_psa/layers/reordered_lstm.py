@@ -25,7 +25,7 @@ class _Ordered(NamedTuple):
     """The weights in oneDNN's order, and the versions of those that they are made of."""
 
     versions: Versions
-    weights: list[Tensor]
+    weights: list[Tensor] | None
 
 
 class OrderedWeights:
@@ -46,19 +46,23 @@ class OrderedWeights:
         """Make them anew the next time."""
         self._ordered = None
 
-    def of(self, lstm: nn.LSTM) -> list[Tensor]:
+    def of(self, lstm: nn.LSTM) -> list[Tensor] | None:
         """Put weights in order.
 
         lstm (nn.LSTM): Has one layer and one direction.
-        RETURNS (List[Tensor]): Those of inputs and of states, which only oneDNN can read.
+        RETURNS (Optional[List[Tensor]]): Those of inputs and of states, which only oneDNN can read;
+            None if it has no LSTM for them, as in bfloat16 where a processor is said to be older.
         """
         weights = cast(list[Tensor], lstm._flat_weights[:2])
         versions, ordered = versions_of(weights), self._ordered
         if ordered is None or ordered.versions != versions:
             shape = [STEPS, ROWS, lstm.input_size]
-            found = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
-                *weights, lstm.hidden_size, False, True, False, shape
-            )
+            try:
+                found = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
+                    *weights, lstm.hidden_size, False, True, False, shape
+                )
+            except RuntimeError:
+                found = None
             ordered = self._ordered = _Ordered(versions, found)
         return ordered.weights
 
@@ -97,12 +101,13 @@ class ReorderedLSTM(nn.LSTM):
         if not _is_for_onednn(input, weight):
             return super().forward(input, hx)
         self.check_input(input, None)
-        w_input, w_hidden = self._ordered.of(self)
+        weights = self._ordered.of(self)
+        if weights is None:
+            return super().forward(input, hx)
         zeros = input.new_zeros(len(input), self.hidden_size)
         states, h, c, _ = torch.ops.aten.mkldnn_rnn_layer(
             input.transpose(0, 1).contiguous(),
-            w_input,
-            w_hidden,
+            *weights,
             b_input,
             b_hidden,
             zeros,

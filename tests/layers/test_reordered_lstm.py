@@ -136,6 +136,22 @@ def test_otherwise_it_is_pytorchs(
     assert not counted
 
 
+def test_where_onednn_has_no_lstm_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def refuse(*arguments: object) -> None:
+        calls.append(1)
+        raise RuntimeError("could not create a primitive descriptor")
+
+    name = "_reorder_mkldnn_rnn_layer_weight"
+    monkeypatch.setattr(torch.ops.mkldnn, name, refuse, raising=False)
+    layer = make()
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
+    assert len(calls) <= 1
+
+
 def test_packed_sequences_are_read_as_well() -> None:
     layer, rows = make(), [vectors()[0], vectors()[1, :2]]
     with torch.no_grad():
