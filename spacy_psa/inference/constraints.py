@@ -1,7 +1,6 @@
 """Which label sequences are possible at all, for example under a tag scheme such as BIOES."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -63,14 +62,10 @@ class Constraints:
             problem += f"{potentials.n_labels}"
             raise ValueError(Errors.P004.format(problem=problem))
         constrained = {}
-        for name, forbidden in self._forbidden.items():
-            forbidden = forbidden.to(potentials.device)
+        for name in ("transitions", "start", "end"):
+            allowed = getattr(self, name).to(potentials.device)
             scores = getattr(potentials, name)
             if scores is None:
-                scores = potentials.emissions.new_zeros(forbidden.shape)
-            constrained[name] = scores.masked_fill(forbidden, -torch.inf)
+                scores = potentials.emissions.new_zeros(allowed.shape)
+            constrained[name] = scores.masked_fill(~allowed, -torch.inf)
         return replace(potentials, **constrained)
-
-    @cached_property
-    def _forbidden(self) -> dict[str, Tensor]:
-        return {name: ~getattr(self, name) for name in ("transitions", "start", "end")}

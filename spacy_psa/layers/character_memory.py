@@ -6,10 +6,10 @@ from itertools import islice
 from threading import Lock
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .interfaces import CharacterPart
-from .versions import Versions, versions_of, weights_of
+from .versions import Versions, weights_of
 
 # Characters, padding included, that go through their network at a time, so that memory does not
 # grow with the number of distinct words. The words of a batch of ordinary size are one piece.
@@ -22,15 +22,14 @@ UNKNOWN = -1
 
 
 class CharacterMemory:
-    """What the characters of words came to, for as long as `versions_of` the weights stay the same.
+    """What the characters of words came to, for as long as `Versions` tells that
+    the weights stay the same.
     Threads may share it. Copies of it, and what other processes get, are empty.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._part: CharacterPart | None = None
-        self._layers: list[nn.Module] = []
-        self._versions: Versions = []
+        self._versions = Versions()
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
 
@@ -51,10 +50,10 @@ class CharacterMemory:
         array, sizes = characters.numpy(), lengths.tolist()
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
         with self._lock:
-            versions = versions_of(weights_of(self._layers_of(part)))
-            if versions != self._versions:
+            weights = list(weights_of(part.modules()))
+            if not self._versions.are_those_of(weights):
                 self._forget()
-                self._versions = versions
+                self._versions = Versions(weights)
             rows = [self._rows.get(key, UNKNOWN) for key in keys]
             new = [i for i, row in enumerate(rows) if row == UNKNOWN]
             if not new:
@@ -67,13 +66,8 @@ class CharacterMemory:
             self._remember([keys[i] for i in new], [sizes[i] for i in new], found)
             return output
 
-    def _layers_of(self, part: CharacterPart) -> list[nn.Module]:
-        if part is not self._part:
-            self._part, self._layers = part, list(part.modules())
-        return self._layers
-
     def forget(self) -> None:
-        """Read words anew. See `forget_weights`."""
+        """Read words anew."""
         with self._lock:
             self._forget()
 
@@ -90,7 +84,9 @@ class CharacterMemory:
             self._forget()
             n = 0
         if not len(self._table):
-            self._table = found.new_empty(N_REMEMBERED, found.shape[1])
+            # A tensor of inference mode could not be written to outside of it
+            with torch.inference_mode(False):
+                self._table = found.new_empty(N_REMEMBERED, found.shape[1])
         self._table[n : n + len(short)] = found[list(short.values())]
         self._rows.update(zip(short, range(n, n + len(short)), strict=True))
 

@@ -91,9 +91,10 @@ class _FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        # In place: new memory takes as long as what is done on it
-        hidden = self.token(x).add_(self.context(context)).tanh_()
-        return self.output(hidden).sigmoid_()
+        token = self.token(x)
+        hidden = _tanh(torch.add(token, self.context(context), out=_reused(token)))
+        scores = self.output(hidden)
+        return torch.sigmoid(scores, out=_reused(scores))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -188,4 +189,14 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return self.output(self.hidden(self.dropout(context)).tanh_()).tanh_()
+        return _tanh(self.output(_tanh(self.hidden(self.dropout(context)))))
+
+
+def _tanh(x: Tensor) -> Tensor:
+    return torch.tanh(x, out=_reused(x))
+
+
+def _reused(x: Tensor) -> Tensor | None:
+    """Where to write what takes the place of a tensor: without gradients, there, since new memory
+    takes as long as such a function."""
+    return None if torch.is_grad_enabled() else x

@@ -100,9 +100,9 @@ class SequenceMask:
 
     @cached_property
     def steps(self) -> Steps:
-        """The real positions, one step of all rows after the other."""
+        """The real positions, one step of all rows after the other; on a CPU."""
         # By NumPy, whose calls take a fraction of the time of PyTorch's on a few words
-        lengths = self.lengths.cpu().numpy()
+        lengths = self.lengths.numpy()
         longest_first = np.argsort(-lengths, kind="stable")
         n_steps = lengths[longest_first[0]] if len(lengths) else 0
         sizes = len(lengths) - np.bincount(lengths, minlength=n_steps + 1)[:n_steps].cumsum()
@@ -114,10 +114,7 @@ class SequenceMask:
         last = np.empty_like(longest_first)
         last[longest_first] = np.arange(len(lengths))
         last += before[lengths - 1]
-        device = self.lengths.device
-        return Steps(
-            sizes.tolist(), torch.from_numpy(places).to(device), torch.from_numpy(last).to(device)
-        )
+        return Steps(sizes.tolist(), torch.from_numpy(places), torch.from_numpy(last))
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """Which position may look at which.

@@ -141,7 +141,7 @@ class BFloat16CharacterBiLSTM(nn.Module):
     """A `CharacterBiLSTM` with its weights in bfloat16.
 
     Words of the same number of characters go through it together. Packed words, as the layer has
-    them in full precision, are not for oneDNN, which alone is faster in bfloat16 on a CPU.
+    many of them in full precision, are not for oneDNN, which alone is faster in bfloat16 on a CPU.
 
     layer (CharacterBiLSTM): The layer in full precision. Its parts are taken over.
     """

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from .versions import Versions, versions_of
+from .versions import Versions
 
 States = tuple[Tensor, tuple[Tensor, Tensor]]
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
+NAMES = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
 # Steps and rows for which weights are ordered. oneDNN puts them in order again for shapes for which
 # it wants another one, which costs time and nothing else.
 STEPS, ROWS = 25, 32
@@ -32,8 +33,8 @@ class OrderedWeights:
     """The weights of an LSTM in oneDNN's order, for as long as they stay what they are.
 
     PyTorch puts them in that order in each call, which for a single sentence takes as long as all
-    that is computed with them. They are made anew where `versions_of` the weights are others than
-    before. Threads may share it. Copies of it, and what other processes get, are empty.
+    that is computed with them. They are made anew where `Versions` tells that the weights are
+    others than before. Threads may share it. Copies of it, and what other processes get, are empty.
     """
 
     def __init__(self) -> None:
@@ -46,25 +47,27 @@ class OrderedWeights:
         """Make them anew the next time."""
         self._ordered = None
 
-    def of(self, lstm: nn.LSTM) -> list[Tensor] | None:
-        """Put weights in order.
+    def run(
+        self, x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor
+    ) -> States | None:
+        """Run an LSTM.
 
-        lstm (nn.LSTM): Has one layer and one direction.
-        RETURNS (Optional[List[Tensor]]): Those of inputs and of states, which only oneDNN can read;
-            None if it has no LSTM for them, as in bfloat16 where a processor is said to be older.
+        x (Tensor): Shape: (batch_size, n, input_width).
+        w_input, w_hidden, b_input, b_hidden (Tensor): As PyTorch has them. Shapes:
+            (4 * width, input_width), (4 * width, width), (4 * width,) and (4 * width,).
+        RETURNS (Optional[Tuple[Tensor, Tuple[Tensor, Tensor]]]): What `nn.LSTM` returns; None if
+            oneDNN has no LSTM for such weights, as in bfloat16 for some processors.
         """
-        weights = cast(list[Tensor], lstm._flat_weights[:2])
-        versions, ordered = versions_of(weights), self._ordered
-        if ordered is None or ordered.versions != versions:
-            shape = [STEPS, ROWS, lstm.input_size]
+        weights, ordered = (w_input, w_hidden), self._ordered
+        if ordered is None or not ordered.versions.are_those_of(weights):
+            ordered = _Ordered(Versions(weights), _in_order(w_input, w_hidden))
+        if ordered.weights is not None:
             try:
-                found = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
-                    *weights, lstm.hidden_size, False, True, False, shape
-                )
+                states = _run(x, ordered.weights[0], ordered.weights[1], b_input, b_hidden)
             except RuntimeError:
-                found = None
-            ordered = self._ordered = _Ordered(versions, found)
-        return ordered.weights
+                ordered = ordered._replace(weights=None)
+        self._ordered = ordered
+        return None if ordered.weights is None else states
 
 
 class ReorderedLSTM(nn.LSTM):
@@ -81,8 +84,18 @@ class ReorderedLSTM(nn.LSTM):
         super().__init__(input_width, hidden_width, batch_first=True)
         self._ordered = OrderedWeights()
 
-    def forget(self) -> None:
-        """Put weights in order anew the next time. See `forget_weights`."""
+    def train(self, mode: bool = True) -> ReorderedLSTM:
+        """Go to training mode, or to evaluation mode.
+
+        mode (bool): Whether to train.
+        RETURNS (ReorderedLSTM): The layer.
+        """
+        self.forget_weights()
+        super().train(mode)
+        return self
+
+    def forget_weights(self) -> None:
+        """Put weights in order anew the next time."""
         self._ordered.forget()
 
     # PyTorch's has no types, and takes packed sequences, too
@@ -94,42 +107,57 @@ class ReorderedLSTM(nn.LSTM):
         RETURNS (Tuple[Tensor, Tuple[Tensor, Tensor]]): The states, and the last ones, as `nn.LSTM`
             gives them. Shapes: (batch_size, n, hidden_width) and (1, batch_size, hidden_width).
         """
-        if hx is not None or not isinstance(input, Tensor) or torch.is_grad_enabled():
-            return super().forward(input, hx)
-        # Not by their names, which PyTorch's modules look up slowly
-        _, weight, b_input, b_hidden = cast(list[Tensor], self._flat_weights)
-        if not _is_for_onednn(input, weight):
-            return super().forward(input, hx)
-        self.check_input(input, None)
-        weights = self._ordered.of(self)
-        if weights is None:
-            return super().forward(input, hx)
-        zeros = input.new_zeros(len(input), self.hidden_size)
-        states, h, c, _ = torch.ops.aten.mkldnn_rnn_layer(
-            input.transpose(0, 1).contiguous(),
-            *weights,
-            b_input,
-            b_hidden,
-            zeros,
-            zeros,
-            reverse=False,
-            batch_sizes=[],
-            mode=LSTM_MODE,
-            hidden_size=self.hidden_size,
-            num_layers=1,
-            has_biases=True,
-            bidirectional=False,
-            batch_first=False,
-            train=False,
+        # Not as attributes, which PyTorch's modules look up slowly
+        weights = [weight for name in NAMES if (weight := self._parameters.get(name)) is not None]
+        if hx is None and len(weights) == len(NAMES) and _is_for_onednn(input, weights[0]):
+            self.check_input(input, None)
+            states = self._ordered.run(input, *weights)
+            if states is not None:
+                return states
+        return super().forward(input, hx)
+
+
+def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor] | None:
+    shape = [STEPS, ROWS, w_input.shape[1]]
+    try:
+        return torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
+            w_input, w_hidden, w_hidden.shape[1], False, True, False, shape
         )
-        shape = 1, len(input), self.hidden_size
-        return states.transpose(0, 1), (h.view(shape), c.view(shape))
+    except RuntimeError:
+        return None
+
+
+def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor) -> States:
+    width = len(b_hidden) // 4
+    zeros = x.new_zeros(len(x), width)
+    states, h, c, _ = torch.ops.aten.mkldnn_rnn_layer(
+        x.transpose(0, 1).contiguous(),
+        w_input,
+        w_hidden,
+        b_input,
+        b_hidden,
+        zeros,
+        zeros,
+        reverse=False,
+        batch_sizes=[],
+        mode=LSTM_MODE,
+        hidden_size=width,
+        num_layers=1,
+        has_biases=True,
+        bidirectional=False,
+        batch_first=False,
+        train=False,
+    )
+    shape = 1, len(x), width
+    return states.transpose(0, 1), (h.view(shape), c.view(shape))
 
 
 def _is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN reads such an input, as PyTorch sees it, and may keep weights for it."""
     return bool(
         ORDERS_WEIGHTS
+        and not torch.is_grad_enabled()
+        and type(x) is Tensor
         and x.device.type == weight.device.type == "cpu"
         and x.dtype == weight.dtype
         and (x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and HAS_BFLOAT16))

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Sequence
 
 from torch import Tensor, nn
 
-Versions = list[tuple[int, int]]
 
-
-@runtime_checkable
-class Keeper(Protocol):
-    """A layer that keeps what it made of its weights."""
-
-    def forget(self) -> None:
-        """Make it anew the next time."""
-        ...
-
-
-def versions_of(weights: Iterable[Tensor]) -> Versions:
-    """Where tensors are, and how often they were changed, as far as PyTorch knows.
+class Versions:
+    """Which weights something was made of, by where they are and how often they were changed, as
+    far as PyTorch knows.
 
     Who changes weights behind PyTorch's back, by `.data` or NumPy, has to have the network forget
     what it keeps, as `NetworkShim` does: to compare all numbers each time would take as long as
-    what is kept saves.
+    what is kept saves. So has who updates them by a fused optimizer, but for networks that go to
+    training mode for it, and back.
 
-    weights (Iterable[Tensor]): The tensors.
-    RETURNS (List[Tuple[int, int]]): Address and version of each.
+    weights (Sequence[Tensor]): The weights.
     """
-    return [(weight.data_ptr(), weight._version) for weight in weights]
+
+    def __init__(self, weights: Sequence[Tensor] = ()) -> None:
+        # Kept, since another tensor could get their place in memory
+        self._seen = [(weight.detach(), _version(weight)) for weight in weights]
+
+    def are_those_of(self, weights: Sequence[Tensor]) -> bool:
+        """Tell whether weights are the same, unchanged.
+
+        weights (Sequence[Tensor]): The weights.
+        RETURNS (bool): Whether they are.
+        """
+        return len(weights) == len(self._seen) and all(
+            weight.data_ptr() == seen.data_ptr() and _version(weight) == version
+            for weight, (seen, version) in zip(weights, self._seen, strict=True)
+        )
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
-    """The parameters and buffers of layers, without those of their parts: with the layers listed
-    once, this takes a fraction of the time of `parameters`.
+    """The parameters and buffers of layers, without those of their parts: over `modules`, this
+    takes a fraction of the time of `parameters`.
 
     layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
     YIELDS (Tensor): Each.
@@ -47,8 +50,15 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
 def forget_weights(network: nn.Module) -> None:
     """Have a network forget what its layers made of their weights.
 
-    network (nn.Module): The network, whose weights have changed.
+    network (nn.Module): The network, whose weights have changed. All its layers that have a method
+        `forget_weights` are told.
     """
     for layer in network.modules():
-        if isinstance(layer, Keeper):
-            layer.forget()
+        # Of the type, since a layer may have a part of that name
+        forget = getattr(type(layer), "forget_weights", None)
+        if callable(forget):
+            forget(layer)
+
+
+def _version(weight: Tensor) -> int:
+    return 0 if weight.is_inference() else weight._version

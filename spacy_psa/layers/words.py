@@ -100,8 +100,18 @@ class WordCharacterEmbedding(nn.Module):
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
 
-    def forget(self) -> None:
-        """Read the characters of words anew the next time. See `forget_weights`."""
+    def train(self, mode: bool = True) -> WordCharacterEmbedding:
+        """Go to training mode, or to evaluation mode.
+
+        mode (bool): Whether to train.
+        RETURNS (WordCharacterEmbedding): The layer.
+        """
+        self.forget_weights()
+        super().train(mode)
+        return self
+
+    def forget_weights(self) -> None:
+        """Read the characters of words anew the next time."""
         self.memory.forget()
 
     def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:

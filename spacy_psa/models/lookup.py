@@ -112,7 +112,7 @@ class WordLookup:
         keys = (pairs[:, 0] * np.uint64(31) + pairs[:, 1]).tolist()
         place_of: dict[int, int] = {}
         tokens = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
-        words = [self._cache[key] for key in place_of if key in self._cache]
+        words = [word for key in place_of if (word := self._cache.get(key)) is not None]
         if len(words) < len(place_of):
             hashes = dict(zip(keys, pairs.tolist(), strict=True))
             words = [

@@ -80,7 +80,8 @@ class NetworkShim(PyTorchShim):
         """
         if self.precision != FULL:
             raise ValueError(Errors.P441.format(precision=self.precision))
-        self._model = reduce_precision(self.network, precision)
+        with self._forgetting():
+            self._model = reduce_precision(self.network, precision)
         self.precision = precision
 
     def predict(self, inputs: ArgsKwargs) -> Any:
@@ -116,17 +117,27 @@ class NetworkShim(PyTorchShim):
 
         optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
         """
-        for name, parameter in self.network.named_parameters():
-            if parameter.grad is None:
-                continue
-            array = cast(FloatsXd, torch2xp(parameter.data))
-            gradient = cast(FloatsXd, torch2xp(parameter.grad))
-            updated, _ = optimizer((self.id, name), array, gradient)
-            if updated is not array:
-                parameter.data.copy_(xp2torch(updated, device=parameter.device))
-            # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
-            parameter.grad = None
-        forget_weights(self.network)
+        # Also if the optimizer fails half-way
+        with self._forgetting():
+            for name, parameter in self.network.named_parameters():
+                if parameter.grad is None:
+                    continue
+                array = cast(FloatsXd, torch2xp(parameter.data))
+                gradient = cast(FloatsXd, torch2xp(parameter.grad))
+                updated, _ = optimizer((self.id, name), array, gradient)
+                if updated is not array:
+                    parameter.data.copy_(xp2torch(updated, device=parameter.device))
+                # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
+                parameter.grad = None
+
+    @contextlib.contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """Have layers forget what they made of the weights, which are changed."""
+        try:
+            yield
+        finally:
+            if self._model is not None:
+                forget_weights(self._model)
 
     def copy(self) -> NetworkShim:
         """Copy the network. The copy has its own id, by which optimizers know parameters.
@@ -147,19 +158,18 @@ class NetworkShim(PyTorchShim):
         """
         backup: dict[str, Tensor] = {}
         parameters = dict(self._model.named_parameters()) if self._model is not None else {}
-        for name, parameter in parameters.items():
-            if (self.id, name) in params:
-                backup[name] = parameter.data.clone()
-                parameter.data.copy_(xp2torch(params[self.id, name], device=parameter.device))
-        if backup:
-            forget_weights(self.network)
         try:
+            with self._forgetting():
+                for name, parameter in parameters.items():
+                    if (self.id, name) in params:
+                        backup[name] = parameter.data.clone()
+                        value = xp2torch(params[self.id, name], device=parameter.device)
+                        parameter.data.copy_(value)
             yield
         finally:
-            for name, value in backup.items():
-                parameters[name].data.copy_(value)
-            if backup:
-                forget_weights(self.network)
+            with self._forgetting():
+                for name, value in backup.items():
+                    parameters[name].data.copy_(value)
 
     def to_bytes(self) -> bytes:
         """Serialize the network: its configuration, and its tensors by safetensors.

@@ -18,6 +18,7 @@ from thinc.util import xp2torch
 from torch import Tensor
 
 from ..errors import Errors
+from ..layers.versions import forget_weights
 
 MEMORIES = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
@@ -80,6 +81,10 @@ def write_state(
     with torch.no_grad():
         for path, tensor in weights.items():
             tensor.copy_(saved[path])
+    for node in nodes.values():
+        for shim in node.shims:
+            if isinstance(shim, PyTorchShim) and shim._model is not None:
+                forget_weights(shim._model)
     _write_attributes(nodes, srsly.msgpack_loads(tensors[ATTRIBUTES].numpy().tobytes()))
     owners, xp = dict(_owners(nodes)), get_current_ops().xp
     keys = {path: key for key, path in _keys(nodes)}

@@ -99,6 +99,31 @@ def test_a_network_forgets_when_it_is_told_to():
     assert not torch.equal(before, after)
 
 
+def test_parts_of_a_part_that_are_exchanged_are_other_weights():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    with torch.no_grad():
+        before = memory.represent(part, *batch)
+        part.embedding = randomized(nn.Embedding(N_CHARACTERS, 3), seed=7)
+        after = memory.represent(part, *batch)
+        assert_close(after, part(*batch), 1e-12)
+    assert not torch.equal(before, after)
+
+
+def test_what_was_read_in_inference_mode_is_known_outside_of_it():
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory = CharacterMemory()
+    with torch.inference_mode():
+        memory.represent(part, *words([1, 2, 3], [4, 5]))
+    batch = words([1, 2, 3], [4, 5], [6])
+    with torch.no_grad():
+        assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
+    assert len(memory) == 3
+    with torch.inference_mode():
+        loaded = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4), seed=3)
+        assert_close(memory.represent(loaded, *batch), loaded(*batch), 1e-12)
+
+
 def test_other_precision_is_another_weight():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     memory, batch = CharacterMemory(), words([1, 2])

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from spacy_psa.layers.reordered_lstm import OrderedWeights, ReorderedLSTM, _is_for_onednn
+from spacy_psa.layers import reordered_lstm
+from spacy_psa.layers.reordered_lstm import ReorderedLSTM
 from spacy_psa.layers.versions import forget_weights
 
 from .helpers import normal
@@ -38,11 +39,18 @@ def vectors(n_rows: int = 2, n: int = 5, dtype: torch.dtype = torch.float32) -> 
     return normal(n_rows, n, INPUT, seed=1).to(dtype)
 
 
+needs_onednn = pytest.mark.skipif(
+    not reordered_lstm.ORDERS_WEIGHTS, reason="PyTorch cannot put weights in order here"
+)
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows each time that weights in oneDNN's order are asked for."""
-    calls, of = [], OrderedWeights.of
-    monkeypatch.setattr(OrderedWeights, "of", lambda self, lstm: calls.append(1) or of(self, lstm))
+    """Grows each time that oneDNN runs on weights that were kept."""
+    calls, run = [], reordered_lstm._run
+    monkeypatch.setattr(
+        reordered_lstm, "_run", lambda *arguments: calls.append(1) or run(*arguments)
+    )
     return calls
 
 
@@ -58,11 +66,10 @@ def test_states_are_those_of_pytorch(n_rows: int, n: int, dtype: torch.dtype) ->
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
 
 
+@needs_onednn
 def test_weights_are_put_in_order_once(counted: list[int]) -> None:
     layer = make()
     with torch.no_grad():
-        if not _is_for_onednn(vectors(), layer.weight_hh_l0):
-            pytest.skip("PyTorch has no oneDNN here")
         layer(vectors())
         ordered = layer._ordered._ordered
         layer(vectors(3, 2))
@@ -91,13 +98,28 @@ def as_the_shim_does(layer: ReorderedLSTM) -> None:
     forget_weights(nn.ModuleList([nn.Linear(1, 1), layer]))
 
 
+def by_a_fused_optimizer(layer: ReorderedLSTM) -> None:
+    optimizer = torch.optim.Adam(layer.train().parameters(), lr=0.5, fused=True)
+    with torch.enable_grad():
+        layer(vectors())[0].sum().backward()
+    optimizer.step()
+    layer.eval()
+
+
 def by_another_tensor(layer: ReorderedLSTM) -> None:
     layer.weight_hh_l0 = nn.Parameter(layer.weight_hh_l0.detach() - 0.1)
 
 
 @pytest.mark.parametrize(
     "change",
-    [in_place, by_an_optimizer, by_loading, as_the_shim_does, by_another_tensor],
+    [
+        in_place,
+        by_an_optimizer,
+        by_loading,
+        as_the_shim_does,
+        by_a_fused_optimizer,
+        by_another_tensor,
+    ],
 )
 def test_other_weights_are_put_in_order_anew(change: Change) -> None:
     layer = make()
@@ -131,7 +153,11 @@ def test_otherwise_it_is_pytorchs(
         torch.set_grad_enabled(what == "gradients"),
         torch.autocast("cpu", enabled=what == "autocast"),
     ):
-        output, _ = layer(x, (zeros, zeros)) if what == "first states" else layer(x)
+        output, expected = (
+            lstm(x, (zeros, zeros))[0] if what == "first states" else lstm(x)[0]
+            for lstm in (layer, plain(layer))
+        )
+    assert torch.equal(output, expected)
     assert output.requires_grad == (what == "gradients")
     assert not counted
 
@@ -149,7 +175,56 @@ def test_where_onednn_has_no_lstm_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch
     with torch.no_grad():
         for _ in range(2):
             torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
-    assert len(calls) <= 1
+    assert len(calls) == reordered_lstm.ORDERS_WEIGHTS
+
+
+def test_where_onednn_cannot_read_the_order_it_is_pytorchs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise RuntimeError("could not create a primitive descriptor")
+
+    monkeypatch.setattr(reordered_lstm, "_run", refuse)
+    layer = make()
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
+
+
+def test_other_weights_for_a_call_are_for_that_call() -> None:
+    layer, other = make(), make()
+    in_place(other)
+    with torch.no_grad():
+        expected, mine = other(vectors())[0], layer(vectors())[0]
+        found, _ = torch.func.functional_call(layer, dict(other.named_parameters()), vectors())
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(layer(vectors())[0], mine)
+
+
+def test_inference_mode_is_no_other_network() -> None:
+    layer = make()
+    with torch.inference_mode():
+        expected = layer(vectors())[0]
+    with torch.no_grad():
+        torch.testing.assert_close(layer(vectors())[0], expected.clone())
+    layer(vectors())[0].sum().backward()
+    assert layer.weight_hh_l0.grad is not None
+    with torch.inference_mode():
+        loaded = make()
+        torch.testing.assert_close(loaded(vectors())[0], expected)
+
+
+def test_nothing_to_read_is_an_error_of_pytorch_or_nothing() -> None:
+    with torch.no_grad():
+        try:
+            expected = plain(make())(vectors(0, 3))[0].shape
+        except RuntimeError:
+            expected = None
+        try:
+            found = make()(vectors(0, 3))[0].shape
+        except RuntimeError:
+            found = None
+    assert found == expected
 
 
 def test_packed_sequences_are_read_as_well() -> None:

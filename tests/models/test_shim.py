@@ -189,9 +189,9 @@ class Keeper(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
-        self.forget()
+        self.forget_weights()
 
-    def forget(self) -> None:
+    def forget_weights(self) -> None:
         self.double = None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -219,6 +219,25 @@ def test_what_layers_keep_of_their_weights_is_forgotten_when_these_change(optimi
     with shim.use_params({(shim.id, "0.weight"): np.full(1, 7.0, dtype="f")}):
         assert shim.predict(args) == 14 and is_up_to_date()
     assert keeper.weight != 7 and is_up_to_date()
+
+
+def test_what_layers_keep_is_forgotten_also_if_an_update_breaks_off() -> None:
+    shim = NetworkShim(lambda: nn.Sequential(Keeper(), Keeper()))
+    first, second = shim.build()
+    args = ArgsKwargs(args=(torch.ones(1),), kwargs={})
+    shim.predict(args)
+    output, backward = shim.begin_update(args)
+    backward([output], [torch.ones(1)])
+
+    def optimizer(key, weights, gradient):
+        if key[1].startswith("1"):
+            raise KeyboardInterrupt
+        weights += 1
+        return weights, gradient
+
+    with pytest.raises(KeyboardInterrupt):
+        shim.finish_update(optimizer)
+    assert first.weight == 2 and first.double is None is second.double
 
 
 def test_averages_of_another_shim_are_not_used() -> None:
