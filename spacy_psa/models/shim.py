@@ -130,14 +130,17 @@ class NetworkShim(PyTorchShim):
                 # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
                 parameter.grad = None
 
+    def forget_weights(self) -> None:
+        """Have the network forget what its layers made of their weights, which have changed."""
+        if self._model is not None:
+            forget_weights(self._model)
+
     @contextlib.contextmanager
     def _forgetting(self) -> Iterator[None]:
-        """Have layers forget what they made of the weights, which are changed."""
         try:
             yield
         finally:
-            if self._model is not None:
-                forget_weights(self._model)
+            self.forget_weights()
 
     def copy(self) -> NetworkShim:
         """Copy the network. The copy has its own id, by which optimizers know parameters.

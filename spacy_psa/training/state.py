@@ -18,7 +18,6 @@ from thinc.util import xp2torch
 from torch import Tensor
 
 from ..errors import Errors
-from ..layers.versions import forget_weights
 
 MEMORIES = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
@@ -81,10 +80,9 @@ def write_state(
     with torch.no_grad():
         for path, tensor in weights.items():
             tensor.copy_(saved[path])
-    for node in nodes.values():
-        for shim in node.shims:
-            if isinstance(shim, PyTorchShim) and shim._model is not None:
-                forget_weights(shim._model)
+    for _, shim in _shims(nodes):
+        # Ours keep what they made of their weights
+        getattr(shim, "forget_weights", lambda: None)()
     _write_attributes(nodes, srsly.msgpack_loads(tensors[ATTRIBUTES].numpy().tobytes()))
     owners, xp = dict(_owners(nodes)), get_current_ops().xp
     keys = {path: key for key, path in _keys(nodes)}

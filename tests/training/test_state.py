@@ -98,6 +98,17 @@ def test_training_goes_on_where_it_was(kind: str, skip: str) -> None:
         assert {a.tobytes() for a in averages[0]} == {a.tobytes() for a in averages[1]}
 
 
+def test_what_layers_keep_of_their_weights_is_forgotten() -> None:
+    nlp, other = make_pipeline(0), make_pipeline(1)
+    told = []
+    other.pipeline[1][1].model.shims[0].forget_weights = lambda: told.append(weights(other))
+    write_state(other, Adam(0.01), [], *read_state(nlp, Adam(0.01), []))
+    # Once the weights are those of the state
+    ((*found,),) = told
+    for one, expected in zip(found, weights(nlp), strict=True):
+        assert_array_equal(one, expected)
+
+
 def test_the_keys_of_the_test_differ() -> None:
     first, second = (
         {node.id for node in make_pipeline(0).pipeline[0][1].model.walk()} for _ in "ab"
