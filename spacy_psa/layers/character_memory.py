@@ -22,9 +22,8 @@ UNKNOWN = -1
 
 
 class CharacterMemory:
-    """What the characters of words came to, for as long as `Versions` tells that
-    the weights stay the same.
-    Threads may share it. Copies of it, and what other processes get, are empty.
+    """What the characters of words came to, for as long as `Versions` tells that the weights stay
+    the same. Threads may share it. Copies of it, and what other processes get, are empty.
     """
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
 from .packed_lstm import is_even, packed_bilstm
+from .recurrent import read_both_ways
 
 # Words of which padding costs less in prediction than leaving it out
 FEW_WORDS = 64
@@ -61,11 +62,10 @@ class CharacterBiLSTM(nn.Module):
         return torch.cat(finals, dim=1)
 
     def _read_padded(self, characters: Tensor, mask: SequenceMask) -> Tensor:
-        both = self.embedding(torch.stack([characters, characters.gather(1, mask.reversal)]))
-        last = torch.arange(len(characters), device=characters.device), mask.lengths - 1
-        left, _ = self.forwards(both[0])
-        right, _ = self.backwards(both[1])
-        return torch.cat([left[last], right[last]], dim=1)
+        states = read_both_ways(self.embedding(characters), mask, self.forwards, self.backwards)
+        words = torch.arange(len(characters), device=characters.device)
+        half = self.forwards.hidden_size
+        return torch.cat([states[words, mask.lengths - 1, :half], states[:, 0, half:]], dim=1)
 
 
 class CharacterCNN(nn.Module):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .versions import Versions
+from .versions import Forgetful, Versions
 
 States = tuple[Tensor, tuple[Tensor, Tensor]]
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
@@ -70,7 +70,7 @@ class OrderedWeights:
         return None if ordered.weights is None else states
 
 
-class ReorderedLSTM(nn.LSTM):
+class ReorderedLSTM(Forgetful, nn.LSTM):
     """PyTorch's LSTM, of one layer and one direction. Without gradients and on a CPU, it has oneDNN
     keep its weights in order, instead of doing so in each call.
 
@@ -83,16 +83,6 @@ class ReorderedLSTM(nn.LSTM):
     def __init__(self, input_width: int, hidden_width: int) -> None:
         super().__init__(input_width, hidden_width, batch_first=True)
         self._ordered = OrderedWeights()
-
-    def train(self, mode: bool = True) -> ReorderedLSTM:
-        """Go to training mode, or to evaluation mode.
-
-        mode (bool): Whether to train.
-        RETURNS (ReorderedLSTM): The layer.
-        """
-        self.forget_weights()
-        super().train(mode)
-        return self
 
     def forget_weights(self) -> None:
         """Put weights in order anew the next time."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from torch import Tensor, nn
 
@@ -47,17 +49,35 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
             yield from (tensor for tensor in tensors.values() if tensor is not None)
 
 
+ForgetfulT = TypeVar("ForgetfulT", bound="Forgetful")
+
+
+class Forgetful(nn.Module):
+    """A layer that keeps what it made of its weights, and can forget it. It does so whenever it
+    goes to training mode, or comes back from there."""
+
+    @abstractmethod
+    def forget_weights(self) -> None:
+        """Make anew the next time what was kept."""
+
+    def train(self: ForgetfulT, mode: bool = True) -> ForgetfulT:
+        """Go to training mode, or to evaluation mode.
+
+        mode (bool): Whether to train.
+        RETURNS (Forgetful): The layer.
+        """
+        self.forget_weights()
+        return super().train(mode)
+
+
 def forget_weights(network: nn.Module) -> None:
     """Have a network forget what its layers made of their weights.
 
-    network (nn.Module): The network, whose weights have changed. All its layers that have a method
-        `forget_weights` are told.
+    network (nn.Module): The network, whose weights have changed.
     """
     for layer in network.modules():
-        # Of the type, since a layer may have a part of that name
-        forget = getattr(type(layer), "forget_weights", None)
-        if callable(forget):
-            forget(layer)
+        if isinstance(layer, Forgetful):
+            layer.forget_weights()
 
 
 def _version(weight: Tensor) -> int:

@@ -10,6 +10,7 @@ from .character_memory import CharacterMemory, read_words
 from .dropout import Dropout, SharedDropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
+from .versions import Forgetful
 
 
 class WordEmbedding(nn.Module):
@@ -44,7 +45,7 @@ class WordEmbedding(nn.Module):
         return output.index_copy(0, fixed, vectors.to(output.dtype))
 
 
-class WordCharacterEmbedding(nn.Module):
+class WordCharacterEmbedding(Forgetful):
     """The distributed representation of a word: its embedding beside that of its characters.
 
     Each distinct word of a batch is computed once, however often it stands there. In prediction on
@@ -99,16 +100,6 @@ class WordCharacterEmbedding(nn.Module):
             parts.append(self._read(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
-
-    def train(self, mode: bool = True) -> WordCharacterEmbedding:
-        """Go to training mode, or to evaluation mode.
-
-        mode (bool): Whether to train.
-        RETURNS (WordCharacterEmbedding): The layer.
-        """
-        self.forget_weights()
-        super().train(mode)
-        return self
 
     def forget_weights(self) -> None:
         """Read the characters of words anew the next time."""

@@ -13,6 +13,7 @@ from safetensors.torch import load, save
 from thinc.api import SGD, Adam, ArgsKwargs, Optimizer
 from torch import nn
 
+from spacy_psa.layers.versions import Forgetful
 from spacy_psa.models.shim import NetworkShim
 
 
@@ -183,7 +184,7 @@ def test_averages_are_used_for_a_while() -> None:
     assert all(torch.equal(p, before[name]) for name, p in shim.network.named_parameters())
 
 
-class Keeper(nn.Module):
+class Keeper(Forgetful):
     """Keeps the double of its weight."""
 
     def __init__(self) -> None:
