@@ -2,19 +2,22 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, cast
 
-import numpy as np
+import torch
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
+from torch import Tensor
 
 from ..errors import Errors
 
-# Numbers at a time: 64 KB of each array, so that all of a step is done on what the cache holds. A
-# table of words is much larger than it, and each pass over one costs as much as a layer.
-BLOCK = 2**14
+# Numbers at a time: 4 MB of each array, so that all of a step is done on what the last cache holds.
+# A table of words is much larger than it, and each pass over one costs as much as a layer. Smaller
+# ones would take longer: PyTorch's threads have to be woken for each.
+BLOCK = 2**20
+# thinc's: averages are of the last 10,000 steps or so.
+MAX_DECAY = 0.9999
 
 
 class PaperOptimizer(Optimizer, ABC):
@@ -55,11 +58,12 @@ class PaperOptimizer(Optimizer, ABC):
         """What is remembered of former steps, by parameter: of the shape of it, at first zero."""
 
     @abstractmethod
-    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
-        """Turn a gradient into the direction of the step, in place, number by number.
+    def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
+        """In which direction a step goes, number by number.
 
-        gradient (FloatsXd): The gradient, or a part of it.
-        moments (FloatsXd): What is remembered of former steps, of the same part.
+        gradient (Tensor): The gradient, or a part of it, which may be overwritten.
+        moments (Tensor): What is remembered of former steps, of the same part: updated in place.
+        RETURNS (Tensor): The direction.
         """
 
     def __call__(
@@ -88,27 +92,30 @@ class PaperOptimizer(Optimizer, ABC):
                 kind = "float32" if arrays is self.averages else weights.dtype
                 arrays[key] = ops.alloc(weights.shape, dtype=kind)
         rate = self.learn_rate * lr_scale
-        for w, g, *rest in _blocks(weights, gradient, *(arrays[key] for arrays in state)):
-            if self.L2:
-                g += self.L2 * w
-            # The gradient is not needed any more: a place for the step without an allocation.
-            self.direction(g, *rest[: len(self.moments)])
-            g *= rate
-            w -= g
-            g.fill(0.0)
-            if averages:
-                ops.update_averages(rest[-1], w, self.nr_update[key])
+        arrays = (weights, gradient, *(kept[key] for kept in state))
+        with torch.no_grad():
+            for w, g, *rest in _blocks(*(torch.from_dlpack(array) for array in arrays)):
+                if self.L2:
+                    g.add_(w, alpha=self.L2)
+                w.add_(self.direction(g, *rest[: len(self.moments)]), alpha=-rate)
+                g.zero_()
+                if averages:
+                    _average(rest[-1], w, self.nr_update[key])
         return weights, gradient
 
 
-def _blocks(*arrays: FloatsXd) -> Iterator[tuple[FloatsXd, ...]]:
-    """The same part of each array at a time, as views; everything at once on a GPU."""
-    if not all(isinstance(array, np.ndarray) and array.flags.c_contiguous for array in arrays):
-        yield arrays
+def _average(averages: Tensor, weights: Tensor, t: int) -> None:
+    """Have step t take part in averages, as thinc's optimizers do it."""
+    decay = min((1.0 + t) / (10.0 + t), MAX_DECAY)
+    averages.lerp_(weights.to(averages.dtype), 1.0 - decay)
+
+
+def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The same part of each tensor at a time, as views; everything at once on a GPU."""
+    if not all(tensor.device.type == "cpu" and tensor.is_contiguous() for tensor in tensors):
+        yield tensors
         return
-    flat = [cast(Any, array).reshape(-1) for array in arrays]
-    for start in range(0, flat[0].size, BLOCK):
-        yield tuple(array[start : start + BLOCK] for array in flat)
+    yield from zip(*(tensor.view(-1).split(BLOCK) for tensor in tensors), strict=True)
 
 
 class MomentumSGD(PaperOptimizer):
@@ -137,11 +144,9 @@ class MomentumSGD(PaperOptimizer):
     def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
         return (self.mom1,)
 
-    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
+    def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
         (velocity,) = moments
-        velocity *= self.momentum
-        velocity += gradient
-        cast(Any, gradient)[...] = velocity  # thinc's types know of no ellipsis
+        return velocity.mul_(self.momentum).add_(gradient)
 
 
 class Adadelta(PaperOptimizer):
@@ -175,16 +180,12 @@ class Adadelta(PaperOptimizer):
     def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
         return self.mom1, self.mom2
 
-    def direction(self, gradient: FloatsXd, *moments: FloatsXd) -> None:
-        xp = get_array_ops(gradient).xp
+    def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
         steps, squares = moments
-        self._average(squares, gradient)
-        gradient *= xp.sqrt((steps + self.eps) / (squares + self.eps))
-        self._average(steps, gradient)
-
-    def _average(self, average: FloatsXd, values: FloatsXd) -> None:
-        average *= self.rho
-        average += (1.0 - self.rho) * values * values
+        squares.mul_(self.rho).addcmul_(gradient, gradient, value=1.0 - self.rho)
+        step = (squares + self.eps).rsqrt_().mul_((steps + self.eps).sqrt_()).mul_(gradient)
+        steps.mul_(self.rho).addcmul_(step, step, value=1.0 - self.rho)
+        return step
 
 
 def create_sgd(
