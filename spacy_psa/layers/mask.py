@@ -98,6 +98,22 @@ class SequenceMask:
         lengths = self.lengths.unsqueeze(1)
         return torch.where(order < lengths, lengths - 1 - order, order)
 
+    def turn_steps(self, x: Tensor) -> Tensor:
+        """Turn every row around and leave its padding behind it, as `reversal` does. Its own
+        inverse.
+
+        x (Tensor): One step of all rows after the other. Shape: (width, batch_size, d).
+        RETURNS (Tensor): Of the same shape.
+        """
+        if not self.is_padded:
+            return x.flip(0)
+        return _Gather.apply(x.flatten(0, 1), self._turned_steps).view(x.shape)
+
+    @cached_property
+    def _turned_steps(self) -> Tensor:
+        row = torch.arange(len(self.lengths), device=self.lengths.device)
+        return (self.reversal.t() * len(self.lengths) + row).flatten()
+
     @cached_property
     def steps(self) -> Steps:
         """The real positions, one step of all rows after the other; on a CPU."""

@@ -132,9 +132,11 @@ def read_both_ways(x: Tensor, mask: SequenceMask, forwards: nn.LSTM, backwards: 
     forwards, backwards (nn.LSTM): The directions.
     RETURNS (Tensor): Shape: (batch_size, n, width of both).
     """
-    left, _ = forwards(x)
-    right, _ = backwards(_reversed(x, mask))
-    return torch.cat([left, _reversed(right, mask)], dim=2)
+    # Step by step, as the layers read them, so that each copies nothing for itself
+    steps = x.transpose(0, 1).contiguous()
+    left, _ = forwards(steps.transpose(0, 1))
+    right, _ = backwards(mask.turn_steps(steps).transpose(0, 1))
+    return torch.cat([left, mask.turn_steps(right.transpose(0, 1)).transpose(0, 1)], dim=2)
 
 
 def _is_better_packed(mask: SequenceMask) -> bool:
@@ -145,10 +147,3 @@ def _is_better_packed(mask: SequenceMask) -> bool:
         return False
     n_slots, n_tokens = len(mask.known_lengths) * mask.width, sum(mask.known_lengths)
     return n_slots > 1.15 * n_tokens + 4 * min(2, torch.get_num_threads()) * mask.width
-
-
-def _reversed(x: Tensor, mask: SequenceMask) -> Tensor:
-    """Turn each row of a padded batch around, up to its length."""
-    if not mask.is_padded:
-        return x.flip(1)
-    return x.gather(1, mask.reversal.unsqueeze(2).expand_as(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,19 +50,20 @@ class WordFeatures:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    # The forms by which the word is looked up, in order, with their rows.
-    forms: tuple[tuple[str, int], ...]
+    # By the forms by which the word is looked up, in order: their rows, and their keys in vectors.
+    rows: tuple[int, ...]
+    keys: tuple[tuple[int, ...], ...]
     characters: tuple[int, ...]
 
-    def find(self, vectors: Vectors) -> tuple[int, int | None]:
+    def find(self, known_keys: Container[int]) -> tuple[int, int | None]:
         """The row, and the key in the vectors if it is fixed."""
-        for form, row in self.forms:
+        for row, keys in zip(self.rows, self.keys, strict=True):
             if row != UNKNOWN_ROW:
                 return row, None
             # Vectors may be added or replaced at any time: these look-ups are not cached.
-            key = find_vector(form, vectors)
-            if key is not None:
-                return FIXED_ROW, key
+            for key in keys:
+                if key in known_keys:
+                    return FIXED_ROW, key
         return UNKNOWN_ROW, None
 
 
@@ -109,16 +110,12 @@ class WordLookup:
             self._cache = {}
         pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
         # The same form may have two norms; a pair of hashes is still one number.
-        keys = (pairs[:, 0] * np.uint64(31) + pairs[:, 1]).tolist()
-        place_of: dict[int, int] = {}
-        tokens = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
-        words = [word for key in place_of if (word := self._cache.get(key)) is not None]
-        if len(words) < len(place_of):
-            hashes = dict(zip(keys, pairs.tolist(), strict=True))
-            words = [
-                self._cache.get(key) or self._look_up(key, orth, attr, vocab)
-                for key, (orth, attr) in hashes.items()
-            ]
+        hashes = pairs[:, 0] * np.uint64(31) + pairs[:, 1]
+        keys, first, tokens = np.unique(hashes, return_index=True, return_inverse=True)
+        words = [
+            self._cache.get(key) or self._look_up(key, pairs[i], vocab)
+            for key, i in zip(keys.tolist(), first, strict=True)
+        ]
         lengths = np.array([len(word.characters) for word in words], dtype=np.int64)
         order = np.argsort(-lengths, kind="stable")
         place = np.empty_like(order)
@@ -129,7 +126,8 @@ class WordLookup:
         characters[np.arange(lengths[0]) < lengths[:, None]] = [
             c for word in words for c in word.characters
         ]
-        rows, vector_keys = zip(*(word.find(vocab.vectors) for word in words), strict=True)
+        known_keys = _known_keys(vocab.vectors)
+        rows, vector_keys = zip(*(word.find(known_keys) for word in words), strict=True)
         return WordFeatures(
             rows=np.array(rows, dtype=np.int64),
             vector_keys=[key for key in vector_keys if key is not None],
@@ -138,7 +136,8 @@ class WordLookup:
             tokens=place[tokens],
         )
 
-    def _look_up(self, key: int, orth: int, attr: int, vocab: Vocab) -> _Word:
+    def _look_up(self, key: int, hashes: NDArray[np.uint64], vocab: Vocab) -> _Word:
+        orth, attr = hashes.tolist()
         form = vocab.strings[attr] if attr else ""
         text = vocab.strings[orth]
         forms = [form]
@@ -150,7 +149,9 @@ class WordLookup:
             text = text[: self.max_characters - half] + text[len(text) - half :]
         characters = tuple(self._characters.get(c, UNKNOWN_CHARACTER) for c in text)
         word = _Word(
-            tuple((form, self._row(form)) for form in forms), characters or (UNKNOWN_CHARACTER,)
+            tuple(map(self._row, forms)),
+            tuple(map(_keys, forms)),
+            characters or (UNKNOWN_CHARACTER,),
         )
         if max(map(len, (*forms, text))) <= CACHED_LENGTH:
             self._cache[key] = word
@@ -176,13 +177,28 @@ def find_vector(form: str, vectors: Vectors) -> int | None:
     vectors (Vectors): The table.
     RETURNS (Optional[int]): The key in the table, or None if it has neither.
     """
+    known_keys = _known_keys(vectors)
+    return next((key for key in _keys(form) if key in known_keys), None)
+
+
+def _keys(form: str) -> tuple[int, ...]:
+    """The keys under which a word may have a vector."""
+    lower = form.lower()
+    return (get_string_id(form), *(() if lower == form else (get_string_id(lower),)))
+
+
+class _AllKeys:
+    """Floret's vectors: each word has one."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+def _known_keys(vectors: Vectors) -> Container[int]:
+    """The keys that a table has."""
     if 0 in vectors.shape:
-        return None
-    for candidate in (form, form.lower()):
-        key = get_string_id(candidate)
-        if vectors.mode == Mode.floret or key in vectors.key2row:
-            return key
-    return None
+        return ()
+    return _AllKeys() if vectors.mode == Mode.floret else vectors.key2row
 
 
 def check_vectors(vectors: Vectors) -> None:

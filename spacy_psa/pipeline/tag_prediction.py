@@ -42,7 +42,7 @@ class TagPrediction:
         tags (Sequence[str]): All tags.
         RETURNS (List[Optional[str]]): The tag of each token; None for what is dropped.
         """
-        names = [tags[i] for i in self.ids]
+        names = [tags[i] for i in self.ids.tolist()]
         found: list[str | None] = list(names)
         if threshold is None or self.token_scores is None:
             return found

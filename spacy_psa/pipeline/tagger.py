@@ -242,8 +242,9 @@ class PSATagger(TagQueries):
             )
         n_tags, overwrite = len(self.tags), self.cfg["overwrite"]
         for doc, prediction in zip(docs, predictions, strict=True):
-            ids = prediction.ids
-            if len(ids) != len(doc) or (len(ids) and not 0 <= ids.min() <= ids.max() < n_tags):
+            # A list, since NumPy's calls cost more than all of this for one sentence
+            ids = prediction.ids.tolist()
+            if len(ids) != len(doc) or (len(ids) and not 0 <= min(ids) <= max(ids) < n_tags):
                 raise ValueError(
                     Errors.P310.format(found=ids, text=doc.text[:60], n_tags=n_tags, name=self.name)
                 )

@@ -34,6 +34,19 @@ def test_reversal_turns_each_row_around_and_leaves_its_padding(lengths, extra):
 
 @settings(deadline=None, derandomize=True)
 @given(some_lengths, st.integers(0, 2))
+def test_steps_are_turned_as_rows_are(lengths, extra):
+    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
+    x = normal(len(lengths), mask.width, 3, seed=4).requires_grad_()
+    turned = mask.turn_steps(x.transpose(0, 1)).transpose(0, 1)
+    expected = x.gather(1, mask.reversal.unsqueeze(2).expand_as(x))
+    assert torch.equal(turned, expected)
+    (found,) = torch.autograd.grad((turned * x.detach()).sum(), x)
+    (gradient,) = torch.autograd.grad((expected * x.detach()).sum(), x)
+    assert torch.equal(found, gradient)
+
+
+@settings(deadline=None, derandomize=True)
+@given(some_lengths, st.integers(0, 2))
 def test_packing_leaves_padding_out_and_unpacking_puts_zeros_there(lengths, extra):
     width = max(lengths) + extra
     mask = SequenceMask(torch.tensor(lengths), width)
