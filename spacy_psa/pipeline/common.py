@@ -21,7 +21,6 @@ from ..inference import Potentials
 from ..messages import unpack
 from ..models.loading import has_network, read_model
 from ..models.precision import check_trainable
-from ..training.clipping import clip_global_norm
 from . import workers  # noqa: F401  (what workers do when they are forked)
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
@@ -215,7 +214,7 @@ class LabelSequencePipe(TrainablePipe):
         """
         max_norm = self.cfg["max_grad_norm"]
         if max_norm is not None:
-            clip_global_norm(self.model, max_norm)
+            self.watch.clip_gradients(self.model, max_norm)
         super().finish_update(sgd)
         self.watch.check_weights(self.name, self.model)
 

@@ -13,7 +13,14 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..inference import Potentials
-from ..training.clipping import clip_global_norm, sum_of_squares
+from ..layers.versions import Versions
+from ..training.clipping import (
+    clip_global_norm,
+    global_norm,
+    gradients_of_arrays,
+    gradients_of_networks,
+    sum_of_squares,
+)
 
 # From here on neighbouring float32 numbers are more than 1 apart: scores of this size, in nats,
 # cannot tell labels from each other. A loss of this size for each token is not one to learn from.
@@ -63,6 +70,7 @@ class TrainingWatch:
         self.problem: str | None = None
         self.is_saved = False
         self._batch = Batch()
+        self._norm: tuple[Versions, float] | None = None
 
     def check_loss(self, name: str, loss: float, gradient: Potentials, docs: Sequence[Doc]) -> None:
         """Check the loss of a batch, and its gradient, before it is propagated.
@@ -90,11 +98,28 @@ class TrainingWatch:
         docs (Sequence[Doc]): The batch.
         RAISES (ValueError): If they are not finite.
         """
-        if isfinite(clip_global_norm(model, inf)) or _skips_update(model):
+        arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
+        norm = global_norm([*arrays, *tensors])
+        # Nobody knows how often arrays were changed
+        self._norm = None if arrays else (Versions(tensors), norm)
+        if isfinite(norm) or _skips_update(model):
             self.problem = None
             return
         _drop_gradients(model)
         self._stop(name, "the gradient of the weights is not finite", docs)
+
+    def clip_gradients(self, model: Model, max_norm: float) -> None:
+        """Clip the global norm of all gradients, which is not found anew if they were checked and
+        have not changed: to read them takes about as long as to multiply by them.
+
+        model (Model): The model.
+        max_norm (float): The largest norm that is left alone.
+        """
+        # Not kept: gradients should be gone when the next ones are made
+        (versions, norm), self._norm = self._norm or (None, None), None
+        if versions is not None and not versions.are_those_of(list(gradients_of_networks(model))):
+            norm = None
+        clip_global_norm(model, max_norm, norm=norm)
 
     def check_weights(self, name: str, model: Model) -> None:
         """Check the weights after an update.
@@ -104,6 +129,7 @@ class TrainingWatch:
         RAISES (ValueError): If they are not finite.
         """
         batch, self._batch = self._batch, Batch()
+        self._norm = None
         self.updates += 1
         if not all_finite(_weights(model)):
             self.problem = Errors.P430.format(name=name, update=self.updates, batch=batch)
@@ -124,7 +150,7 @@ class TrainingWatch:
             raise ValueError(Errors.P431.format(name=name, problem=problem))
 
     def _stop(self, name: str, problem: str, docs: Sequence[Doc]) -> None:
-        self._batch = Batch()
+        self._batch, self._norm = Batch(), None
         self.problem = Errors.P307.format(
             name=name, problem=problem, update=self.updates + 1, batch=Batch().add(docs)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, isnan
 
 import torch
@@ -14,26 +14,36 @@ from torch import Tensor
 SMALLEST = 1e-12
 
 
-def clip_global_norm(model: Model, max_norm: float) -> float:
+def clip_global_norm(model: Model, max_norm: float, *, norm: float | None = None) -> float:
     """Scale all gradients of a model down, if their norm taken together is too large.
 
     thinc's `grad_clip` clips each tensor on its own, which changes the direction of the step.
 
     model (Model): The model, of thinc's and PyTorch's parameters alike.
     max_norm (float): The largest norm that is left alone.
+    norm (Optional[float]): The norm, if it is known already.
     RETURNS (float): The norm before clipping.
 
     Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
     """
-    gradients = list(_gradients(model))
-    if not gradients:
-        return 0.0
-    norm = sum_of_squares(gradients) ** 0.5
-    if not (SMALLEST < norm < inf or isnan(norm)):
-        # The squares of such numbers are outside of float32
-        norm = sum(sum_of_squares([gradient.double()]) for gradient in gradients) ** 0.5
+    gradients = [*gradients_of_arrays(model), *gradients_of_networks(model)]
+    if norm is None:
+        norm = global_norm(gradients)
     if norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
+    return norm
+
+
+def global_norm(gradients: Sequence[Tensor]) -> float:
+    """The norm of gradients taken together, as that of one vector.
+
+    gradients (Sequence[Tensor]): The gradients, of one device.
+    RETURNS (float): The norm; 0 if there are none.
+    """
+    norm = sum_of_squares(gradients) ** 0.5
+    if gradients and not (SMALLEST < norm < inf or isnan(norm)):
+        # The squares of such numbers are outside of float32
+        norm = sum(sum_of_squares([gradient.double()]) for gradient in gradients) ** 0.5
     return norm
 
 
@@ -49,21 +59,26 @@ def sum_of_squares(tensors: Iterable[Tensor]) -> float:
     if filled[0].device.type != "cpu":
         # One kernel for all of them
         return float(torch.stack(torch._foreach_norm(filled)).double().square().sum())
-    return float(torch.stack([_dot(tensor.reshape(-1)) for tensor in filled]).sum())
+    return sum(_square(tensor.reshape(-1)) for tensor in filled)
 
 
-def _dot(values: Tensor) -> Tensor:
+def _square(values: Tensor) -> float:
     if values.dtype.itemsize <= 2:
         values = values.float()  # half precision ends at 65,504
-    return torch.dot(values, values).double()
+    return torch.dot(values, values).item()
 
 
-def _gradients(model: Model) -> Iterator[Tensor]:
-    """All gradients, as tensors that share the gradients' memory."""
+def gradients_of_arrays(model: Model) -> Iterator[Tensor]:
+    """YIELDS (Tensor): Gradients of thinc's parameters, as tensors that share their memory."""
     for node in model.walk():
         for name in node.grad_names:
             if node.has_grad(name):
                 yield xp2torch(node.get_grad(name))
+
+
+def gradients_of_networks(model: Model) -> Iterator[Tensor]:
+    """YIELDS (Tensor): Gradients of PyTorch's parameters."""
+    for node in model.walk():
         for shim in node.shims:
             if isinstance(shim, PyTorchShim) and shim._model is not None:
                 for parameter in shim._model.parameters():

@@ -1,5 +1,7 @@
 """Learning: losses and gradients, accumulation, optimizers, frozen components."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
-from spacy_psa.training.clipping import clip_global_norm
+from spacy_psa.training.clipping import clip_global_norm, gradients_of_networks
 from spacy_psa.training.optimizers import create_sgd
 
 from .conftest import (
@@ -177,6 +179,37 @@ def test_the_global_norm_is_clipped(max_norm: float | None, expected: float | No
     step = np.sqrt(sum(((before[name] - after[name]) ** 2).sum() for name in before))
     assert norm > 0.01
     assert step == pytest.approx(expected or norm, rel=1e-3)
+
+
+def _learn_again(nlp: Language) -> None:
+    tagger_of(nlp).update(make_examples(nlp))
+
+
+def _multiply(nlp: Language) -> None:
+    for gradient in gradients_of_networks(tagger_of(nlp).model):
+        gradient.mul_(3.0)
+
+
+def _replace(nlp: Language) -> None:
+    for shim in (shim for node in tagger_of(nlp).model.walk() for shim in node.shims):
+        for parameter in shim._model.parameters():
+            if parameter.grad is not None:
+                parameter.grad = 3.0 * parameter.grad
+
+
+@pytest.mark.parametrize("change", [_learn_again, _multiply, _replace])
+def test_gradients_that_changed_since_they_were_checked_are_clipped_by_what_they_are(
+    change: Callable[[Language], None],
+) -> None:
+    nlp = initialized_nlp(max_grad_norm=0.01)
+    tagger = tagger_of(nlp)
+    before = weights(nlp)
+    tagger.update(make_examples(nlp))
+    change(nlp)
+    tagger.finish_update(plain_sgd(1.0))
+    after = weights(nlp)
+    step = np.sqrt(sum(((before[name] - after[name]) ** 2).sum() for name in before))
+    assert step == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0])
