@@ -35,7 +35,12 @@ _times_slope = torch.ops.aten.sigmoid_backward.grad_input
 
 
 def additive_scores(
-    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Sequence[int] | None = None
+    queries: Tensor,
+    keys: Tensor,
+    weight: Tensor,
+    lengths: Sequence[int] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Tensor:
     """Score every pair of positions: f(i, j) = wᵀ tanh(q_i + k_j).
 
@@ -45,15 +50,20 @@ def additive_scores(
     lengths (Optional[Sequence[int]]): How many positions of each row are real, if queries and keys
         are those of the same, padded sequences. On a CPU pairs with padding are then left out: what
         stands there is finite, and its gradient is zero, but it means nothing.
+    overwrite (bool): Whether queries and keys may be overwritten, where there is no gradient. New
+        memory takes longer than the exponentials that are written there.
     RETURNS (Tensor): The scores, of the type of the queries. Shape: (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.
     """
+    overwrite = overwrite and not torch.is_grad_enabled()
     if queries.element_size() >= 4:
-        return _AdditiveScores.apply(queries, keys, weight, lengths)
+        return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)
     # Exponentials are beyond half precision, and so are sums of many numbers
     with torch.autocast(queries.device.type, enabled=False):
-        scores = _AdditiveScores.apply(queries.float(), keys.float(), weight.float(), lengths)
+        scores = _AdditiveScores.apply(
+            queries.float(), keys.float(), weight.float(), lengths, overwrite
+        )
     return scores.to(queries.dtype)
 
 
@@ -69,10 +79,14 @@ class _Reciprocals:
         self.lengths = lengths if left.device.type == "cpu" else None
 
     @classmethod
-    def of(cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None) -> _Reciprocals:
+    def of(
+        cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None, overwrite: bool
+    ) -> _Reciprocals:
         """With e^{−2q} and e^{2k}, or with q and k as they are if those could be too large."""
         if not (_are_small(queries) and _are_small(keys)):
             return cls(queries, keys, False, lengths)
+        if overwrite:
+            return cls(queries.mul_(-2).exp_(), keys.mul_(2).exp_(), True, lengths)
         return cls((-2 * queries).exp_(), (2 * keys).exp_(), True, lengths)
 
     def tiles(self) -> Iterator[tuple[slice, slice, slice, Tensor]]:
@@ -144,9 +158,14 @@ def _scratch(like: Tensor, size: int) -> Tensor:
 class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, lengths: Sequence[int] | None
+        ctx: Any,
+        queries: Tensor,
+        keys: Tensor,
+        weight: Tensor,
+        lengths: Sequence[int] | None,
+        overwrite: bool,
     ) -> Tensor:
-        reciprocals = _Reciprocals.of(queries, keys, lengths)
+        reciprocals = _Reciprocals.of(queries, keys, lengths, overwrite)
         # What the exponentials are of is not needed again
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
@@ -157,7 +176,7 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         left, right, weight = ctx.saved_tensors
         # Σ_j g_ij (r − r²)_ij for queries, the same over i for keys, and Σ_ij g_ij r_ij for w.
         for_queries = torch.zeros_like(left)
@@ -172,7 +191,8 @@ class _AdditiveScores(torch.autograd.Function):
             for_queries[rows, i] = r.sum(dim=2)
             for_keys[rows, j] += r.sum(dim=1)
         scale = 4.0 * weight
-        return for_queries.mul_(scale), for_keys.mul_(scale), total - 2.0 * for_weight, None
+        for_weight = total - 2.0 * for_weight
+        return for_queries.mul_(scale), for_keys.mul_(scale), for_weight, None, None
 
 
 def _are_small(x: Tensor) -> bool:

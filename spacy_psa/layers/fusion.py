@@ -39,17 +39,18 @@ class AdditiveSelfAttention(nn.Module):
         self.weight = nn.Parameter(glorot_(torch.empty(width)))
         self.bias = bias(width) if bias is not None else None
 
-    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The attention weights a_i(j).
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
+        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
         RETURNS (Tensor): Shape: (batch_size, n, n); rows sum to one, or to zero where there is
             nothing to attend to.
         """
-        tokens = mask.pack(x)
+        tokens = mask.pack(x) if tokens is None else tokens
         queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
-        scores = additive_scores(queries, keys, self.weight, mask.known_lengths)
+        scores = additive_scores(queries, keys, self.weight, mask.known_lengths, overwrite=True)
         masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
@@ -58,14 +59,15 @@ class AdditiveSelfAttention(nn.Module):
                 scores = scores + position
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))
 
-    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The context s_i of each token.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
+        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        return self.attention(x, mask) @ x
+        return self.attention(x, mask, tokens) @ x
 
 
 class _FusionGate(nn.Module):
@@ -170,8 +172,9 @@ class ContextFusion(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        context = self._transformed(mask.pack(self.attention(x, mask)))
-        return mask.unpack(self.gate(mask.pack(x), context))
+        tokens = mask.pack(x)
+        context = self._transformed(mask.pack(self.attention(x, mask, tokens)))
+        return mask.unpack(self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.

@@ -118,23 +118,25 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
         self.bias = None if layer.bias is None else Float64Bias(layer.bias)
 
-    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The context of each token. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
+        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        return (super().attention(x, mask) @ x.double()).float()
+        return (super().attention(x, mask, tokens) @ x.double()).float()
 
-    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The attention weights. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
+        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        return super().attention(x, mask).float()
+        return super().attention(x, mask, tokens).float()
 
 
 class BFloat16CharacterBiLSTM(nn.Module):

@@ -13,7 +13,7 @@ from torch import nn
 from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
-from ..layers.layout import make_layout
+from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import to_rows, unflatten
 from .concat import output_width
 from .shim import NetworkShim
@@ -95,10 +95,12 @@ def forward(
     # Through `layers`, not a reference: `replace_listeners` exchanges a layer.
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
+    on_cpu = shim_of(network).device.type == "cpu"
     layout = make_layout(
         [length for doc in docs for length in sentence_lengths(doc)],
         max_length=model.attrs["max_length"],
         overlap=model.attrs["overlap"],
+        bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
     flat = model.ops.flatten(vectors)
     potentials, backprop_network = network((flat, layout), is_train)

@@ -140,6 +140,23 @@ def test_half_precision_has_exponentials_of_single_precision(dtype):
         )
 
 
+@pytest.mark.parametrize("size", [1.0, 100.0], ids=["small", "large"])
+def test_what_may_be_overwritten_changes_nothing_but_itself(size):
+    q, k, w = (tensor.float() for tensor in inputs(2, 4, 5, 30))
+    expected = additive_scores(size * q, size * k, w)
+    with torch.no_grad():
+        assert torch.equal(additive_scores(size * q, size * k, w, overwrite=True), expected)
+        kept = [(size * q), (size * k)]
+        assert torch.equal(additive_scores(*kept, w), expected)
+        assert torch.equal(kept[0], size * q)
+        assert torch.equal(kept[1], size * k)
+
+
+def test_nothing_is_overwritten_that_a_gradient_needs():
+    tensors = [tensor.requires_grad_() for tensor in inputs(2, 3, 3, 4)]
+    assert torch.autograd.gradcheck(lambda *t: additive_scores(*t, overwrite=True), tensors)
+
+
 @pytest.mark.parametrize("culprit", [0, 1], ids=["queries", "keys"])
 def test_nan_input_yields_nan_where_it_takes_part(culprit):
     tensors = list(inputs(1, 3, 3, 2))
@@ -230,12 +247,13 @@ def test_padding_is_left_out_where_lengths_are_known():
     q, k, w = inputs(2, 6, 6, 3)
     pairs = [
         r.shape[0] * r.shape[1] * r.shape[2]
-        for *_, r in additive._Reciprocals.of(q, k, [6, 2]).tiles()
+        for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
     ]
     assert sum(pairs) == 2 * 36
     with patch.object(additive, "CPU_TILE", 36 * 3):
         pairs = [
-            r.shape[1] * r.shape[2] for *_, r in additive._Reciprocals.of(q, k, [6, 2]).tiles()
+            r.shape[1] * r.shape[2]
+            for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
         ]
     assert pairs == [36, 4]
     assert additive_scores(q, k, w, [6, 2]).isfinite().all()

@@ -40,7 +40,9 @@ def test_chain_trains_all_its_encoders():
     chain(batch_of(LENGTHS, WIDTH), mask)[mask.positions].square().sum().backward()
     for name, parameter in chain.named_parameters():
         assert parameter.grad is not None, name
-        assert parameter.grad.any(), name
+        # A softmax does not notice what is added to all scores, as equation 11's b is
+        if not name.endswith("token_position.bias"):
+            assert parameter.grad.any(), name
 
 
 def test_chain_takes_any_iterable_of_encoders():

@@ -20,7 +20,7 @@ from torch import Tensor
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
 from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, character_memory
-from spacy_psa.layers.layout import BUCKET_POSITIONS, make_layout
+from spacy_psa.layers.layout import PREDICTED_POSITIONS, make_layout
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.lookup import CACHED_LENGTH
 
@@ -70,7 +70,7 @@ def test_the_encoder_sees_a_bounded_part_of_a_document_at_a_time() -> None:
     encoder.register_forward_pre_hook(lambda module, inputs: shapes.append(inputs[0].shape))
     nlp(running_text(nlp, LONG))
     assert max(length for _, length, _ in shapes) == 64
-    assert max(rows * length for rows, length, _ in shapes) <= BUCKET_POSITIONS
+    assert max(rows * length for rows, length, _ in shapes) <= PREDICTED_POSITIONS
 
 
 def test_a_long_document_has_probabilities_alternatives_and_scores() -> None:
