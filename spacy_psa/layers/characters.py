@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .packed_lstm import is_even, packed_bilstm
+from .packed_lstm import may_be_packed, packed_bilstm
 from .recurrent import read_both_ways
 
 # Words of which padding costs less in prediction than leaving it out
@@ -47,7 +47,7 @@ class CharacterBiLSTM(nn.Module):
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         if len(lengths) <= FEW_WORDS and not torch.is_grad_enabled():
             return self._read_padded(characters, mask)
-        if mask.known_lengths is not None and is_even(self.forwards, self.backwards):
+        if mask.known_lengths is not None and may_be_packed(self.forwards, self.backwards):
             inputs = self.embedding(characters.flatten()[mask.steps.places])
             states = packed_bilstm(inputs, mask.steps.sizes, self.forwards, self.backwards)
             return states[:, mask.steps.last].transpose(0, 1).flatten(1)

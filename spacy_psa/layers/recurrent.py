@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .mask import SequenceMask
-from .packed_lstm import is_even, packed_bilstm
+from .packed_lstm import may_be_packed, packed_bilstm
 
 # Sentences that go through a BiLSTM together in prediction, on a CPU: few, to be cut to the longest
 # of them, and as many as oneDNN is fast with, whose tiles have 16 rows.
@@ -84,7 +84,7 @@ class BiLSTM(nn.Module):
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         for forwards, backwards in self.directions():
-            if _is_better_packed(mask) and is_even(forwards, backwards):
+            if _is_better_packed(mask) and may_be_packed(forwards, backwards):
                 rows = x.flatten(0, 1).index_select(0, mask.steps.places.flatten())
                 inputs = rows.view(2, -1, x.shape[2])
                 states = packed_bilstm(inputs, mask.steps.sizes, forwards, backwards)

@@ -226,7 +226,13 @@ def test_characters_come_to_the_same_with_directions_of_other_widths():
     assert_close(even(words, lengths)[:, :2], odd(words, lengths)[:, :2], 1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_left_to_pytorch(dtype):
+    assert packed_lstm.may_be_packed(*directions())
+    assert not packed_lstm.may_be_packed(*(lstm.to(dtype) for lstm in directions()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_tanh_of_many_numbers_is_that_of_few(dtype):
     x = torch.tensor([0.0, -0.0, 1e-8, 1e-3, 0.5, -2.0, 30.0, 1e38, -math.inf, math.nan])
     x = x.to(dtype).repeat(packed_lstm.FEW_NUMBERS // 4)
