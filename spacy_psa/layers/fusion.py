@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .activations import tanh
 from .additive import additive_scores
 from .dropout import Dropout
 from .initialization import glorot_, linear
@@ -94,8 +95,8 @@ class _FusionGate(nn.Module):
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
         token = self.token(x)
-        hidden = _tanh(torch.add(token, self.context(context), out=_reused(token)))
-        scores = self.output(hidden)
+        hidden = torch.add(token, self.context(context), out=_reused(token))
+        scores = self.output(tanh(hidden, overwrite=True))
         return torch.sigmoid(scores, out=_reused(scores))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
@@ -192,11 +193,8 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return _tanh(self.output(_tanh(self.hidden(self.dropout(context)))))
-
-
-def _tanh(x: Tensor) -> Tensor:
-    return torch.tanh(x, out=_reused(x))
+        hidden = tanh(self.hidden(self.dropout(context)), overwrite=True)
+        return tanh(self.output(hidden), overwrite=True)
 
 
 def _reused(x: Tensor) -> Tensor | None:

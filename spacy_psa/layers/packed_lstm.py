@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-# Below that many numbers a call costs more than its work
-FEW_NUMBERS = 4096
-_MINUS_ONE = torch.tensor(-1.0)
+from .activations import double_less_one, write_tanh
 
 
 def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
@@ -99,7 +97,6 @@ def _take_steps(
         (2, tokens, width).
     """
     to_gates = w_hidden.transpose(1, 2)
-    minus_one = _MINUS_ONE.to(gates.dtype)
     parts = gates, *gates.split(w_hidden.shape[2], dim=2), *memory
     h = c = None
     before = 0
@@ -112,11 +109,11 @@ def _take_steps(
                 h, c = h[:, :n], c[:, :n]
             gate.baddbmm_(h, to_gates)
         gate.sigmoid_()
-        torch.add(minus_one, z, alpha=2.0, out=z)
+        double_less_one(z)
         torch.mul(i, z, out=next_c)
         if c is not None:
             next_c.addcmul_(f, c)
-        _tanh(next_c, out=squashed)
+        write_tanh(next_c, out=squashed)
         torch.mul(o, squashed, out=next_h)
         h, c, before = next_h, next_c, n
 
@@ -184,15 +181,6 @@ class _PackedBiLSTM(torch.autograd.Function):
             for slope, x, h in zip(flat, inputs, last_h, strict=True)
         )
         return dx, None, *left, *right
-
-
-def _tanh(x: Tensor, *, out: Tensor) -> Tensor:
-    """tanh(x) as 2σ(2x) − 1, where that is faster than PyTorch's. The absolute error is that of
-    tanh, which is too much of one in half precision."""
-    if x.numel() < FEW_NUMBERS:
-        return torch.tanh(x, out=out)
-    torch.mul(x, 2.0, out=out).sigmoid_()
-    return torch.add(_MINUS_ONE.to(x.dtype), out, alpha=2.0, out=out)
 
 
 def _previous(tensor: Tensor, sizes: list[int]) -> Tensor:

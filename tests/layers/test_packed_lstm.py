@@ -1,7 +1,5 @@
 """The packed BiLSTM against a loop over its equations and against the padded one."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from spacy_psa.layers import (
     BiLSTM,
     CharacterBiLSTM,
     SequenceMask,
+    activations,
     characters,
     packed_lstm,
     recurrent,
@@ -37,10 +36,10 @@ UNEVEN = [20, *[1] * 30]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
 
-@pytest.fixture(params=[0, packed_lstm.FEW_NUMBERS], ids=["many", "few"])
+@pytest.fixture(params=[0, activations.FEW_NUMBERS], ids=["many", "few"])
 def numbers(request, monkeypatch):
     """Whether tensors count as large, whose tanh is found otherwise."""
-    monkeypatch.setattr(packed_lstm, "FEW_NUMBERS", request.param)
+    monkeypatch.setattr(activations, "FEW_NUMBERS", request.param)
 
 
 def directions(width: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
@@ -230,16 +229,3 @@ def test_characters_come_to_the_same_with_directions_of_other_widths():
 def test_half_precision_is_left_to_pytorch(dtype):
     assert packed_lstm.may_be_packed(*directions())
     assert not packed_lstm.may_be_packed(*(lstm.to(dtype) for lstm in directions()))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_tanh_of_many_numbers_is_that_of_few(dtype):
-    x = torch.tensor([0.0, -0.0, 1e-8, 1e-3, 0.5, -2.0, 30.0, 1e38, -math.inf, math.nan])
-    x = x.to(dtype).repeat(packed_lstm.FEW_NUMBERS // 4)
-    expected = torch.tanh(x)
-    result = packed_lstm._tanh(x, out=torch.empty_like(x))
-    torch.testing.assert_close(
-        result, expected, rtol=0.0, atol=torch.finfo(dtype).eps, equal_nan=True
-    )
-    assert packed_lstm._tanh(x, out=x) is x
-    assert torch.equal(x[:8], result[:8])
