@@ -12,7 +12,9 @@ from .layout import time_major
 from .potentials import Potentials
 
 # The summands of one step, (rows, L, L), are cut into pieces that stay in the processor's cache
-CHUNK = 1 << 16
+CHUNK = 1 << 19
+# From so many on, PyTorch's threads add them up and compare them faster than NumPy
+MANY = 1 << 13
 
 
 def best_labels(potentials: Potentials) -> Tensor:
@@ -53,10 +55,10 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
             n_rows = min(rows_at_once, before_stop - source)
             part, out = summands[:, :n_rows], reached[:n_rows]
             target = begin + source - before
-            np.add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
+            _add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
             if pairwise is not None:
                 part += _of_tokens(pairwise, layout.order[target : target + n_rows]).swapaxes(0, 1)
-            np.maximum.reduce(part, axis=0, out=out)
+            _take_maximum(part, out=out)
             best[target : target + n_rows] += out
 
     last = best[layout.last_rows] + scores.get("end", 0.0)
@@ -70,6 +72,21 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
         path[before:before_stop] = candidates.argmax(axis=1)
     labels = torch.from_numpy(path[layout.row_of_token])
     return labels.to(potentials.device)
+
+
+def _add(one: np.ndarray, other: np.ndarray, *, out: np.ndarray) -> None:
+    if out.size < MANY:
+        np.add(one, other, out=out)
+    else:
+        torch.add(*map(torch.from_numpy, (one, other)), out=torch.from_numpy(out))
+
+
+def _take_maximum(x: np.ndarray, *, out: np.ndarray) -> None:
+    """The maximum over the first axis."""
+    if x.size < MANY:
+        np.maximum.reduce(x, axis=0, out=out)
+    else:
+        torch.amax(torch.from_numpy(x), 0, out=torch.from_numpy(out))
 
 
 def viterbi_torch(potentials: Potentials) -> Tensor:

@@ -40,6 +40,15 @@ def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 
 
+@pytest.mark.parametrize("fields", FIELDS, ids=str)
+@pytest.mark.parametrize("many", [0, 40, 1 << 60])
+def test_numpy_kernel_with_pytorchs_threads(monkeypatch, fields, many):
+    potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=3, fields=fields)
+    potentials.emissions[4, [0, 2]] = -torch.inf
+    monkeypatch.setattr("spacy_psa.inference.viterbi.MANY", many)
+    assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
+
+
 @kernels
 def test_kernels_agree_at_realistic_sizes(kernel):
     potentials = random_potentials(30, (40, 7, 25, 25), dtype=torch.float32)
