@@ -14,9 +14,17 @@ busy one, choose `--clock processor`, which counts the work of all threads.
 
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
 time of tagging.
+
+    python -m benchmarks.components … --labels 425 --systems bilstm-crf lan
+
+has each learn tags instead, so many that the chunks' are told apart by words: what a label costs
+does not depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of
+NCRF++ for 45 and for 425 labels (table 4). `ner` and toolkits that learn spans alone are left out
+then.
 """
 
 import statistics
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -38,12 +46,13 @@ from .systems import only_words
 from .timing import make_clock, measure, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
-NAME = "components"
-PEERS = ("tagger", "ner")
+NAME, MANY_LABELS = "components", "components-labels"
+PEERS: tuple[str, ...] = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
 ALONE = 200  # sentences that are tagged one by one
 SPANS_KEY = "chunks"
+OF_TAGS = ("tagger", "ncrfpp")  # peers that learn tags of any kind
 Pipelines = dict[str, Language]
 
 
@@ -56,18 +65,27 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=600, help="width of BiLSTM, both directions")
     parser.add_argument("--sentences", type=int, default=640, help="sentences to work on")
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
+    parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
     arguments = parser.parse_args()
     clock = make_clock(arguments.clock, arguments.device)
     use_device(arguments.device, pipelines=True)
     stream = read(arguments.data / "train.spacy")
     sentences = stream[: arguments.sentences]
+    task, peers, toolkits = "chunk", PEERS, installed()
+    if arguments.labels is not None:
+        for doc in stream:
+            tag_words(doc, arguments.labels)
+        task = "pos"
+        peers, toolkits = (
+            tuple(name for name in names if name in OF_TAGS) for names in (peers, toolkits)
+        )
     pipelines: Pipelines = {}
-    for name in (*PEERS, *arguments.systems):
-        pipelines[name] = make_pipeline(name, sentences, arguments.vectors, arguments.hidden)
+    for name in (*peers, *arguments.systems):
+        pipelines[name] = make_pipeline(name, sentences, arguments.vectors, arguments.hidden, task)
     contenders: dict[str, Contender] = {
         name: Trainer(nlp, sentences) for name, nlp in pipelines.items()
     }
-    for name in installed():
+    for name in toolkits:
         contenders[name] = make_toolkit(name, sentences, arguments.vectors, arguments.hidden)
     for contender in tqdm(contenders.values(), desc="warm-up"):
         contender.train(BATCHES[1], arguments.warm_up)
@@ -91,6 +109,7 @@ def main() -> None:
         **describe_run(arguments),
         "sentences": len(sentences),
         "hidden": arguments.hidden,
+        "labels": arguments.labels,
         "relative to": {
             peer: {
                 what: {name: round(times[peer] / times[name], 3) for name in times}
@@ -105,7 +124,8 @@ def main() -> None:
         },
     }
     results["machine"].update(versions())
-    write(arguments.output, NAME, results, to_markdown(results), draw(results))
+    name = NAME if arguments.labels is None else MANY_LABELS
+    write(arguments.output, name, results, to_markdown(results), draw(results))
 
 
 def read(path: Path, limit: int = 0) -> list[Doc]:
@@ -133,13 +153,27 @@ def tag_chunks(doc: Doc) -> None:
         token.tag_ = tag
 
 
-def make_pipeline(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> Language:
+def tag_words(doc: Doc, n_labels: int) -> None:
+    """Tell the tags of a sentence apart by words, until there are as many as wanted.
+
+    doc (Doc): A sentence with tags, which are replaced.
+    n_labels (int): How many tags there are in all, if there are enough words.
+    """
+    for token in doc:
+        number = zlib.crc32(f"{token.tag_} {token.lower_}".encode()) % n_labels
+        token.tag_ = f"T{number}"
+
+
+def make_pipeline(
+    name: str, docs: Sequence[Doc], vectors: Path | None, hidden: int, task: str = "chunk"
+) -> Language:
     """A pipeline of one component, initialized.
 
     name (str): A component of spaCy, or a system of `psa init-config`.
     docs (Sequence[Doc]): Where its labels come from.
     vectors (Optional[Path]): Pretrained vectors, for our systems.
     hidden (int): Width of a BiLSTM, both directions together.
+    task (str): What our systems learn: "chunk", or "pos" for tags.
     RETURNS (Language): The pipeline.
     """
     fix_random_seed(0)
@@ -147,7 +181,7 @@ def make_pipeline(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: 
         nlp = spacy.blank("en")
         nlp.add_pipe(name)
     else:
-        nlp = load_system(name, "chunk", hidden)
+        nlp = load_system(name, task, hidden)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
     nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])
@@ -198,10 +232,12 @@ def to_markdown(results: dict[str, Any]) -> str:
 
 def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): What the figures are, and a table for each peer."""
+    labels = results.get("labels")
+    learnt = f", with {labels} labels for their words instead of chunks" if labels else ""
     lines = [
         "",
         f"Sentences per second, relative to the peer of each table (more is faster), on the same "
-        f"{results['sentences']} sentences of CoNLL-2000. The BiLSTM of `bilstm-crf`, "
+        f"{results['sentences']} sentences of CoNLL-2000{learnt}. The BiLSTM of `bilstm-crf`, "
         f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together.",
     ]
     for peer, figures in results["relative to"].items():

@@ -46,6 +46,23 @@ def test_a_pipeline_is_trained_and_tags(name: str, docs: list[Doc]) -> None:
         components.tagging(nlp, docs, whole=whole)()
 
 
+def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
+    for doc in docs:
+        components.tag_words(doc, 4)
+    tags = [[token.tag_ for token in doc] for doc in docs]
+    assert tags[0] == tags[2] and tags[1] == tags[3]
+    found = {tag for sentence in tags for tag in sentence}
+    assert 1 < len(found) and found <= {f"T{i}" for i in range(4)}
+    nlp = components.make_pipeline("lan", docs, None, hidden=8, task="pos")
+    assert set(nlp.get_pipe("psa_tagger").labels) == found
+
+
+def test_the_page_says_how_many_labels_there_were() -> None:
+    results = {"sentences": 4, "hidden": 8, "relative to": {}, "overhead": {}, "machine": {}}
+    assert "chunks" not in components.tables(results)[1]
+    assert "with 425 labels" in components.tables({**results, "labels": 425})[1]
+
+
 def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
     nlp = components.make_pipeline("bilstm-softmax", docs, None, hidden=8)
     ticks = itertools.count()
