@@ -17,8 +17,8 @@ time of tagging.
 
     python -m benchmarks.components … --labels 425 --systems bilstm-crf lan
 
-has each learn tags instead, so many that the chunks' are told apart by words: what a label costs
-does not depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of
+has each learn so many tags instead, made of the chunks' and of words: what a label costs does not
+depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of
 NCRF++ for 45 and for 425 labels (table 4). `ner` and toolkits that learn spans alone are left out
 then.
 """
@@ -57,7 +57,7 @@ Pipelines = dict[str, Language]
 
 
 def main() -> None:
-    """Measure, and write `components.json` and `components.md`."""
+    """Measure, and write `components.json` and `components.md`, or `components-labels.…`."""
     parser = make_parser(__doc__, repeat=5)
     parser.add_argument("--data", type=Path, required=True, help="folder with train.spacy")
     parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
@@ -67,15 +67,18 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
     parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
     arguments = parser.parse_args()
+    if arguments.labels is not None and arguments.labels < 1:
+        parser.error(f"--labels has to be 1 or more, not {arguments.labels}")
     clock = make_clock(arguments.clock, arguments.device)
     use_device(arguments.device, pipelines=True)
     stream = read(arguments.data / "train.spacy")
     sentences = stream[: arguments.sentences]
-    task, peers, toolkits = "chunk", PEERS, installed()
+    task, peers, toolkits, n_labels = "chunk", PEERS, installed(), None
     if arguments.labels is not None:
         for doc in stream:
             tag_words(doc, arguments.labels)
         task = "pos"
+        n_labels = len({token.tag_ for doc in sentences for token in doc})
         peers, toolkits = (
             tuple(name for name in names if name in OF_TAGS) for names in (peers, toolkits)
         )
@@ -109,7 +112,7 @@ def main() -> None:
         **describe_run(arguments),
         "sentences": len(sentences),
         "hidden": arguments.hidden,
-        "labels": arguments.labels,
+        "labels": n_labels,
         "relative to": {
             peer: {
                 what: {name: round(times[peer] / times[name], 3) for name in times}
@@ -154,10 +157,10 @@ def tag_chunks(doc: Doc) -> None:
 
 
 def tag_words(doc: Doc, n_labels: int) -> None:
-    """Tell the tags of a sentence apart by words, until there are as many as wanted.
+    """Replace the tags of a sentence by as many as wanted, each for some pairs of tag and word.
 
-    doc (Doc): A sentence with tags, which are replaced.
-    n_labels (int): How many tags there are in all, if there are enough words.
+    doc (Doc): A sentence with tags.
+    n_labels (int): How many tags there are in all, at most.
     """
     for token in doc:
         number = zlib.crc32(f"{token.tag_} {token.lower_}".encode()) % n_labels
@@ -233,7 +236,7 @@ def to_markdown(results: dict[str, Any]) -> str:
 def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): What the figures are, and a table for each peer."""
     labels = results.get("labels")
-    learnt = f", with {labels} labels for their words instead of chunks" if labels else ""
+    learnt = f", whose tokens have one of {labels} labels here (`--labels`)" if labels else ""
     lines = [
         "",
         f"Sentences per second, relative to the peer of each table (more is faster), on the same "

@@ -355,6 +355,10 @@ class Errors(metaclass=_Coded):
         "The label attention has {heads} heads, which do not divide the width {width} of the "
         "hidden states. Change 'heads', or the width of the 'recurrent' encoder."
     )
+    P214 = (
+        "An optimizer cannot update an array that is read-only. Give it a copy, which may be "
+        "written to (array.flags.writeable)."
+    )
     P220 = (
         "{n_heads} attention heads cannot share a width of {width} evenly. Choose a width that is "
         "a multiple of the number of heads, or set 'key_width', the width of each head."

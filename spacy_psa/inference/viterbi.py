@@ -11,9 +11,9 @@ from torch import Tensor
 from .layout import time_major
 from .potentials import Potentials
 
-# The summands of one step, (rows, L, L), are cut into pieces that stay in the processor's cache
+# The summands of one step, (rows, L, L), are cut into pieces that stay in the last cache
 CHUNK = 1 << 19
-# From so many on, PyTorch's threads add them up and compare them faster than NumPy
+# From so many on, PyTorch adds and compares faster than NumPy, with one thread, too
 MANY = 1 << 13
 
 

@@ -51,7 +51,7 @@ def additive_scores(
         are those of the same, padded sequences. On a CPU pairs with padding are then left out: what
         stands there is finite, and its gradient is zero, but it means nothing.
     overwrite (bool): Whether queries and keys may be overwritten, where there is no gradient. New
-        memory takes longer than the exponentials that are written there.
+        memory takes longer than the exponentials that are written there. They must not share it.
     RETURNS (Tensor): The scores, of the type of the queries. Shape: (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 # Positions, padding included, that go through the encoder at a time: large enough to keep the
 # matrix products busy, small enough to waste little on padding and memory.
 BUCKET_POSITIONS = 4096
-# For predictions on a CPU. Memory that they need for more is given back to the system after each
-# bucket, and to get it anew costs PSA a twentieth of its time.
+# For a tagger's predictions on a CPU. Memory that they need for more is given back to the system
+# after each bucket, and to get it anew costs PSA a twentieth of its time.
 PREDICTED_POSITIONS = 2048
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
     """RETURNS (bool): Whether `packed_bilstm` can run these directions: both equally wide, and not
     in half precision, where its tanh would not be precise enough."""
     is_even = forwards.hidden_size == backwards.hidden_size
-    return is_even and _weights(forwards)[0].element_size() >= 4
+    return is_even and cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
 
 
 def packed_bilstm(
@@ -33,7 +33,7 @@ def packed_bilstm(
     inputs (Tensor): The positions in the order of `Steps`, as each direction reads them.
         Shape: (2, tokens, input_width).
     sizes (List[int]): How many sequences have each step.
-    forwards (nn.LSTM): The parameters of one direction, of one layer.
+    forwards (nn.LSTM): The parameters of one direction, of one layer, in float32 or float64.
     backwards (nn.LSTM): Those of the other one, of the same width.
     RETURNS (Tensor): The states, in the same order. Shape: (2, tokens, width).
 
@@ -43,9 +43,10 @@ def packed_bilstm(
     if torch.is_grad_enabled():
         return _PackedBiLSTM.apply(inputs, sizes, *weights)
     gates, to_gates = _before_steps(inputs, *weights)
-    places, _, cells, _ = gates.chunk(4, dim=2)
-    states = gates.new_empty(places.shape)
-    _take_steps(gates, to_gates, sizes, (states, cells, places))
+    i_place, _, z_place, _ = gates.chunk(4, dim=2)
+    states = gates.new_empty(i_place.shape)
+    # Neither z nor i is needed once a step has its cells
+    _take_steps(gates, to_gates, sizes, (states, z_place, i_place))
     return states
 
 
@@ -154,7 +155,7 @@ class _PackedBiLSTM(torch.autograd.Function):
         last_h, last_c = (_previous(tensor, sizes) for tensor in (states, cells))
         # How each gate before its non-linearity changes c (the first three) or h
         slopes = torch.addcmul(gates, gates, gates, value=-1).unflatten(2, (4, width))
-        torch.addcmul(torch.ones((), dtype=z.dtype), z, z, value=-1, out=slopes[:, :, 2])
+        torch.addcmul(z.new_ones(()), z, z, value=-1, out=slopes[:, :, 2])
         for gate, factor in enumerate((z, last_c, i, squashed)):
             slopes[:, :, gate].mul_(factor)
         dc = torch.addcmul(o, o * squashed, squashed, value=-1)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 
 class Versions:
-    """Which weights something was made of, by where they are and how often they were changed, as
-    far as PyTorch knows.
+    """Which weights something was made of, or gradients, by where they are and how often they were
+    changed, as far as PyTorch knows.
 
     Who changes weights behind PyTorch's back, by `.data` or NumPy, has to have the network forget
     what it keeps, as `NetworkShim` does: to compare all numbers each time would take as long as

@@ -212,9 +212,7 @@ class LabelSequencePipe(TrainablePipe):
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are not finite any more.
         """
-        max_norm = self.cfg["max_grad_norm"]
-        if max_norm is not None:
-            self.watch.clip_gradients(self.model, max_norm)
+        self.watch.clip_gradients(self.model, self.cfg["max_grad_norm"])
         super().finish_update(sgd)
         self.watch.check_weights(self.name, self.model)
 

@@ -246,7 +246,9 @@ class PSATagger(TagQueries):
             ids = prediction.ids.tolist()
             if len(ids) != len(doc) or (len(ids) and not 0 <= min(ids) <= max(ids) < n_tags):
                 raise ValueError(
-                    Errors.P310.format(found=ids, text=doc.text[:60], n_tags=n_tags, name=self.name)
+                    Errors.P310.format(
+                        found=prediction.ids, text=doc.text[:60], n_tags=n_tags, name=self.name
+                    )
                 )
             names = prediction.tags_above(self.cfg["threshold"], self.target, self.tags)
             own = self._own(doc, names) if self.cfg["probabilities"] else None

@@ -82,6 +82,7 @@ class TrainingWatch:
         RAISES (ValueError): If they are not finite, or the loss is absurdly large.
         """
         self._batch.add(docs)
+        self._norm = None
         largest = LARGEST_LOSS * max(gradient.lengths, default=1)
         if not isfinite(loss):
             self._stop(name, f"the loss is {loss}", docs)
@@ -100,7 +101,7 @@ class TrainingWatch:
         """
         arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
         norm = global_norm([*arrays, *tensors])
-        # Nobody knows how often arrays were changed
+        # How often arrays were changed is not known
         self._norm = None if arrays else (Versions(tensors), norm)
         if isfinite(norm) or _skips_update(model):
             self.problem = None
@@ -108,17 +109,21 @@ class TrainingWatch:
         _drop_gradients(model)
         self._stop(name, "the gradient of the weights is not finite", docs)
 
-    def clip_gradients(self, model: Model, max_norm: float) -> None:
-        """Clip the global norm of all gradients, which is not found anew if they were checked and
-        have not changed: to read them takes about as long as to multiply by them.
+    def clip_gradients(self, model: Model, max_norm: float | None) -> None:
+        """Clip the global norm of all gradients. It is not found anew if they were checked and have
+        not changed since, as far as PyTorch knows: see `Versions`.
 
         model (Model): The model.
-        max_norm (float): The largest norm that is left alone.
+        max_norm (Optional[float]): The largest norm that is left alone; None for any.
         """
-        # Not kept: gradients should be gone when the next ones are made
-        (versions, norm), self._norm = self._norm or (None, None), None
-        if versions is not None and not versions.are_those_of(list(gradients_of_networks(model))):
-            norm = None
+        checked, self._norm = self._norm, None  # gradients should be gone when new ones are made
+        if max_norm is None:
+            return
+        norm = None
+        if checked is not None:
+            versions, checked_norm = checked
+            gradients = [*gradients_of_arrays(model), *gradients_of_networks(model)]
+            norm = checked_norm if versions.are_those_of(gradients) else None
         clip_global_norm(model, max_norm, norm=norm)
 
     def check_weights(self, name: str, model: Model) -> None:
@@ -129,7 +134,6 @@ class TrainingWatch:
         RAISES (ValueError): If they are not finite.
         """
         batch, self._batch = self._batch, Batch()
-        self._norm = None
         self.updates += 1
         if not all_finite(_weights(model)):
             self.problem = Errors.P430.format(name=name, update=self.updates, batch=batch)

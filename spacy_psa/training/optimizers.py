@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from thinc.api import Optimizer
 from thinc.backends import get_array_ops
@@ -12,9 +13,9 @@ from torch import Tensor
 
 from ..errors import Errors
 
-# Numbers at a time: 4 MB of each array, so that all of a step is done on what the last cache holds.
-# A table of words is much larger than it, and each pass over one costs as much as a layer. Smaller
-# ones would take longer: PyTorch's threads have to be woken for each.
+# Numbers at a time: 4 MB of each array, most of which stay in the last cache for all of a step. A
+# table of words is much larger than it, and each pass over one costs as much as a layer. Smaller
+# blocks would take longer: PyTorch's threads have to be woken for each.
 BLOCK = 2**20
 # thinc's: averages are of the last 10,000 steps or so.
 MAX_DECAY = 0.9999
@@ -81,6 +82,7 @@ class PaperOptimizer(Optimizer, ABC):
         gradient (FloatsXd): Its gradient.
         lr_scale (float): A factor for the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
+        RAISES (ValueError): If one of them cannot be written to.
         """
         self.nr_update[key] += 1
         ops = get_array_ops(weights)
@@ -94,7 +96,7 @@ class PaperOptimizer(Optimizer, ABC):
         rate = self.learn_rate * lr_scale
         arrays = (weights, gradient, *(kept[key] for kept in state))
         with torch.no_grad():
-            for w, g, *rest in _blocks(*(torch.from_dlpack(array) for array in arrays)):
+            for w, g, *rest in _blocks(*map(_as_tensor, arrays)):
                 if self.L2:
                     g.add_(w, alpha=self.L2)
                 w.add_(self.direction(g, *rest[: len(self.moments)]), alpha=-rate)
@@ -102,6 +104,16 @@ class PaperOptimizer(Optimizer, ABC):
                 if averages:
                     _average(rest[-1], w, self.nr_update[key])
         return weights, gradient
+
+
+def _as_tensor(array: FloatsXd) -> Tensor:
+    """A tensor of the same memory."""
+    if not isinstance(array, np.ndarray):
+        return torch.from_dlpack(array)
+    if not array.flags.writeable:
+        # PyTorch would write to it nevertheless
+        raise ValueError(Errors.P214)
+    return torch.from_numpy(array)
 
 
 def _average(averages: Tensor, weights: Tensor, t: int) -> None:

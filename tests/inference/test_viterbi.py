@@ -42,7 +42,7 @@ def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
 
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
 @pytest.mark.parametrize("many", [0, 40, 1 << 60])
-def test_numpy_kernel_with_pytorchs_threads(monkeypatch, fields, many):
+def test_numpy_kernel_where_pytorch_adds_and_compares(monkeypatch, fields, many):
     potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=3, fields=fields)
     potentials.emissions[4, [0, 2]] = -torch.inf
     monkeypatch.setattr("spacy_psa.inference.viterbi.MANY", many)

@@ -144,12 +144,15 @@ def test_half_precision_has_exponentials_of_single_precision(dtype):
 def test_what_may_be_overwritten_changes_nothing_but_itself(size):
     q, k, w = (tensor.float() for tensor in inputs(2, 4, 5, 30))
     expected = additive_scores(size * q, size * k, w)
+    kept = [size * q, size * k]
     with torch.no_grad():
-        assert torch.equal(additive_scores(size * q, size * k, w, overwrite=True), expected)
-        kept = [(size * q), (size * k)]
         assert torch.equal(additive_scores(*kept, w), expected)
-        assert torch.equal(kept[0], size * q)
-        assert torch.equal(kept[1], size * k)
+    assert torch.equal(additive_scores(*kept, w, overwrite=True), expected)
+    assert torch.equal(kept[0], size * q) and torch.equal(kept[1], size * k)
+    with torch.no_grad():
+        assert torch.equal(additive_scores(*kept, w, overwrite=True), expected)
+    # Large ones have no exponentials
+    assert torch.equal(kept[0], size * q) == torch.equal(kept[1], size * k) == (size > 1.0)
 
 
 def test_nothing_is_overwritten_that_a_gradient_needs():

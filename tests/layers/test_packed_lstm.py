@@ -160,7 +160,7 @@ def test_other_batches_and_widths_are_padded(monkeypatch, lengths, hidden_width)
 
 
 @batches
-def test_states_without_gradients_are_the_same(lengths):
+def test_states_without_gradients_are_the_same(lengths, numbers):
     lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
     inputs = x.clone()
     with torch.no_grad():

@@ -10,7 +10,15 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
-from spacy_psa.training.clipping import clip_global_norm, gradients_of_networks
+from spacy_psa.pipeline import watch
+from spacy_psa.training import clipping
+from spacy_psa.training.clipping import (
+    clip_global_norm,
+    global_norm,
+    gradients_of_arrays,
+    gradients_of_networks,
+    sum_of_squares,
+)
 from spacy_psa.training.optimizers import create_sgd
 
 from .conftest import (
@@ -210,6 +218,49 @@ def test_gradients_that_changed_since_they_were_checked_are_clipped_by_what_they
     after = weights(nlp)
     step = np.sqrt(sum(((before[name] - after[name]) ** 2).sum() for name in before))
     assert step == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("max_norm", [0.01, None])
+def test_gradients_are_read_once_for_their_check_and_their_norm(
+    max_norm: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    norms = []
+    monkeypatch.setattr(
+        watch, "global_norm", lambda gradients: norms.append(1) or global_norm(gradients)
+    )
+    monkeypatch.setattr(
+        clipping, "global_norm", lambda gradients: norms.append(1) or global_norm(gradients)
+    )
+    nlp = initialized_nlp(max_grad_norm=max_norm)
+    tagger = tagger_of(nlp)
+    tagger.update(make_examples(nlp))
+    tagger.finish_update(plain_sgd(1.0))
+    assert len(norms) == 1
+    # Nothing keeps the gradients from going
+    assert tagger.watch._norm is None
+
+
+def test_gradients_of_thincs_layers_are_clipped_by_what_they_are() -> None:
+    hashed = {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        "width": 8,
+        "depth": 1,
+        "embed_size": 50,
+        "window_size": 1,
+        "maxout_pieces": 2,
+        "subword_features": True,
+        "pretrained_vectors": None,
+    }
+    nlp = initialized_nlp(max_grad_norm=0.01, model=tiny_model(tok2vec=hashed))
+    tagger = tagger_of(nlp)
+    tagger.update(make_examples(nlp))
+    arrays = list(gradients_of_arrays(tagger.model))
+    assert arrays
+    for array in arrays:
+        array.numpy()[...] *= 100.0
+    tagger.watch.clip_gradients(tagger.model, 0.01)
+    clipped = [*gradients_of_arrays(tagger.model), *gradients_of_networks(tagger.model)]
+    assert sum_of_squares(clipped) ** 0.5 == pytest.approx(0.01, rel=1e-4)
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0])

@@ -20,7 +20,7 @@ from torch import Tensor
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
 from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, character_memory
-from spacy_psa.layers.layout import PREDICTED_POSITIONS, make_layout
+from spacy_psa.layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.lookup import CACHED_LENGTH
 
@@ -71,6 +71,12 @@ def test_the_encoder_sees_a_bounded_part_of_a_document_at_a_time() -> None:
     nlp(running_text(nlp, LONG))
     assert max(length for _, length, _ in shapes) == 64
     assert max(rows * length for rows, length, _ in shapes) <= PREDICTED_POSITIONS
+    shapes.clear()
+    doc = running_text(nlp, LONG)
+    tags = [tagger_of(nlp).labels[0]] * len(doc)
+    nlp.update([Example.from_dict(doc, {"tags": tags})], sgd=False)
+    sizes = [rows * length for rows, length, _ in shapes]
+    assert PREDICTED_POSITIONS < max(sizes) <= BUCKET_POSITIONS
 
 
 def test_a_long_document_has_probabilities_alternatives_and_scores() -> None:

@@ -65,6 +65,37 @@ def test_the_layout_of_a_parameter_makes_no_difference(
     np.testing.assert_array_equal(theirs.averages[0, "W"], ours.averages[0, "W"])
 
 
+@pytest.mark.parametrize("make", [create_sgd, create_adadelta])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 2)], ids=str)
+def test_arrays_of_any_shape_and_precision_are_updated(
+    make: Callable[..., Optimizer], dtype: str, shape: tuple[int, ...]
+) -> None:
+    optimizer = make(use_averages=True)
+    weights, gradient = np.ones(shape, dtype=dtype), np.full(shape, 0.5, dtype=dtype)
+    found, _ = optimizer((0, "W"), weights, gradient)
+    assert found is weights and found.dtype == dtype
+    assert (found < 1.0).all() and not gradient.any()
+    assert optimizer.averages[0, "W"].dtype == np.float32
+    assert optimizer.averages[0, "W"].shape == shape
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["weights", "gradient"])
+def test_what_is_read_only_is_an_error_and_stays(which: int) -> None:
+    arrays = [np.ones(3, dtype="f"), np.ones(3, dtype="f")]
+    arrays[which].flags.writeable = False
+    with pytest.raises(ValueError, match=r"P214.*read-only"):
+        create_sgd()((0, "W"), *arrays)
+    assert all((array == 1.0).all() for array in arrays)
+
+
+def test_arrays_that_go_backwards_are_an_error_and_stay() -> None:
+    array = np.ones(3, dtype="f")
+    with pytest.raises(ValueError, match="negative"):
+        create_sgd()((0, "W"), array[::-1], np.ones(3, dtype="f"))
+    assert (array == 1.0).all()
+
+
 def test_momentum_makes_a_difference(weights: np.ndarray) -> None:
     with_it, without = (run(create_sgd(0.05, momentum), weights) for momentum in (0.9, 0.0))
     assert np.abs(with_it - without).max() > 0.1
