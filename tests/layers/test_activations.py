@@ -1,4 +1,4 @@
-"""tanh by the logistic function against PyTorch's."""
+"""tanh by exponentials against PyTorch's."""
 
 import math
 
@@ -56,6 +56,12 @@ def test_may_be_written_anywhere(dtype, few, monkeypatch):
         torch.testing.assert_close(
             result, expected, rtol=0.0, atol=torch.finfo(dtype).eps, equal_nan=True
         )
+
+
+def test_a_number_is_the_same_among_few_and_among_many():
+    x = torch.randn(10 * MANY)
+    for size in (1, 7, 100):
+        assert torch.equal(tanh(x), torch.cat([tanh(part) for part in x.split(size)]))
 
 
 def test_gradient_passes_gradcheck_and_nothing_is_overwritten():
