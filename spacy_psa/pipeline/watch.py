@@ -17,6 +17,7 @@ from ..layers.versions import Versions
 from ..training.clipping import (
     clip_global_norm,
     global_norm,
+    gradients_of,
     gradients_of_arrays,
     gradients_of_networks,
     sum_of_squares,
@@ -119,12 +120,11 @@ class TrainingWatch:
         checked, self._norm = self._norm, None  # gradients should be gone when new ones are made
         if max_norm is None:
             return
-        norm = None
+        gradients, norm = gradients_of(model), None
         if checked is not None:
             versions, checked_norm = checked
-            gradients = [*gradients_of_arrays(model), *gradients_of_networks(model)]
             norm = checked_norm if versions.are_those_of(gradients) else None
-        clip_global_norm(model, max_norm, norm=norm)
+        clip_global_norm(gradients, max_norm, norm=norm)
 
     def check_weights(self, name: str, model: Model) -> None:
         """Check the weights after an update.

@@ -14,19 +14,20 @@ from torch import Tensor
 SMALLEST = 1e-12
 
 
-def clip_global_norm(model: Model, max_norm: float, *, norm: float | None = None) -> float:
-    """Scale all gradients of a model down, if their norm taken together is too large.
+def clip_global_norm(
+    gradients: list[Tensor], max_norm: float, *, norm: float | None = None
+) -> float:
+    """Scale gradients down, if their norm taken together is too large.
 
     thinc's `grad_clip` clips each tensor on its own, which changes the direction of the step.
 
-    model (Model): The model, of thinc's and PyTorch's parameters alike.
+    gradients (List[Tensor]): All gradients of a model, as `gradients_of` gives them.
     max_norm (float): The largest norm that is left alone.
     norm (Optional[float]): The norm, if it is known already.
     RETURNS (float): The norm before clipping.
 
     Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
     """
-    gradients = [*gradients_of_arrays(model), *gradients_of_networks(model)]
     if norm is None:
         norm = global_norm(gradients)
     if norm > max_norm:
@@ -66,6 +67,11 @@ def _square(values: Tensor) -> float:
     if values.dtype.itemsize <= 2:
         values = values.float()  # half precision ends at 65,504
     return torch.dot(values, values).item()
+
+
+def gradients_of(model: Model) -> list[Tensor]:
+    """RETURNS (List[Tensor]): All gradients, of thinc's and of PyTorch's parameters alike."""
+    return [*gradients_of_arrays(model), *gradients_of_networks(model)]
 
 
 def gradients_of_arrays(model: Model) -> Iterator[Tensor]:

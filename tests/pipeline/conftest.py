@@ -28,6 +28,17 @@ WORDS = (
     ["Bob", "saw", "New", "York", "City", "and", "Ann", "."],
     ["They", "eat", "blue", "ham", "."],
 )
+# A small one of spaCy's
+HASH = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "width": 8,
+    "depth": 1,
+    "embed_size": 50,
+    "window_size": 1,
+    "maxout_pieces": 2,
+    "subword_features": True,
+    "pretrained_vectors": None,
+}
 LAYERS: dict[str, tuple[Any, ...]] = {
     "tags": (
         ["NNP", "NNP", "VBZ", "JJ", "NNP", "."],

@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.util import fix_random_seed
 
 from .conftest import (
+    HASH,
     NAME,
     WORDS,
     assert_same_weights,
@@ -21,7 +22,6 @@ from .conftest import (
     tiny_model,
     weights,
 )
-from .test_config import HASH
 from .test_listeners import LISTENER, emissions, learn, upstream
 
 PATH = "model.tok2vec.*.shared"

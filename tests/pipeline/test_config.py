@@ -10,6 +10,7 @@ from thinc.api import Config
 from spacy_psa.layers import BiLSTM, Chain, ContextFusion
 
 from .conftest import (
+    HASH,
     NAME,
     annotation,
     assert_same_weights,
@@ -26,16 +27,6 @@ LSTM: dict[str, Any] = tiny_model()["encoder"]["recurrent"]
 FUSION: dict[str, Any] = tiny_model()["encoder"]["first_fusion"]
 SOFTMAX = {"@architectures": "spacy_psa.Softmax.v1"}
 PAIRWISE = {"@architectures": "spacy_psa.PairwiseCRF.v1"}
-HASH = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "width": 8,
-    "depth": 1,
-    "embed_size": 50,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": True,
-    "pretrained_vectors": None,
-}
 CHAIN = {
     "@architectures": "spacy_psa.Chain.v1",
     "*": {"first": LSTM, "second": FUSION, "third": {**LSTM, "hidden_width": 10}},

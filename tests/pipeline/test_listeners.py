@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.util import fix_random_seed
 
 from .conftest import (
+    HASH,
     NAME,
     SCORES,
     WORDS,
@@ -23,7 +24,6 @@ from .conftest import (
     tiny_model,
     weights,
 )
-from .test_config import HASH
 
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 8, "upstream": "tok2vec"}
 

@@ -17,6 +17,7 @@ from spacy_psa.annotation.propositions import Frame, get_frames, has_frames, set
 from spacy_psa.pipeline.predicates import Predicate, set_predicates
 from spacy_psa.training.optimizers import create_adadelta
 
+from .conftest import HASH
 from .srl_data import (
     FRAMES,
     LABELS,
@@ -55,16 +56,6 @@ PSA = {
     "second_fusion": None,
 }
 CRF = {"@architectures": "spacy_psa.CRF.v1"}
-HASH = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "width": 8,
-    "depth": 1,
-    "embed_size": 50,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": True,
-    "pretrained_vectors": None,
-}
 MODELS = {
     "DeepAtt-FFN": tiny_model(),
     "DeepAtt-RNN": tiny_model(encoder=deepatt("RNN")),

@@ -37,7 +37,7 @@ from thinc.api import ConfigValidationError
 from spacy_psa.corpora.docbins import fast_msgpack
 from tests.pipeline import conftest as tags
 from tests.pipeline import srl_data as roles
-from tests.pipeline.test_config import HASH
+from tests.pipeline.conftest import HASH
 
 from .mutations import BYTES, spoil_config, spoil_model, spoil_settings
 

@@ -31,6 +31,7 @@ from spacy_psa.models.shim import NetworkShim
 from spacy_psa.pipeline.checksums import check_bytes, check_folder
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import (
+    HASH,
     NAME,
     annotation,
     initialized_nlp,
@@ -40,7 +41,6 @@ from tests.pipeline.conftest import (
     tiny_model,
     weights,
 )
-from tests.pipeline.test_config import HASH
 
 from .mutate_model import REFUSED as IS_REFUSED
 from .mutate_model import SAME, THEIRS, limited, run

@@ -10,7 +10,7 @@ import torch
 from thinc.api import Linear, Model, PyTorchWrapper, chain
 from torch import nn
 
-from spacy_psa.training.clipping import clip_global_norm, sum_of_squares
+from spacy_psa.training.clipping import clip_global_norm, gradients_of, sum_of_squares
 
 
 def mixed_model() -> Model:
@@ -45,7 +45,9 @@ def test_equals_pytorch(max_norm: float) -> None:
     for parameter, gradient in zip(parameters, gradients(model), strict=True):
         parameter.grad = gradient
     expected_norm = nn.utils.clip_grad_norm_(parameters, max_norm)
-    assert clip_global_norm(model, max_norm) == pytest.approx(float(expected_norm), rel=1e-6)
+    assert clip_global_norm(gradients_of(model), max_norm) == pytest.approx(
+        float(expected_norm), rel=1e-6
+    )
     assert len(parameters) == 8
     for found, parameter in zip(gradients(model), parameters, strict=True):
         torch.testing.assert_close(found, parameter.grad, rtol=1e-5, atol=1e-7)
@@ -54,7 +56,7 @@ def test_equals_pytorch(max_norm: float) -> None:
 def test_the_direction_stays() -> None:
     model = mixed_model()
     before = torch.cat([gradient.flatten() for gradient in gradients(model)])
-    clip_global_norm(model, 0.5)
+    clip_global_norm(gradients_of(model), 0.5)
     after = torch.cat([gradient.flatten() for gradient in gradients(model)])
     assert float(after.norm()) == pytest.approx(0.5, rel=1e-5)
     assert float(torch.cosine_similarity(before, after, dim=0)) == pytest.approx(1.0, abs=1e-6)
@@ -63,7 +65,7 @@ def test_the_direction_stays() -> None:
 def test_a_small_norm_is_left_alone() -> None:
     model = mixed_model()
     before = gradients(model)
-    clip_global_norm(model, 1e6)
+    clip_global_norm(gradients_of(model), 1e6)
     assert all(torch.equal(a, b) for a, b in zip(before, gradients(model), strict=True))
 
 
@@ -74,7 +76,7 @@ def test_squares_may_be_beyond_what_float32_holds(size: float) -> None:
         parameter.grad = torch.full_like(parameter, size)
     model = PyTorchWrapper(module)
     n = sum(parameter.numel() for parameter in module.parameters())
-    assert clip_global_norm(model, math.inf) == pytest.approx(size * n**0.5, rel=1e-5)
+    assert clip_global_norm(gradients_of(model), math.inf) == pytest.approx(size * n**0.5, rel=1e-5)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -85,7 +87,7 @@ def test_a_number_that_is_not_finite_is_noticed(bad: float) -> None:
     module = nn.Linear(2, 1)
     for parameter in module.parameters():
         parameter.grad = torch.full_like(parameter, bad)
-    assert not math.isfinite(clip_global_norm(PyTorchWrapper(module), math.inf))
+    assert not math.isfinite(clip_global_norm(gradients_of(PyTorchWrapper(module)), math.inf))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
@@ -97,12 +99,14 @@ def test_squares_are_added_up_in_any_precision(dtype: torch.dtype) -> None:
 
 
 def test_a_model_without_gradients_has_the_norm_zero() -> None:
-    assert clip_global_norm(Linear(2, 3).initialize(), 1.0) == 0.0
-    assert clip_global_norm(PyTorchWrapper(nn.Linear(2, 3)), 1.0) == 0.0
+    assert clip_global_norm(gradients_of(Linear(2, 3).initialize()), 1.0) == 0.0
+    assert clip_global_norm(gradients_of(PyTorchWrapper(nn.Linear(2, 3))), 1.0) == 0.0
 
 
 def test_parameters_without_gradients_do_not_count() -> None:
     module = nn.Linear(2, 3)
     module.bias.grad = torch.full((3,), 2.0)
-    assert clip_global_norm(PyTorchWrapper(module), 1.0) == pytest.approx(np.sqrt(12.0))
+    assert clip_global_norm(gradients_of(PyTorchWrapper(module)), 1.0) == pytest.approx(
+        np.sqrt(12.0)
+    )
     assert module.weight.grad is None
