@@ -7,6 +7,9 @@ import numpy as np
 # Tokens of a batch whose layout is remembered: that of a long document takes megabytes, and next to
 # no time compared with the rest.
 REMEMBERED = 1 << 14
+# Tokens of a chain whose layout is remembered for longer: for a single sentence, to lay it out
+# takes a good part of the time of finding its best labels.
+SHORT = 1 << 8
 
 
 class TimeMajor:
@@ -88,9 +91,10 @@ def time_major(lengths: tuple[int, ...]) -> TimeMajor:
     lengths (Tuple[int, ...]): The lengths of the chains.
     RETURNS (TimeMajor): The layout, shared between callers: not to be changed.
     """
-    return _remembered(lengths) if sum(lengths) <= REMEMBERED else TimeMajor(lengths)
+    if len(lengths) == 1 and lengths[0] <= SHORT:
+        return _of_one_chain(lengths)
+    return _of_batch(lengths) if sum(lengths) <= REMEMBERED else TimeMajor(lengths)
 
 
-@lru_cache(maxsize=16)
-def _remembered(lengths: tuple[int, ...]) -> TimeMajor:
-    return TimeMajor(lengths)
+_of_batch = lru_cache(maxsize=16)(TimeMajor)
+_of_one_chain = lru_cache(maxsize=SHORT)(TimeMajor)

@@ -4,11 +4,13 @@ The forward pass keeps the best score of each label at each token and nothing el
 the best predecessor is found again, for one label a token instead of L (Viterbi 1967).
 """
 
+import itertools
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from .layout import time_major
+from .layout import TimeMajor, time_major
 from .potentials import Potentials
 
 # The summands of one step, (rows, L, L), are cut into pieces that stay in the last cache
@@ -46,6 +48,25 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
     best[:n_first] += scores.get("start", 0.0)
     transitions = np.zeros((n_labels, n_labels))
     transitions += scores.get("transitions", 0.0)
+    end = scores.get("end", 0.0)
+    if n_first == 1 and pairwise is None:
+        path = _through_one(best, transitions, end)
+    else:
+        path = _through_many(best, transitions, pairwise, end, layout)
+    labels = torch.from_numpy(path[layout.row_of_token])
+    return labels.to(potentials.device)
+
+
+def _through_many(
+    best: np.ndarray,
+    transitions: np.ndarray,
+    pairwise: Tensor | None,
+    end: np.ndarray | float,
+    layout: TimeMajor,
+) -> np.ndarray:
+    """The best labels, in the order of the layout. `best` are the emissions, to each of which the
+    score of the best way to there is added."""
+    n_labels, n_first = len(transitions), layout.chains.size
     rows_at_once = min(max(1, CHUNK // transitions.size), n_first)
     # The maximum over the first axis goes along contiguous rows, however few labels there are
     summands = np.empty((n_labels, rows_at_once, n_labels))
@@ -61,7 +82,7 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
             _take_maximum(part, out=out)
             best[target : target + n_rows] += out
 
-    last = best[layout.last_rows] + scores.get("end", 0.0)
+    last = best[layout.last_rows] + end
     path = np.empty(layout.n_tokens, dtype=np.int64)
     path[layout.last_rows] = last.argmax(axis=1)
     into = np.ascontiguousarray(transitions.T)
@@ -70,8 +91,23 @@ def viterbi_numpy(potentials: Potentials) -> Tensor:
         if pairwise is not None:
             candidates += _of_tokens(pairwise, layout.order[begin:stop], path[begin:stop])
         path[before:before_stop] = candidates.argmax(axis=1)
-    labels = torch.from_numpy(path[layout.row_of_token])
-    return labels.to(potentials.device)
+    return path
+
+
+def _through_one(best: np.ndarray, transitions: np.ndarray, end: np.ndarray | float) -> np.ndarray:
+    """The same for a single chain, where Python takes longer than what it calls."""
+    summands, reached = np.empty_like(transitions), np.empty(len(transitions))
+    for before, scores in itertools.pairwise(best):
+        _add(before[:, None], transitions, out=summands)
+        _take_maximum(summands, out=reached)
+        scores += reached
+
+    label = (best[-1] + end).argmax()
+    path, into = [label], np.ascontiguousarray(transitions.T)
+    for scores in best[-2::-1]:
+        label = (scores + into[label]).argmax()
+        path.append(label)
+    return np.array(path[::-1])
 
 
 def _add(one: np.ndarray, other: np.ndarray, *, out: np.ndarray) -> None:

@@ -81,6 +81,9 @@ def make_layout(
     bucket_positions (int): Positions of a bucket at most, unless a single window is longer.
     RETURNS (Layout): The layout.
     """
+    if len(lengths) == 1 and lengths[0] <= max_length:
+        tokens = np.arange(lengths[0])
+        return Layout(tuple(lengths), (Bucket(tokens[None], np.array(lengths)),), tokens)
     windows: list[Window] = []
     offset = 0
     for length in lengths:

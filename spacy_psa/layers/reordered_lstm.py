@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ STEPS, ROWS = 25, 32
 ORDERS_WEIGHTS = torch.backends.mkldnn.is_available() and hasattr(
     torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight"
 )
+RUN_LAYER: Any = torch.ops.aten.mkldnn_rnn_layer.default if ORDERS_WEIGHTS else None
 HAS_BFLOAT16 = ORDERS_WEIGHTS and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
@@ -120,7 +121,8 @@ def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor] | None:
 def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor) -> States:
     width = len(b_hidden) // 4
     zeros = x.new_zeros(len(x), width)
-    states, h, c, _ = torch.ops.aten.mkldnn_rnn_layer(
+    # By position, since to find arguments by name takes as long as to read a short word
+    states, h, c, _ = RUN_LAYER(
         x.transpose(0, 1).contiguous(),
         w_input,
         w_hidden,
@@ -128,15 +130,15 @@ def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden
         b_hidden,
         zeros,
         zeros,
-        reverse=False,
-        batch_sizes=[],
-        mode=LSTM_MODE,
-        hidden_size=width,
-        num_layers=1,
-        has_biases=True,
-        bidirectional=False,
-        batch_first=False,
-        train=False,
+        False,  # reverse
+        [],  # batch_sizes
+        LSTM_MODE,
+        width,
+        1,  # num_layers
+        True,  # has_biases
+        False,  # bidirectional
+        False,  # batch_first
+        False,  # train
     )
     shape = 1, len(x), width
     return states.transpose(0, 1), (h.view(shape), c.view(shape))

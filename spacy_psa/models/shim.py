@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
-from ..layers.versions import forget_weights
+from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
@@ -58,7 +58,8 @@ class NetworkShim(PyTorchShim):
 
         RAISES (ValueError): If the network has not been built.
         """
-        parameter = next(self.network.parameters(), None)
+        # PyTorch's `parameters` takes longer than some layers, for a single sentence
+        parameter = next(weights_of(self.network.modules()), None)
         return get_torch_default_device() if parameter is None else parameter.device
 
     def build(self, **config: Any) -> nn.Module:

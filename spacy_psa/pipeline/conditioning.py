@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import isinf
 
 import numpy as np
@@ -42,26 +44,29 @@ def condition(
         are none.
     RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
     """
-    ids = {tag: i for i, tag in enumerate(tags)}
-    offsets = np.cumsum([0, *map(len, docs)])
-    starts = np.cumsum([0, *potentials.lengths])
-    first_of_doc = np.searchsorted(starts, offsets)
-    bias = None
+    if rules is None and not keep_existing:
+        return potentials
+    # Lists, since NumPy's calls take longer for a single document
+    offsets = list(accumulate(map(len, docs), initial=0))
+    starts = list(accumulate(potentials.lengths, initial=0))
+    bias, ids = None, dict[str, int]()
     for i, doc in enumerate(docs):
         if not len(doc):
             continue
-        boundaries = starts[first_of_doc[i] : first_of_doc[i + 1]] - offsets[i]
-        existing = target.existing_tags(doc, boundaries.tolist()) if keep_existing else None
+        first, stop = bisect_left(starts, offsets[i]), bisect_left(starts, offsets[i + 1])
+        boundaries = [start - offsets[i] for start in starts[first:stop]]
+        existing = target.existing_tags(doc, boundaries) if keep_existing else None
         found = [] if rules is None else rules_for(doc, rules)
         if existing is None and not found:
             continue
         if bias is None:
+            ids = {tag: i for i, tag in enumerate(tags)}
             bias = np.zeros((potentials.n_tokens, len(tags)), dtype=np.float32)
         rows = bias[offsets[i] : offsets[i + 1]]
         existing = existing or [None] * len(doc)
         free = np.array([tag is None for tag in existing])
         if found:
-            _apply_rules(found, rows, doc, target, ids, boundaries, free)
+            _apply_rules(found, rows, doc, target, ids, np.array(boundaries), free)
         for j, tag in enumerate(existing):
             like = [] if tag is None else target.tags_like(tag, ids, doc)
             if like:

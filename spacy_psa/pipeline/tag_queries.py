@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import exp
 
 import numpy as np
@@ -239,8 +239,7 @@ def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:
     lengths (Iterable[int]): The lengths of the parts, which add up to that of the array.
     RETURNS (List[NDArray]): As many parts as there are lengths.
     """
-    ends = np.cumsum([0, *lengths])
-    return [array[start:end] for start, end in pairwise(ends)]
+    return [array[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
 
 
 def _best_combinations(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -18,7 +20,7 @@ kernels = pytest.mark.parametrize("kernel", [viterbi_numpy, viterbi_torch])
 
 @kernels
 @pytest.mark.parametrize("fields", FIELDS)
-@pytest.mark.parametrize("lengths", [(4, 0, 2, 1, 5), (0, 0), ()])
+@pytest.mark.parametrize("lengths", [(4, 0, 2, 1, 5), (5,), (0, 2, 0), (1,), (0, 0), ()])
 @pytest.mark.parametrize("scale", [1.0, 0])
 def test_kernels_against_enumeration(kernel, fields, lengths, scale):
     potentials = random_potentials(3, lengths, fields=fields, scale=scale)
@@ -55,6 +57,16 @@ def test_kernels_agree_at_realistic_sizes(kernel):
     chain = LinearChain(potentials)
     labels = kernel(potentials)
     assert torch.allclose(chain.score(labels), chain.max_score, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0])
+def test_a_chain_has_the_labels_that_it_has_among_others(scale):
+    potentials = random_potentials(30, (40, 7, 25), dtype=torch.float32, scale=scale)
+    parts = potentials.emissions.split(potentials.lengths)
+    alone = [
+        viterbi_numpy(replace(potentials, emissions=part, lengths=(len(part),))) for part in parts
+    ]
+    assert torch.cat(alone).tolist() == viterbi_numpy(potentials).tolist()
 
 
 @kernels

@@ -242,6 +242,13 @@ def test_weights_that_are_nan_predict_nothing() -> None:
         nlp("Ann saw Berlin .")
 
 
+def test_infinite_scores_are_not_taken_for_nan() -> None:
+    nlp = initialized_nlp()
+    network(nlp).decoder.emission.bias.data[:2] = torch.tensor([-float("inf"), float("inf")])
+    (prediction,) = nlp.get_pipe(NAME).predict([nlp.make_doc("Ann saw Berlin .")])
+    assert prediction.ids[0] == 1
+
+
 # Commands
 
 
