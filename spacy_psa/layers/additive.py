@@ -12,6 +12,11 @@ so n·d exponentials suffice, and what remains for each pair is an addition and 
 gradient r − r², without another transcendental function. Pairs are worked off in tiles, which do
 not leave the processor's last cache, and are computed anew in the backward pass: memory is
 O(n·d + n²), never O(n²·d).
+
+What one core of a CPU has written is slow to read for another, up to ten times as slow as what it
+has written itself. So all that is done on a tile is split among threads in the same way: by
+functions of elements and sums, along its first dimensions, and by products of many small matrices;
+not by one product with a vector, for which PyTorch has one thread.
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ from torch.autograd.function import once_differentiable
 
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
 EXP_LIMIT = 43.0
+# So is what a weight makes of them.
+WEIGHT_LIMIT = 8.0
 # Numbers in one tile. On a CPU, four megabytes of float32: a smaller tile stays closer to the core,
 # but then the calls, and waking up threads, cost more. A GPU wants fewer, larger steps.
 CPU_TILE = 1 << 20
@@ -83,20 +90,24 @@ class _Reciprocals:
         cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None, overwrite: bool
     ) -> _Reciprocals:
         """With e^{−2q} and e^{2k}, or with q and k as they are if those could be too large."""
-        if not (_are_small(queries) and _are_small(keys)):
+        if not (_are_within(queries, EXP_LIMIT) and _are_within(keys, EXP_LIMIT)):
             return cls(queries, keys, False, lengths)
         if overwrite:
             return cls(queries.mul_(-2).exp_(), keys.mul_(2).exp_(), True, lengths)
         return cls((-2 * queries).exp_(), (2 * keys).exp_(), True, lengths)
 
-    def tiles(self) -> Iterator[tuple[slice, slice, slice, Tensor]]:
+    def tiles(self, weight: Tensor | None = None) -> Iterator[tuple[slice, slice, slice, Tensor]]:
         """Go through all pairs.
 
+        weight (Optional[Tensor]): What to multiply r by. Shape: (d,).
         YIELDS (Tuple[slice, slice, slice, Tensor]): Rows of the batch, positions of queries and of
             keys, and r for them. Shape of r: (rows, queries, keys, d); it is valid until the next
             step, and may be overwritten.
         """
         d = self.left.shape[2]
+        numerators = self.left
+        if weight is not None and self.separable and _are_within(weight, WEIGHT_LIMIT):
+            numerators, weight = self.left * weight, None
         budget = CPU_TILE if self.left.device.type == "cpu" else GPU_TILE
         for rows, n, m in self._blocks(budget):
             size = rows.stop - rows.start
@@ -111,9 +122,11 @@ class _Reciprocals:
                 r = buffer[: size * left.shape[1] * m * d].view(shape)
                 torch.add(left, right, out=r)
                 if self.separable:
-                    torch.div(left, r, out=r)
+                    torch.div(numerators[rows, queries].unsqueeze(2), r, out=r)
                 else:
                     r.mul_(-2.0).sigmoid_()
+                if weight is not None:
+                    r.mul_(weight)
                 yield rows, queries, keys, r
 
     def _blocks(self, budget: int) -> Iterator[tuple[slice, int, int]]:
@@ -170,8 +183,8 @@ class _AdditiveScores(torch.autograd.Function):
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
         scores = queries.new_zeros(queries.shape[0], queries.shape[1], keys.shape[1])
-        for rows, i, j, r in reciprocals.tiles():
-            scores[rows, i, j] = r @ weight
+        for rows, i, j, r in reciprocals.tiles(weight):
+            scores[rows, i, j] = r.sum(dim=3)
         return scores.mul_(-2.0).add_(weight.sum())
 
     @staticmethod
@@ -186,7 +199,10 @@ class _AdditiveScores(torch.autograd.Function):
         for rows, i, j, r in _Reciprocals(left, right, ctx.separable, ctx.lengths).tiles():
             g = grad[rows, i, j].contiguous()
             total += g.sum()
-            for_weight += torch.mv(r.view(-1, r.shape[-1]).t(), g.view(-1))
+            n_queries = g.shape[0] * g.shape[1]
+            for_weight += torch.bmm(
+                g.view(n_queries, 1, -1), r.view(n_queries, -1, r.shape[3])
+            ).sum(dim=(0, 1))
             _times_slope(g.unsqueeze(-1), r, grad_input=r)
             for_queries[rows, i] = r.sum(dim=2)
             for_keys[rows, j] += r.sum(dim=1)
@@ -195,10 +211,10 @@ class _AdditiveScores(torch.autograd.Function):
         return for_queries.mul_(scale), for_keys.mul_(scale), for_weight, None, None
 
 
-def _are_small(x: Tensor) -> bool:
-    """Whether exponentials of twice the numbers, either way, can be written."""
+def _are_within(x: Tensor, limit: float) -> bool:
+    """Whether no number is further from zero."""
     if not x.numel():
         return True
     # NaN is both extremes where there is one, and compares false: it takes the careful path.
     least, most = torch.aminmax(x)
-    return bool(least >= -EXP_LIMIT) and bool(most <= EXP_LIMIT)
+    return bool(least >= -limit) and bool(most <= limit)
