@@ -31,8 +31,6 @@ from torch.autograd.function import once_differentiable
 
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
 EXP_LIMIT = 43.0
-# So is what a weight makes of them.
-WEIGHT_LIMIT = 8.0
 # Numbers in one tile. On a CPU, four megabytes of float32: a smaller tile stays closer to the core,
 # but then the calls, and waking up threads, cost more. A GPU wants fewer, larger steps.
 CPU_TILE = 1 << 20
@@ -90,7 +88,7 @@ class _Reciprocals:
         cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None, overwrite: bool
     ) -> _Reciprocals:
         """With e^{−2q} and e^{2k}, or with q and k as they are if those could be too large."""
-        if not (_are_within(queries, EXP_LIMIT) and _are_within(keys, EXP_LIMIT)):
+        if not (_are_small(queries) and _are_small(keys)):
             return cls(queries, keys, False, lengths)
         if overwrite:
             return cls(queries.mul_(-2).exp_(), keys.mul_(2).exp_(), True, lengths)
@@ -99,14 +97,14 @@ class _Reciprocals:
     def tiles(self, weight: Tensor | None = None) -> Iterator[tuple[slice, slice, slice, Tensor]]:
         """Go through all pairs.
 
-        weight (Optional[Tensor]): What to multiply r by. Shape: (d,).
+        weight (Optional[Tensor]): What to multiply r by, between −1 and 1. Shape: (d,).
         YIELDS (Tuple[slice, slice, slice, Tensor]): Rows of the batch, positions of queries and of
             keys, and r for them. Shape of r: (rows, queries, keys, d); it is valid until the next
             step, and may be overwritten.
         """
         d = self.left.shape[2]
         numerators = self.left
-        if weight is not None and self.separable and _are_within(weight, WEIGHT_LIMIT):
+        if weight is not None and self.separable:
             numerators, weight = self.left * weight, None
         budget = CPU_TILE if self.left.device.type == "cpu" else GPU_TILE
         for rows, n, m in self._blocks(budget):
@@ -183,9 +181,12 @@ class _AdditiveScores(torch.autograd.Function):
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
         scores = queries.new_zeros(queries.shape[0], queries.shape[1], keys.shape[1])
-        for rows, i, j, r in reciprocals.tiles(weight):
+        # Divided by the largest one, weights leave exponentials normal numbers
+        largest = weight.abs().amax() if weight.numel() else weight.new_ones(())
+        largest = largest.clamp(min=torch.finfo(weight.dtype).tiny)
+        for rows, i, j, r in reciprocals.tiles(weight / largest):
             scores[rows, i, j] = r.sum(dim=3)
-        return scores.mul_(-2.0).add_(weight.sum())
+        return scores.mul_(-2.0 * largest).add_(weight.sum())
 
     @staticmethod
     @once_differentiable
@@ -211,10 +212,10 @@ class _AdditiveScores(torch.autograd.Function):
         return for_queries.mul_(scale), for_keys.mul_(scale), for_weight, None, None
 
 
-def _are_within(x: Tensor, limit: float) -> bool:
-    """Whether no number is further from zero."""
+def _are_small(x: Tensor) -> bool:
+    """Whether exponentials of twice the numbers, either way, can be written."""
     if not x.numel():
         return True
     # NaN is both extremes where there is one, and compares false: it takes the careful path.
     least, most = torch.aminmax(x)
-    return bool(least >= -limit) and bool(most <= limit)
+    return bool(least >= -EXP_LIMIT) and bool(most <= EXP_LIMIT)

@@ -21,9 +21,9 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, linear
+from torch.nn.functional import embedding, linear, pad
 
-from .characters import CharacterBiLSTM
+from .characters import CharacterBiLSTM, n_filled_up
 from .fusion import AdditiveSelfAttention
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
@@ -166,10 +166,10 @@ class BFloat16CharacterBiLSTM(nn.Module):
         distinct, counts = torch.unique_consecutive(lengths, return_counts=True)
         words = []
         for ids, length in zip(characters.split(counts.tolist()), distinct.tolist(), strict=True):
-            x = self.embedding(ids[:, :length])
+            x = self.embedding(pad(ids[:, :length], (0, 0, 0, n_filled_up(len(ids)))))
             _, (left, _) = self.forwards(x)
             _, (right, _) = self.backwards(x.flip(1))
-            words.append(torch.cat([left[0], right[0]], dim=1))
+            words.append(torch.cat([left[0], right[0]], dim=1)[: len(ids)])
         return torch.cat(words).float()
 
 

@@ -73,6 +73,21 @@ def test_gradients_pass_gradcheck():
     assert torch.autograd.gradcheck(additive_scores, tensors)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("largest", [1e-30, 1.0, 9.0, 1e30])
+@pytest.mark.parametrize("size", [1.0, 42.9])
+def test_weights_of_any_size_equal_tanh(largest, size, dtype):
+    queries, keys, weight = inputs(2, 5, 4, 6)
+    tensors = [size * x / x.abs().max() for x in (queries, -keys)]
+    # e^{−2q} is largest where the weight is
+    tensors[0][:, :, 0], weight[0] = -size, weight.abs().max()
+    tensors.append(largest * weight / weight[0])
+    expected = naive(*tensors) / largest
+    tensors = [x.to(dtype) for x in tensors]
+    tolerance = 1e-12 if dtype == torch.float64 else 1e-5
+    assert_close(additive_scores(*tensors).double() / largest, expected, tolerance)
+
+
 def test_gradients_pass_gradcheck_beyond_the_exponential_limit():
     q, k, w = inputs(1, 3, 3, 2)
     # Sums near zero of large numbers, so that the slope of tanh is not zero.

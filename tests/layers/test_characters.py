@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from spacy_psa.layers import CharacterBiLSTM
+from spacy_psa.layers.characters import n_filled_up
 
 from .helpers import DTYPES, TOLERANCE, assert_close, randomized, state_of
 from .reference import lstm, part
@@ -64,3 +65,22 @@ def test_settings_are_the_papers_by_default():
     assert layer.width == 100
     assert layer.embedding.weight.shape == (8, 30)
     assert layer.forwards.hidden_size + layer.backwards.hidden_size == 100
+
+
+@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 6, 9, 17, 64])
+def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words):
+    layer = randomized(CharacterBiLSTM(9, embedding_width=3, width=4)).eval()
+    lengths = torch.arange(n_words, 0, -1) % 5 + 1
+    lengths = lengths.sort(descending=True).values
+    characters = torch.randint(1, 9, (n_words, 5), generator=torch.Generator().manual_seed(0))
+    characters[torch.arange(5) >= lengths.unsqueeze(1)] = 0
+    with torch.no_grad():
+        found = layer(characters[:, : lengths[0]], lengths)
+    # With a gradient, words are packed
+    assert_close(found, layer(characters[:, : lengths[0]], lengths).detach(), 1e-12)
+
+
+def test_numbers_of_words_are_filled_up_to_a_few():
+    filled_up = [n + n_filled_up(n) for n in range(1, 201)]
+    assert all(n <= m <= 1.5 * n for n, m in enumerate(filled_up, start=1))
+    assert len(set(filled_up)) == 16
