@@ -15,6 +15,11 @@ busy one, choose `--clock processor`, which counts the work of all threads.
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
 time of tagging.
 
+    python -m benchmarks.components … --hidden 300
+
+has BiLSTMs of 150 units in each direction, as the configs of `psa init-config` have them, beside
+toolkits with the same.
+
     python -m benchmarks.components … --labels 425 --systems bilstm-crf lan
 
 has each learn so many tags instead, made of the chunks' and of words: what a label costs does not
@@ -46,7 +51,8 @@ from .systems import only_words
 from .timing import make_clock, measure, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
-NAME, MANY_LABELS = "components", "components-labels"
+NAME = "components"
+HIDDEN = 600  # of the network that the toolkits have
 PEERS: tuple[str, ...] = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
@@ -57,12 +63,14 @@ Pipelines = dict[str, Language]
 
 
 def main() -> None:
-    """Measure, and write `components.json` and `components.md`, or `components-labels.…`."""
+    """Measure, and write `components.json` and `components.md`, or what `name_of` names."""
     parser = make_parser(__doc__, repeat=5)
     parser.add_argument("--data", type=Path, required=True, help="folder with train.spacy")
     parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
-    parser.add_argument("--hidden", type=int, default=600, help="width of BiLSTM, both directions")
+    parser.add_argument(
+        "--hidden", type=int, default=HIDDEN, help="width of BiLSTM, both directions"
+    )
     parser.add_argument("--sentences", type=int, default=640, help="sentences to work on")
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
     parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
@@ -127,8 +135,19 @@ def main() -> None:
         },
     }
     results["machine"].update(versions())
-    name = NAME if arguments.labels is None else MANY_LABELS
+    name = name_of(arguments.hidden, arguments.labels)
     write(arguments.output, name, results, to_markdown(results), draw(results))
+
+
+def name_of(hidden: int, labels: int | None) -> str:
+    """What results are called.
+
+    hidden (int): Width of a BiLSTM, both directions together.
+    labels (Optional[int]): Tags that are learnt instead of chunks.
+    RETURNS (str): The name of their files, and what differs from the usual.
+    """
+    width = "" if hidden == HIDDEN else f"-{hidden}"
+    return NAME + ("" if labels is None else "-labels") + width
 
 
 def read(path: Path, limit: int = 0) -> list[Doc]:
@@ -230,7 +249,9 @@ def to_markdown(results: dict[str, Any]) -> str:
     results (Dict[str, Any]): What was measured.
     RETURNS (str): Markdown.
     """
-    return page("Whole components", NAME, describe(results), tables(results))
+    hidden = results["hidden"]
+    script = NAME if hidden == HIDDEN else f"{NAME} --hidden {hidden}"
+    return page("Whole components", script, describe(results), tables(results))
 
 
 def tables(results: dict[str, Any]) -> list[str]:

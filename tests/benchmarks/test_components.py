@@ -67,6 +67,12 @@ def test_the_page_says_how_many_labels_there_were() -> None:
     assert "one of 425 labels" in components.tables({**results, "labels": 425})[1]
 
 
+def test_results_of_another_width_or_other_labels_stand_beside_the_usual_ones() -> None:
+    usual = components.name_of(components.HIDDEN, None)
+    others = [components.name_of(*what) for what in ((300, None), (components.HIDDEN, 425))]
+    assert [usual, *others] == ["components", "components-300", "components-labels"]
+
+
 def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
     nlp = components.make_pipeline("bilstm-softmax", docs, None, hidden=8)
     ticks = itertools.count()
@@ -101,6 +107,7 @@ def test_the_page_gives_ratios_and_shares() -> None:
     assert "**spaCy tagger = 1**" in page and "**flair 0.15 = 1**" in page
     assert "| flair 0.15 | 0.10 |" in page and "| spaCy tagger | 10.00 |" in page
     assert "| psa | 0.25 |" in page and "| psa | 12.5% |" in page
+    assert "python -m benchmarks.components --hidden 8`" in page
 
 
 def test_a_portion_is_of_other_sentences_each_time(docs: list[Doc]) -> None:
