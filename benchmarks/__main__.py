@@ -29,12 +29,14 @@ class Script(NamedTuple):
     full (str): Those for a full one.
     needs (Tuple[str, ...]): The options of ours without which it is left out.
     devices (Tuple[str, ...]): Where it can run.
+    module (str): Its module, if that has another name.
     """
 
     quick: str
     full: str = ""
     needs: tuple[str, ...] = ()
     devices: tuple[str, ...] = DEVICES
+    module: str = ""
 
 
 SCRIPTS = {
@@ -42,8 +44,14 @@ SCRIPTS = {
     "kernels": Script("--repeat 1 --widths 20 --lengths 10 25 --batches 3 --hidden 20"),
     "crf": Script("--repeat 1 --shapes 2x5 --labels 3 9"),
     "components": Script(
-        "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20 --hidden 20",
+        "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20",
         needs=("data",),
+    ),
+    "components-300": Script(
+        "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20 --hidden 300",
+        "--systems bilstm-crf psa --hidden 300",
+        needs=("data",),
+        module="components",
     ),
     "scaling": Script(
         "--repeat 1 --tokens 100 --largest 10000 --hidden 20 --long 100 --stream 1000"
@@ -95,12 +103,13 @@ def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
     RETURNS (Optional[List[str]]): The command; None if the script cannot be run with them.
     """
     script = SCRIPTS[name]
+    module = script.module or name
     given = vars(arguments)
     if any(given[need] is None for need in script.needs) or arguments.device not in script.devices:
         return None
-    if find_spec(f"benchmarks.{name}") is None:
+    if find_spec(f"benchmarks.{module}") is None:
         return None
-    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    command = [sys.executable, "-m", f"benchmarks.{module}"]
     command += ["--output", str(arguments.output.absolute())]
     if name == "quantization":
         # By the processor's clock in any case
@@ -108,7 +117,7 @@ def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
         command += ["--data", str(arguments.data.absolute() / "test.spacy")]
     else:
         command += ["--clock", arguments.clock, "--device", arguments.device]
-    if name == "components":
+    if module == "components":
         command += ["--data", str(arguments.data.absolute())]
         if arguments.vectors is not None:
             command += ["--vectors", str(arguments.vectors.absolute())]

@@ -144,7 +144,7 @@ def name_of(hidden: int, labels: int | None) -> str:
 
     hidden (int): Width of a BiLSTM, both directions together.
     labels (Optional[int]): Tags that are learnt instead of chunks.
-    RETURNS (str): The name of their files, and what differs from the usual.
+    RETURNS (str): The name of their files, which says what is unusual.
     """
     width = "" if hidden == HIDDEN else f"-{hidden}"
     return NAME + ("" if labels is None else "-labels") + width

@@ -38,7 +38,7 @@ checkout `PYTHONPATH=path/to/NCRFpp` makes available. The clock is one on the wa
 that does nothing else: there, PyTorch's threads spin while they wait, which is fastest. Where \
 something else runs that is slow; `OMP_WAIT_POLICY=PASSIVE` lets them sleep, and \
 `--clock processor` counts the time of all threads."""
-NOT_MEASURED = "Not measured yet: run `python -m benchmarks{how}`."
+NOT_MEASURED = "Not measured yet: run `python -m benchmarks --only {name}`."
 NO_GPU = "Not measured yet: run `python -m benchmarks --device cuda`."
 
 
@@ -48,13 +48,11 @@ class Section(NamedTuple):
     title (str): Its heading.
     name (str): The script whose results it shows.
     tables (Callable[[Dict[str, Any]], List[str]]): Makes its lines from them.
-    how (Optional[str]): What measures it, if that is not the script of that name as it is.
     """
 
     title: str
     name: str
     tables: Callable[[dict[str, Any]], list[str]]
-    how: str | None = None
 
 
 def main() -> None:
@@ -78,7 +76,7 @@ def make_page(results: Path, place: Path) -> str:
     for section in SECTIONS:
         lines += ["", f"## {section.title}", ""]
         shown = show(section, "cpu", results, place)
-        lines += shown or [NOT_MEASURED.format(how=section.how or f" --only {section.name}")]
+        lines += shown or [NOT_MEASURED.format(name=section.name)]
     lines += ["", "## GPU", ""]
     on_gpu = []
     for section in SECTIONS:
@@ -141,7 +139,6 @@ SECTIONS = (
         "Whole components with the width of the configs",
         "components-300",
         components.tables,
-        ".components --data corpus/conll2000 --vectors vectors/en --hidden 300",
     ),
     Section("Reduced precision", "quantization", reduced_precision),
     Section("What size costs, and memory", "scaling", scaling.tables),

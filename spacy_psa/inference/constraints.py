@@ -1,6 +1,6 @@
 """Which label sequences are possible at all, for example under a tag scheme such as BIOES."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ class Constraints:
     transitions: Tensor
     start: Tensor
     end: Tensor
-    _forbidden: dict[str, Tensor] = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -38,8 +37,6 @@ class Constraints:
                 problem = f"{name} holds {allowed.dtype}, not booleans"
                 raise ValueError(Errors.P004.format(problem=problem))
             object.__setattr__(self, name, allowed)
-        forbidden = {name: ~getattr(self, name) for name in given}
-        object.__setattr__(self, "_forbidden", forbidden)
         n_labels = self.n_labels
         shapes = {"transitions": (n_labels, n_labels), "start": (n_labels,), "end": (n_labels,)}
         for name, shape in shapes.items():
@@ -65,9 +62,10 @@ class Constraints:
             problem += f"{potentials.n_labels}"
             raise ValueError(Errors.P004.format(problem=problem))
         constrained = {}
-        for name, forbidden in self._forbidden.items():
+        for name in ("transitions", "start", "end"):
+            allowed = getattr(self, name).to(potentials.device)
             scores = getattr(potentials, name)
             if scores is None:
-                scores = potentials.emissions.new_zeros(forbidden.shape)
-            constrained[name] = scores.masked_fill(forbidden.to(potentials.device), -torch.inf)
+                scores = potentials.emissions.new_zeros(allowed.shape)
+            constrained[name] = scores.masked_fill(~allowed, -torch.inf)
         return replace(potentials, **constrained)

@@ -14,9 +14,9 @@ not leave the processor's last cache, and are computed anew in the backward pass
 O(n·d + n²), never O(n²·d).
 
 What one core of a CPU has written is slow to read for another, up to ten times as slow as what it
-has written itself. So all that is done on a tile is split among threads in the same way: by
-functions of elements and sums, along its first dimensions, and by products of many small matrices;
-not by one product with a vector, for which PyTorch has one thread.
+has written itself. So what is done on a tile, but for the sum over queries, is split among threads
+in the same way, along its first dimensions: functions of elements, sums, and products of many small
+matrices; not one product with a vector, for which PyTorch has one thread.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum.
-EXP_LIMIT = 43.0
+# e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum; and what all
+# but small weights make of them.
+EXP_LIMIT = 40.0
 # Numbers in one tile. On a CPU, four megabytes of float32: a smaller tile stays closer to the core,
 # but then the calls, and waking up threads, cost more. A GPU wants fewer, larger steps.
 CPU_TILE = 1 << 20
@@ -181,7 +182,7 @@ class _AdditiveScores(torch.autograd.Function):
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
         scores = queries.new_zeros(queries.shape[0], queries.shape[1], keys.shape[1])
-        # Divided by the largest one, weights leave exponentials normal numbers
+        # Divided by the largest one, weights leave exponentials finite
         largest = weight.abs().amax() if weight.numel() else weight.new_ones(())
         largest = largest.clamp(min=torch.finfo(weight.dtype).tiny)
         for rows, i, j, r in reciprocals.tiles(weight / largest):
@@ -200,10 +201,8 @@ class _AdditiveScores(torch.autograd.Function):
         for rows, i, j, r in _Reciprocals(left, right, ctx.separable, ctx.lengths).tiles():
             g = grad[rows, i, j].contiguous()
             total += g.sum()
-            n_queries = g.shape[0] * g.shape[1]
-            for_weight += torch.bmm(
-                g.view(n_queries, 1, -1), r.view(n_queries, -1, r.shape[3])
-            ).sum(dim=(0, 1))
+            by_query = torch.bmm(g.flatten(0, 1).unsqueeze(1), r.flatten(0, 1))
+            for_weight += by_query.sum(dim=(0, 1))
             _times_slope(g.unsqueeze(-1), r, grad_input=r)
             for_queries[rows, i] = r.sum(dim=2)
             for_keys[rows, j] += r.sum(dim=1)

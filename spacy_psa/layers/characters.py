@@ -6,7 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, pad
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from .dropout import Dropout
@@ -65,7 +65,7 @@ class CharacterBiLSTM(nn.Module):
         # Step by step, as the layers read them, so that each copies nothing for itself
         both = torch.stack([characters, characters.gather(1, mask.reversal)])
         ids = pad(both.transpose(1, 2), (0, n_filled_up(len(characters))))
-        steps = embedding(ids.contiguous(), self.embedding.weight)
+        steps = self.embedding(ids.contiguous())
         n_words = ids.shape[2]
         words = torch.arange(len(characters), device=characters.device)
         last = (mask.lengths - 1) * n_words + words
@@ -81,9 +81,9 @@ def n_filled_up(n_words: int) -> int:
     ready for a shape that it has not had, oneDNN takes a millisecond, as long as for 150 words.
 
     n_words (int): How many words there are.
-    RETURNS (int): How many to add: so many that two bits tell the number, and half of it at most.
+    RETURNS (int): How many to add: so many that two bits tell the number, and 63 at most.
     """
-    step = 1 << max(0, (n_words - 1).bit_length() - 2)
+    step = 1 << min(6, max(0, (n_words - 1).bit_length() - 2))
     return -n_words % step
 
 

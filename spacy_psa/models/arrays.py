@@ -19,7 +19,7 @@ def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d
     lengths (Sequence[int]): How many rows each document has.
     RETURNS (List[Floats2d]): The rows of each document.
     """
-    if len(lengths) == 1:
+    if list(lengths) == [len(rows)]:
         # To split and to join takes longer than some layers, for a single sentence
         return [rows]
     return ops.unflatten(rows, cast(Ints1d, lengths))

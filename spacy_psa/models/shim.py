@@ -59,8 +59,8 @@ class NetworkShim(PyTorchShim):
         RAISES (ValueError): If the network has not been built.
         """
         # PyTorch's `parameters` takes longer than some layers, for a single sentence
-        parameter = next(weights_of(self.network.modules()), None)
-        return get_torch_default_device() if parameter is None else parameter.device
+        weight = next(weights_of(self.network.modules()), None)
+        return get_torch_default_device() if weight is None else weight.device
 
     def build(self, **config: Any) -> nn.Module:
         """Build the network with new weights.

@@ -60,7 +60,7 @@ def condition(
         if existing is None and not found:
             continue
         if bias is None:
-            ids = {tag: i for i, tag in enumerate(tags)}
+            ids = {tag: number for number, tag in enumerate(tags)}
             bias = np.zeros((potentials.n_tokens, len(tags)), dtype=np.float32)
         rows = bias[offsets[i] : offsets[i + 1]]
         existing = existing or [None] * len(doc)

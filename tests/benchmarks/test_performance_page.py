@@ -46,8 +46,7 @@ def test_the_page_has_the_figures_of_the_results() -> None:
 
 def test_what_is_not_measured_is_said(tmp_path: Path) -> None:
     page = make_page(tmp_path, tmp_path)
-    assert page.count("Not measured yet: run `python -m benchmarks") == len(SECTIONS) + 1
-    assert page.count("Not measured yet: run `python -m benchmarks --only") == len(SECTIONS) - 1
+    assert page.count("Not measured yet: run `python -m benchmarks --only") == len(SECTIONS)
     assert page.rstrip().endswith(NO_GPU)
 
 

@@ -75,7 +75,7 @@ def test_gradients_pass_gradcheck():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("largest", [1e-30, 1.0, 9.0, 1e30])
-@pytest.mark.parametrize("size", [1.0, 42.9])
+@pytest.mark.parametrize("size", [1.0, 39.9])
 def test_weights_of_any_size_equal_tanh(largest, size, dtype):
     queries, keys, weight = inputs(2, 5, 4, 6)
     tensors = [size * x / x.abs().max() for x in (queries, -keys)]
@@ -108,7 +108,7 @@ def test_tiles_change_neither_scores_nor_gradients(tile, shift, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [42.9, 43.1, 50.0, 1e4])
+@pytest.mark.parametrize("size", [39.9, 40.1, 43.1, 50.0, 1e4])
 def test_large_inputs_are_finite_and_equal_tanh(size, dtype, device):
     signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
     q = (size * signs).view(1, 2, 1).repeat(1, 1, 3) + normal(1, 2, 3, seed=1)

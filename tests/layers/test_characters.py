@@ -84,3 +84,4 @@ def test_numbers_of_words_are_filled_up_to_a_few():
     filled_up = [n + n_filled_up(n) for n in range(1, 201)]
     assert all(n <= m <= 1.5 * n for n, m in enumerate(filled_up, start=1))
     assert len(set(filled_up)) == 16
+    assert n_filled_up(1025) == 63

@@ -95,10 +95,15 @@ def test_a_long_document_has_probabilities_alternatives_and_scores() -> None:
 
 
 def test_layouts_of_long_documents_are_not_kept() -> None:
-    layout._remembered.cache_clear()
+    caches = layout._of_batch, layout._of_one_chain
+    for cache in caches:
+        cache.cache_clear()
     layout.time_major((LONG,))
-    assert layout._remembered.cache_info().currsize == 0
-    assert layout.time_major((5, 3)) is layout.time_major((5, 3))
+    layout.time_major((LONG, 3))
+    assert [cache.cache_info().currsize for cache in caches] == [0, 0]
+    for lengths in ((5, 3), (5,), (layout.SHORT + 1,)):
+        assert layout.time_major(lengths) is layout.time_major(lengths)
+    assert [cache.cache_info().currsize for cache in caches] == [2, 1]
 
 
 def test_a_token_of_a_million_characters_is_read_at_both_ends() -> None:
