@@ -135,11 +135,7 @@ SECTIONS = (
     Section("Layers", "kernels", kernels.tables),
     Section("Sums over label sequences", "crf", crf.tables),
     Section("Whole components", "components", components.tables),
-    Section(
-        "Whole components with the width of the configs",
-        "components-300",
-        components.tables,
-    ),
+    Section("Whole components, 300 units", "components-300", components.tables),
     Section("Reduced precision", "quantization", reduced_precision),
     Section("What size costs, and memory", "scaling", scaling.tables),
     Section("Start-up", "startup", startup.tables),
