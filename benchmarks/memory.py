@@ -62,7 +62,7 @@ def used(device: str, before: float) -> float:
     """
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / MIB
-    return peak() - before
+    return max(0.0, peak() - before)
 
 
 def long_sentence(folder: str, size: int, device: str, *, whole: bool) -> dict[str, Any]:
