@@ -250,7 +250,7 @@ def read_stream(
     zones (bool): Whether the pipeline forgets new words, by `nlp.memory_zone`, after each tenth.
     RETURNS (List[float]): The largest resident set so far after each tenth, in MiB.
     """
-    marks, n_tokens = [], 0
+    marks, n_tokens = list[float](), 0
     for i in range(MARKS):
         with nlp.memory_zone() if zones else nullcontext():
             while n_tokens < size * (i + 1) // MARKS:
