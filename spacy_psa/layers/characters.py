@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
+from .onednn import n_filled_up
 from .packed_lstm import may_be_packed, packed_bilstm
 
 # Words of which padding costs less in prediction than leaving it out
@@ -74,17 +75,6 @@ class CharacterBiLSTM(nn.Module):
             states, _ = direction(x.transpose(0, 1))
             finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
         return torch.cat(finals, dim=1)
-
-
-def n_filled_up(n_words: int) -> int:
-    """How many words of padding to read beside some, so that numbers of words are a few: to make
-    ready for a shape that it has not had, oneDNN takes a millisecond, as long as for 150 words.
-
-    n_words (int): How many words there are.
-    RETURNS (int): How many to add: so many that two bits tell the number, and 63 at most.
-    """
-    step = 1 << min(6, max(0, (n_words - 1).bit_length() - 2))
-    return -n_words % step
 
 
 class CharacterCNN(nn.Module):

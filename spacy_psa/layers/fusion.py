@@ -49,9 +49,7 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n); rows sum to one, or to zero where there is
             nothing to attend to.
         """
-        tokens = mask.pack(x) if tokens is None else tokens
-        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
-        scores = additive_scores(queries, keys, self.weight, mask.known_lengths, overwrite=True)
+        scores = self._scores(mask.pack(x) if tokens is None else tokens, mask)
         masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
@@ -59,6 +57,11 @@ class AdditiveSelfAttention(nn.Module):
             if position is not None:
                 scores = scores + position
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))
+
+    def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
+        """Equation 5. Shape: (batch_size, n, n)."""
+        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
+        return additive_scores(queries, keys, self.weight, mask.known_lengths, overwrite=True)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The context s_i of each token.

@@ -10,7 +10,8 @@ as dynamic quantization to 8-bit integers has it.
 
 Rounding makes large differences of small ones: where a number in float32 is the last bit larger in
 one batch than in another, as sums over padded sentences are, one of the two may be rounded up. So
-attention, which adds up over sentences, is in float64 until its result is rounded to float32.
+where attention adds up over a sentence, it is in float64 until its result is rounded to float32.
+Additive scores, sums over the width of a vector, are the same in float32, whatever the batch.
 """
 
 from __future__ import annotations
@@ -21,40 +22,19 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, linear, pad
+from torch.nn.functional import embedding, pad
 
-from .characters import CharacterBiLSTM, n_filled_up
+from .bfloat16 import BFloat16Linear, rounded
+from .characters import CharacterBiLSTM
 from .fusion import AdditiveSelfAttention
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
+from .onednn import n_filled_up
 from .recurrent import BiLSTM, in_groups, read_both_ways
 from .words import WordEmbedding
 
 FULL = "fp32"
-
-
-class BFloat16Linear(nn.Linear):
-    """A linear layer with its weights in bfloat16.
-
-    layer (nn.Linear): The layer in full precision.
-    dtype (torch.dtype): The type of its output.
-    """
-
-    def __init__(self, layer: nn.Linear, dtype: torch.dtype = torch.float32) -> None:
-        nn.Module.__init__(self)
-        self.in_features, self.out_features = layer.in_features, layer.out_features
-        self.dtype = dtype
-        self.weight = _rounded(layer.weight)
-        self.register_parameter("bias", None if layer.bias is None else _rounded(layer.bias))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Transform vectors.
-
-        x (Tensor): Shape: (..., input width).
-        RETURNS (Tensor): Shape: (..., output width).
-        """
-        return linear(x.bfloat16(), self.weight, self.bias).to(self.dtype)
 
 
 class BFloat16BiLSTM(nn.Module):
@@ -106,16 +86,17 @@ class Float64Bias(nn.Module):
 
 
 class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
-    """An `AdditiveSelfAttention` with its projections in bfloat16, and the rest in float64.
+    """An `AdditiveSelfAttention` with its projections in bfloat16, scores in float32, and all that
+    adds up over a sentence in float64.
 
     layer (AdditiveSelfAttention): The layer in full precision. Its parts are taken over.
     """
 
     def __init__(self, layer: AdditiveSelfAttention) -> None:
         nn.Module.__init__(self)
-        self.query = BFloat16Linear(layer.query, torch.float64)
-        self.key = BFloat16Linear(layer.key, torch.float64)
-        self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
+        self.query = BFloat16Linear(layer.query)
+        self.key = BFloat16Linear(layer.key)
+        self.weight = layer.weight
         self.bias = None if layer.bias is None else Float64Bias(layer.bias)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
@@ -137,6 +118,9 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         return super().attention(x, mask, tokens).float()
+
+    def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
+        return super()._scores(tokens, mask).double()
 
 
 class BFloat16CharacterBiLSTM(nn.Module):
@@ -182,7 +166,7 @@ class BFloat16WordEmbedding(nn.Module):
     def __init__(self, layer: WordEmbedding) -> None:
         super().__init__()
         self.width = layer.width
-        self.weight = _rounded(layer.weight)
+        self.weight = rounded(layer.weight)
 
     def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
         """Look words up.
@@ -247,7 +231,3 @@ def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
     if precision == FULL:
         return network
     return REDUCTIONS[precision](network).requires_grad_(False).eval()
-
-
-def _rounded(parameter: Tensor) -> nn.Parameter:
-    return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from spacy_psa.layers import CharacterBiLSTM
-from spacy_psa.layers.characters import n_filled_up
 
 from .helpers import DTYPES, TOLERANCE, assert_close, randomized, state_of
 from .reference import lstm, part
@@ -78,10 +77,3 @@ def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words):
         found = layer(characters[:, : lengths[0]], lengths)
     # With a gradient, words are packed
     assert_close(found, layer(characters[:, : lengths[0]], lengths).detach(), 1e-12)
-
-
-def test_numbers_of_words_are_filled_up_to_a_few():
-    filled_up = [n + n_filled_up(n) for n in range(1, 201)]
-    assert all(n <= m <= 1.5 * n for n, m in enumerate(filled_up, start=1))
-    assert len(set(filled_up)) == 16
-    assert n_filled_up(1025) == 63

@@ -71,10 +71,10 @@ def test_weights_are_put_in_order_once(counted: list[int]) -> None:
     layer = make()
     with torch.no_grad():
         layer(vectors())
-        ordered = layer._ordered._ordered
+        ordered = layer._ordered._kept
         layer(vectors(3, 2))
     assert len(counted) == 2
-    assert layer._ordered._ordered is ordered is not None
+    assert layer._ordered._kept is ordered is not None
 
 
 def in_place(layer: ReorderedLSTM) -> None:
@@ -246,7 +246,7 @@ def test_copies_keep_nothing(make_copy: Callable[[ReorderedLSTM], ReorderedLSTM]
     with torch.no_grad():
         expected = layer(vectors())[0]
         other = make_copy(layer)
-        assert other._ordered is not layer._ordered and other._ordered._ordered is None
+        assert other._ordered is not layer._ordered and other._ordered.is_empty
         in_place(layer)
         assert torch.equal(other(vectors())[0], expected)
     assert list(layer.state_dict()) == list(nn.LSTM(1, 1).state_dict())

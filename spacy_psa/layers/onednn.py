@@ -1,0 +1,50 @@
+"""When oneDNN, the library of kernels for CPUs that comes with PyTorch, may compute a layer, and of
+which shapes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# What this PyTorch and this processor can do
+HAS_ONEDNN = torch.backends.mkldnn.is_available()
+DTYPES = {torch.float32}
+if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    DTYPES.add(torch.bfloat16)
+
+
+def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
+    """Tell whether a layer may be computed by oneDNN, with weights that are kept for it. Then there
+    are no gradients, and nobody watches what is computed, or wants it in another way.
+
+    x (Tensor): What the layer is to read.
+    weight (Tensor): A weight of it.
+    RETURNS (bool): Whether it may.
+    """
+    return bool(
+        HAS_ONEDNN
+        and not torch.is_grad_enabled()
+        and type(x) is Tensor
+        and x.device.type == weight.device.type == "cpu"
+        and x.dtype == weight.dtype
+        and x.dtype in DTYPES
+        and x.dim() >= 2
+        and x.numel() > 0
+        and torch.backends.mkldnn.enabled
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()
+    )
+
+
+def n_filled_up(n: int, *, bits: int = 2) -> int:
+    """How many rows of padding to read beside some, so that numbers of rows are a few: to make
+    ready for a shape that it has not had, oneDNN takes a millisecond, as long as for the characters
+    of 150 words.
+
+    n (int): How many rows there are.
+    bits (int): How many bits are to tell the number: more where each row costs much.
+    RETURNS (int): How many to add, 63 at most.
+    """
+    step = 1 << min(6, max(0, (n - 1).bit_length() - bits))
+    return -n % step

@@ -1,0 +1,158 @@
+"""A linear layer in bfloat16, whose weights are kept in oneDNN's order, is PyTorch's."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from spacy_psa.layers import bfloat16, onednn
+from spacy_psa.layers.bfloat16 import BFloat16Linear
+from spacy_psa.layers.versions import forget_weights
+
+from .helpers import normal, randomized
+
+INPUT, WIDTH = 20, 24
+Change = Callable[[BFloat16Linear], object]
+
+keeps_weights = pytest.mark.skipif(
+    not bfloat16.ORDERS_WEIGHTS or torch.bfloat16 not in onednn.DTYPES,
+    reason="oneDNN has no bfloat16 here",
+)
+
+
+def make(*, bias: bool = True, dtype: torch.dtype = torch.float32) -> BFloat16Linear:
+    return BFloat16Linear(randomized(nn.Linear(INPUT, WIDTH, bias=bias)).float(), dtype).eval()
+
+
+def vectors(*shape: int) -> Tensor:
+    return normal(*shape, INPUT, seed=1).float()
+
+
+def plain(layer: BFloat16Linear, x: Tensor) -> Tensor:
+    return linear(x.bfloat16(), layer.weight, layer.bias).to(layer.dtype)
+
+
+@pytest.fixture
+def ordered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows each time that weights are put in order."""
+    calls, in_order = [], bfloat16.in_order
+    monkeypatch.setattr(bfloat16, "in_order", lambda weight: calls.append(1) or in_order(weight))
+    return calls
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (5,), (33,), (4, 13), (2, 3, 5), (3, 0, 2)])
+def test_output_is_that_of_pytorch(shape: tuple[int, ...], bias: bool, dtype: torch.dtype) -> None:
+    layer, x = make(bias=bias, dtype=dtype), vectors(*shape)
+    with torch.no_grad():
+        output, expected = layer(x), plain(layer, x)
+    assert output.shape == expected.shape and output.dtype == dtype
+    # A sum may be rounded to one neighbour or the other
+    torch.testing.assert_close(output, expected, rtol=2.0**-7, atol=1e-5)
+
+
+def test_tensors_in_another_order_are_read_as_well() -> None:
+    layer, x = make(), vectors(6, 8)
+    with torch.no_grad():
+        for other in (x.transpose(0, 1), x[::2, 1:], x.flip(0)):
+            expected = layer(other.contiguous())
+            torch.testing.assert_close(layer(other), expected, rtol=2.0**-7, atol=2.0**-7)
+
+
+@pytest.mark.parametrize("width", [INPUT - 1, 2 * INPUT])
+def test_vectors_of_another_width_are_an_error(width: int) -> None:
+    with torch.no_grad(), pytest.raises(RuntimeError, match=f"{width}"):
+        make()(torch.ones(3, width))
+
+
+@keeps_weights
+def test_a_row_is_the_same_whatever_the_others_are() -> None:
+    layer = BFloat16Linear(randomized(nn.Linear(200, 300), scale=0.1).float())
+    x = normal(150, 200, seed=2).float()
+    with torch.no_grad():
+        whole = layer(x)
+        for n in (1, 2, 7, 16, 31, 33, 64, 65, 149):
+            assert torch.equal(layer(x[:n]), whole[:n])
+
+
+@keeps_weights
+def test_weights_are_put_in_order_once(ordered: list[int]) -> None:
+    layer = make()
+    with torch.no_grad():
+        layer(vectors(2))
+        layer(vectors(3, 7))
+    assert len(ordered) == 1
+
+
+def in_place(layer: BFloat16Linear) -> None:
+    layer.weight.mul_(-2.0)
+
+
+def by_loading(layer: BFloat16Linear) -> None:
+    layer.load_state_dict({name: value + 1.0 for name, value in layer.state_dict().items()})
+
+
+def behind_its_back(layer: BFloat16Linear) -> None:
+    layer.weight.data.view(torch.int16).numpy()[...] = 0
+    forget_weights(nn.Sequential(layer))
+
+
+def by_another_tensor(layer: BFloat16Linear) -> None:
+    layer.weight = nn.Parameter(-layer.weight, requires_grad=False)
+
+
+@pytest.mark.parametrize("change", [in_place, by_loading, behind_its_back, by_another_tensor])
+def test_other_weights_are_put_in_order_anew(change: Change) -> None:
+    layer, x = make(), vectors(5)
+    with torch.no_grad():
+        before = layer(x)
+        change(layer)
+        after = layer(x)
+        torch.testing.assert_close(after, plain(layer, x), rtol=2.0**-7, atol=1e-5)
+    assert not torch.allclose(before, after, atol=1e-2)
+
+
+@pytest.mark.parametrize("what", ["gradients", "autocast", "switched off"])
+def test_otherwise_it_is_pytorchs(
+    what: str, ordered: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", what != "switched off")
+    layer, x = make(), vectors(5)
+    with (
+        torch.set_grad_enabled(what == "gradients"),
+        torch.autocast("cpu", enabled=what == "autocast"),
+    ):
+        assert torch.equal(layer(x), plain(layer, x))
+    assert not ordered
+
+
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_keep_nothing(make_copy: Callable[[BFloat16Linear], BFloat16Linear]) -> None:
+    layer, x = make(), vectors(5)
+    with torch.no_grad():
+        expected = layer(x)
+        other = make_copy(layer)
+        assert other._ordered is not layer._ordered and other._ordered.is_empty
+        in_place(layer)
+        assert torch.equal(other(x), expected)
+    assert list(layer.state_dict()) == ["weight", "bias"]
+
+
+def test_threads_share_the_weights() -> None:
+    layer = make()
+
+    def read(i: int) -> Tensor:
+        with torch.no_grad():
+            return layer(vectors(1 + i % 3))
+
+    with ThreadPoolExecutor(4) as pool:
+        for i, found in enumerate(pool.map(read, range(24))):
+            assert torch.equal(found, read(i))

@@ -1,0 +1,37 @@
+"""Which layers oneDNN may compute, and of which shapes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spacy_psa.layers import onednn
+from spacy_psa.layers.onednn import is_for_onednn, n_filled_up
+
+needs_onednn = pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="PyTorch was built without oneDNN")
+
+
+@pytest.mark.parametrize(("bits", "most", "distinct"), [(2, 1.5, 16), (5, 1.07, 73)])
+def test_numbers_of_rows_are_filled_up_to_a_few(bits: int, most: float, distinct: int) -> None:
+    filled_up = [n + n_filled_up(n, bits=bits) for n in range(1, 201)]
+    assert all(n <= m <= most * n for n, m in enumerate(filled_up, start=1))
+    assert len(set(filled_up)) == distinct
+    assert n_filled_up(1025, bits=bits) == 63
+
+
+@needs_onednn
+def test_it_is_for_plain_tensors_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, weight = torch.ones(2, 3), torch.ones(4, 3)
+    assert not is_for_onednn(x, weight)
+    with torch.no_grad():
+        assert is_for_onednn(x, weight)
+        assert not is_for_onednn(x[0], weight)
+        assert not is_for_onednn(x[:0], weight)
+        assert not is_for_onednn(x.double(), weight)
+        assert not is_for_onednn(x.double(), weight.double())
+        assert not is_for_onednn(x.to("meta"), weight)
+        assert not is_for_onednn(torch.nn.Parameter(x), weight)
+        with torch.autocast("cpu"):
+            assert not is_for_onednn(x, weight)
+        monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+        assert not is_for_onednn(x, weight)
