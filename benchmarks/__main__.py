@@ -53,6 +53,13 @@ SCRIPTS = {
         needs=("data",),
         module="components",
     ),
+    "components-bf16": Script(
+        "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20 --precision bf16",
+        "--systems bilstm-crf psa --precision bf16",
+        needs=("data",),
+        devices=("cpu",),
+        module="components",
+    ),
     "scaling": Script(
         "--repeat 1 --tokens 100 --largest 10000 --hidden 20 --long 100 --stream 1000"
     ),

@@ -26,6 +26,11 @@ has each learn so many tags instead, made of the chunks' and of words: what a la
 depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of
 NCRF++ for 45 and for 425 labels (table 4). `ner` and toolkits that learn spans alone are left out
 then.
+
+    python -m benchmarks.components … --precision bf16 --systems bilstm-crf psa
+
+has ours tag in bfloat16, as by `psa quantize`, beside the others in full precision. Training, which
+is not for pipelines in bfloat16, is not timed then.
 """
 
 import statistics
@@ -44,6 +49,8 @@ from thinc.api import fix_random_seed
 from tqdm import tqdm
 
 from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.layers.precision import FULL, REDUCTIONS
+from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .pipelines import Contender, Trainer, load_system, tagging
 from .report import describe, describe_run, make_parser, page, table, write
@@ -74,6 +81,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=640, help="sentences to work on")
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
     parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
+    parser.add_argument(
+        "--precision", default=FULL, choices=[FULL, *REDUCTIONS], help="of ours, in tagging"
+    )
     arguments = parser.parse_args()
     if arguments.labels is not None and arguments.labels < 1:
         parser.error(f"--labels has to be 1 or more, not {arguments.labels}")
@@ -100,8 +110,11 @@ def main() -> None:
         contenders[name] = make_toolkit(name, sentences, arguments.vectors, arguments.hidden)
     for contender in tqdm(contenders.values(), desc="warm-up"):
         contender.train(BATCHES[1], arguments.warm_up)
+    is_reduced = arguments.precision != FULL
+    for name in arguments.systems if is_reduced else []:
+        reduce_pipeline(pipelines[name], arguments.precision)
     seconds: dict[str, dict[str, float]] = {}
-    for size in BATCHES:
+    for size in () if is_reduced else BATCHES:
         actions: dict[str, Callable[[], None]] = {
             name: partial(contender.train, size, len(sentences))
             for name, contender in contenders.items()
@@ -121,6 +134,7 @@ def main() -> None:
         "sentences": len(sentences),
         "hidden": arguments.hidden,
         "labels": n_labels,
+        "precision": arguments.precision,
         "relative to": {
             peer: {
                 what: {name: round(times[peer] / times[name], 3) for name in times}
@@ -135,19 +149,22 @@ def main() -> None:
         },
     }
     results["machine"].update(versions())
-    name = name_of(arguments.hidden, arguments.labels)
+    name = name_of(arguments.hidden, arguments.labels, arguments.precision)
     write(arguments.output, name, results, to_markdown(results), draw(results))
 
 
-def name_of(hidden: int, labels: int | None) -> str:
+def name_of(hidden: int, labels: int | None, precision: str = FULL) -> str:
     """What results are called.
 
     hidden (int): Width of a BiLSTM, both directions together.
     labels (Optional[int]): Tags that are learnt instead of chunks.
+    precision (str): The precision of our systems.
     RETURNS (str): The name of their files, which says what is unusual.
     """
-    width = "" if hidden == HIDDEN else f"-{hidden}"
-    return NAME + ("" if labels is None else "-labels") + width
+    unusual = ["labels"] if labels is not None else []
+    unusual += [str(hidden)] if hidden != HIDDEN else []
+    unusual += [precision] if precision != FULL else []
+    return "-".join([NAME, *unusual])
 
 
 def read(path: Path, limit: int = 0) -> list[Doc]:
@@ -249,8 +266,9 @@ def to_markdown(results: dict[str, Any]) -> str:
     results (Dict[str, Any]): What was measured.
     RETURNS (str): Markdown.
     """
-    hidden = results["hidden"]
+    hidden, precision = results["hidden"], results.get("precision", FULL)
     script = NAME if hidden == HIDDEN else f"{NAME} --hidden {hidden}"
+    script += "" if precision == FULL else f" --precision {precision}"
     return page("Whole components", script, describe(results), tables(results))
 
 
@@ -258,11 +276,14 @@ def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): What the figures are, and a table for each peer."""
     labels = results.get("labels")
     learnt = f", whose tokens have one of {labels} labels here (`--labels`)" if labels else ""
+    precision = results.get("precision", FULL)
+    reduced = "" if precision == FULL else f" Our systems are in {precision}, the others are not."
     lines = [
         "",
         f"Sentences per second, relative to the peer of each table (more is faster), on the same "
         f"{results['sentences']} sentences of CoNLL-2000{learnt}. The BiLSTM of `bilstm-crf`, "
-        f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together.",
+        f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together."
+        f"{reduced}",
     ]
     for peer, figures in results["relative to"].items():
         lines += ["", f"**{_name(peer, results)} = 1**"]

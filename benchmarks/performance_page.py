@@ -137,6 +137,7 @@ SECTIONS = (
     Section("Whole components", "components", components.tables),
     Section("Whole components, 300 units", "components-300", components.tables),
     Section("Reduced precision", "quantization", reduced_precision),
+    Section("Whole components, reduced precision", "components-bf16", components.tables),
     Section("What size costs, and memory", "scaling", scaling.tables),
     Section("Start-up", "startup", startup.tables),
 )

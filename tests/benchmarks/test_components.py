@@ -67,11 +67,34 @@ def test_the_page_says_how_many_labels_there_were() -> None:
     assert "one of 425 labels" in components.tables({**results, "labels": 425})[1]
 
 
+def test_in_reduced_precision_ours_are_reduced_and_nothing_is_trained(
+    docs: list[Doc], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    reduce, networks = components.reduce_pipeline, []
+    monkeypatch.setattr(components, "installed", tuple)
+    monkeypatch.setattr(
+        components,
+        "reduce_pipeline",
+        lambda nlp, precision: networks.append((nlp.pipe_names, reduce(nlp, precision))),
+    )
+    options = "--precision bf16 --repeat 1 --sentences 4 --warm-up 4 --hidden 8 --systems psa"
+    paths = ["--data", str(tmp_path), "--output", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["components", *options.split(), *paths])
+    components.main()
+    assert [names for names, _ in networks] == [["psa_tagger"]]
+    assert all(count > 0 for _, count in networks)
+    page = (tmp_path / "components-8-bf16.md").read_text(encoding="utf8")
+    assert "Our systems are in bf16" in page and "training" not in page.lower()
+    assert "python -m benchmarks.components --hidden 8 --precision bf16`" in page
+
+
 def test_results_of_another_width_or_other_labels_stand_beside_the_usual_ones() -> None:
     usual = components.name_of(components.HIDDEN, None)
     others = [components.name_of(*w) for w in ((300, None), (components.HIDDEN, 5), (300, 5))]
     assert usual == "components"
     assert others == ["components-300", "components-labels", "components-labels-300"]
+    assert components.name_of(300, None, "bf16") == "components-300-bf16"
 
 
 def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
