@@ -19,8 +19,8 @@ ROWS = 1024
 
 
 class BFloat16Linear(Forgetful, nn.Linear):
-    """A linear layer with its weights in bfloat16. On a CPU it keeps them in oneDNN's order, which
-    PyTorch puts them in for each call.
+    """A linear layer with its weights in bfloat16. On a CPU it keeps a copy of them in oneDNN's
+    order, which PyTorch alone would make in each call.
 
     layer (nn.Linear): The layer in full precision.
     dtype (torch.dtype): The type of its output.
@@ -32,7 +32,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         self.dtype = dtype
         self.weight = rounded(layer.weight)
         self.register_parameter("bias", None if layer.bias is None else rounded(layer.bias))
-        self._ordered: Kept[Tensor] = Kept()
+        self._ordered: Kept[Tensor | None] = Kept()
 
     def forget_weights(self) -> None:
         """Put weights in order anew the next time."""
@@ -44,17 +44,28 @@ class BFloat16Linear(Forgetful, nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
-        rows, weight, bias = x.bfloat16(), self.weight, self.bias
-        fits = rows.shape[-1:] == weight.shape[1:]
-        if not (fits and ORDERS_WEIGHTS and is_for_onednn(rows, weight)):
-            return linear(rows, weight, bias).to(self.dtype)
-        rows = rows.flatten(0, -2) if rows.dim() != 2 else rows
-        n = len(rows)
-        n_more = n_filled_up(n, bits=5)
-        if n_more:
-            rows = pad(rows, (0, 0, 0, n_more))
-        output = RUN_LAYER(rows, self._ordered.of([weight], in_order), bias, "none", [], "")
-        return output[:n].to(self.dtype).view(*x.shape[:-1], self.out_features)
+        rows = x.bfloat16()
+        output = self._by_onednn(rows) if ORDERS_WEIGHTS else None
+        output = linear(rows, self.weight, self.bias) if output is None else output
+        return output.to(self.dtype)
+
+    def _by_onednn(self, x: Tensor) -> Tensor | None:
+        """The output, or None where oneDNN is not to compute it, or does not."""
+        weight = self.weight
+        if not is_for_onednn(x, weight) or x.shape[-1] != weight.shape[1]:
+            return None
+        ordered = self._ordered.of([weight], _in_order)
+        if ordered is None:
+            return None
+        rows = x.flatten(0, -2) if x.dim() != 2 else x
+        n_more = n_filled_up(len(rows), bits=5)
+        filled = pad(rows, (0, 0, 0, n_more)) if n_more else rows
+        try:
+            output = RUN_LAYER(filled, ordered, self.bias, "none", [], "")
+        except RuntimeError:
+            self._ordered.keep([weight], None)
+            return None
+        return output[: len(rows)].view(*x.shape[:-1], len(weight))
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:
@@ -66,10 +77,8 @@ def rounded(parameter: Tensor) -> nn.Parameter:
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
 
 
-def in_order(weight: Tensor) -> Tensor:
-    """Put the weights of a linear layer in oneDNN's order.
-
-    weight (Tensor): Shape: (output_width, input_width).
-    RETURNS (Tensor): A tensor that only oneDNN can read.
-    """
-    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+def _in_order(weight: Tensor) -> Tensor | None:
+    try:
+        return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    except RuntimeError:
+        return None

@@ -11,7 +11,8 @@ as dynamic quantization to 8-bit integers has it.
 Rounding makes large differences of small ones: where a number in float32 is the last bit larger in
 one batch than in another, as sums over padded sentences are, one of the two may be rounded up. So
 where attention adds up over a sentence, it is in float64 until its result is rounded to float32.
-Additive scores, sums over the width of a vector, are the same in float32, whatever the batch.
+Additive scores, sums over the width of a vector, are in float32 where numbers are small: computed
+in one way, they are the same to the bit in any batch.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
+from .additive import EXP_LIMIT, additive_scores
 from .bfloat16 import BFloat16Linear, rounded
 from .characters import CharacterBiLSTM
 from .fusion import AdditiveSelfAttention
@@ -96,7 +98,7 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         nn.Module.__init__(self)
         self.query = BFloat16Linear(layer.query)
         self.key = BFloat16Linear(layer.key)
-        self.weight = layer.weight
+        self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
         self.bias = None if layer.bias is None else Float64Bias(layer.bias)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
@@ -120,7 +122,19 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         return super().attention(x, mask, tokens).float()
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
-        return super()._scores(tokens, mask).double()
+        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
+        # One large number decides how all scores of a call are computed. So sentences that have one
+        # are scored apart, and in float64, for which the way does not matter.
+        is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
+        if is_small.all():
+            lengths, weight = mask.known_lengths, self.weight.float()
+            return additive_scores(queries, keys, weight, lengths, overwrite=True).double()
+        scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
+        for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):
+            rows = chosen.nonzero().squeeze(1)
+            some = queries[rows].to(dtype), keys[rows].to(dtype), self.weight.to(dtype)
+            scores[rows] = additive_scores(*some).double()
+        return scores
 
 
 class BFloat16CharacterBiLSTM(nn.Module):
@@ -231,3 +245,8 @@ def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
     if precision == FULL:
         return network
     return REDUCTIONS[precision](network).requires_grad_(False).eval()
+
+
+def _largest(x: Tensor) -> Tensor:
+    """The largest absolute value of each row. Shape: (batch_size,)."""
+    return x.abs().amax(dim=(1, 2))

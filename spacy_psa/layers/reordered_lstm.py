@@ -51,7 +51,7 @@ class ReorderedLSTM(Forgetful, nn.LSTM):
         """
         # Not as attributes, which PyTorch's modules look up slowly
         weights = [weight for name in NAMES if (weight := self._parameters.get(name)) is not None]
-        if hx is None and len(weights) == len(NAMES) and _is_read(input, weights[0]):
+        if hx is None and len(weights) == len(NAMES) and _may_be_run(input, weights[0]):
             self.check_input(input, None)
             ordered = self._ordered.of(weights[:2], _in_order)
             if ordered is not None:
@@ -99,5 +99,5 @@ def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden
     return states.transpose(0, 1), (h.view(shape), c.view(shape))
 
 
-def _is_read(x: Tensor, weight: Tensor) -> bool:
+def _may_be_run(x: Tensor, weight: Tensor) -> bool:
     return ORDERS_WEIGHTS and is_for_onednn(x, weight) and x.dim() == 3

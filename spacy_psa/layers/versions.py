@@ -66,7 +66,7 @@ class Kept(Generic[MadeT]):
 
         weights (Sequence[Tensor]): The weights.
         make (Callable[..., MadeT]): Makes it; called with the weights.
-        RETURNS (MadeT): What it made, now or before.
+        RETURNS (MadeT): What it made, now or before. Nothing is kept if it raises an error.
         """
         kept = self._kept
         if kept is None or not kept[0].are_those_of(weights):

@@ -42,9 +42,25 @@ def plain(layer: BFloat16Linear, x: Tensor) -> Tensor:
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows each time that weights are put in order."""
-    calls, in_order = [], bfloat16.in_order
-    monkeypatch.setattr(bfloat16, "in_order", lambda weight: calls.append(1) or in_order(weight))
+    calls, in_order = [], bfloat16._in_order
+    monkeypatch.setattr(bfloat16, "_in_order", lambda weight: calls.append(1) or in_order(weight))
     return calls
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of rows that oneDNN reads."""
+    rows, run = [], bfloat16.RUN_LAYER
+    monkeypatch.setattr(
+        bfloat16, "RUN_LAYER", lambda x, *arguments: rows.append(len(x)) or run(x, *arguments)
+    )
+    return rows
+
+
+@pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="PyTorch was built without oneDNN")
+def test_pytorch_has_the_operations() -> None:
+    """Without them, all would be as slow as before, and nothing would tell."""
+    assert bfloat16.ORDERS_WEIGHTS
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -81,6 +97,68 @@ def test_a_row_is_the_same_whatever_the_others_are() -> None:
         whole = layer(x)
         for n in (1, 2, 7, 16, 31, 33, 64, 65, 149):
             assert torch.equal(layer(x[:n]), whole[:n])
+
+
+@keeps_weights
+def test_numbers_of_rows_are_filled_up(read: list[int]) -> None:
+    layer = make()
+    with torch.no_grad():
+        for n in (30, 33, 34, 300):
+            assert len(layer(vectors(n))) == n
+        assert layer(vectors(7, 5)).shape == (7, 5, WIDTH)
+    assert read == [30, 34, 34, 304, 36]
+
+
+@keeps_weights
+def test_where_onednn_refuses_it_is_pytorchs(
+    ordered: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def refuse(*arguments: object) -> None:
+        calls.append(1)
+        raise RuntimeError("could not create a primitive descriptor")
+
+    monkeypatch.setattr(bfloat16, "RUN_LAYER", refuse)
+    layer, x = make(), vectors(5)
+    with torch.no_grad():
+        for _ in range(2):
+            assert torch.equal(layer(x), plain(layer, x))
+    assert len(calls) == len(ordered) == 1
+
+
+def test_where_onednn_has_no_order_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise RuntimeError("could not create a primitive descriptor")
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", refuse, raising=False)
+    layer, x = make(), vectors(5)
+    with torch.no_grad():
+        assert torch.equal(layer(x), plain(layer, x))
+
+
+def test_nothing_to_give_is_nothing() -> None:
+    with torch.no_grad(), pytest.warns(UserWarning, match="zero-element"):
+        assert BFloat16Linear(nn.Linear(INPUT, 0))(vectors(3)).shape == (3, 0)
+
+
+def test_other_weights_for_a_call_are_for_that_call() -> None:
+    layer, other, x = make(), make(), vectors(5)
+    with torch.no_grad():
+        in_place(other)
+        expected, mine = other(x), layer(x)
+        found = torch.func.functional_call(layer, dict(other.named_parameters()), x)
+        assert torch.equal(found, expected) and torch.equal(layer(x), mine)
+
+
+def test_inference_mode_is_no_other_network() -> None:
+    layer, x = make(), vectors(5)
+    with torch.inference_mode():
+        expected = layer(x)
+    with torch.no_grad():
+        assert torch.equal(layer(x), expected.clone())
+    with torch.inference_mode():
+        assert torch.equal(make()(x), expected)
 
 
 @keeps_weights
@@ -134,11 +212,13 @@ def test_otherwise_it_is_pytorchs(
     assert not ordered
 
 
+@keeps_weights
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_copies_keep_nothing(make_copy: Callable[[BFloat16Linear], BFloat16Linear]) -> None:
     layer, x = make(), vectors(5)
     with torch.no_grad():
         expected = layer(x)
+        assert not layer._ordered.is_empty
         other = make_copy(layer)
         assert other._ordered is not layer._ordered and other._ordered.is_empty
         in_place(layer)
@@ -146,8 +226,11 @@ def test_copies_keep_nothing(make_copy: Callable[[BFloat16Linear], BFloat16Linea
     assert list(layer.state_dict()) == ["weight", "bias"]
 
 
-def test_threads_share_the_weights() -> None:
+@keeps_weights
+def test_threads_share_the_weights(ordered: list[int]) -> None:
     layer = make()
+    with torch.no_grad():
+        layer(vectors(1))
 
     def read(i: int) -> Tensor:
         with torch.no_grad():
@@ -156,3 +239,4 @@ def test_threads_share_the_weights() -> None:
     with ThreadPoolExecutor(4) as pool:
         for i, found in enumerate(pool.map(read, range(24))):
             assert torch.equal(found, read(i))
+    assert len(ordered) == 1

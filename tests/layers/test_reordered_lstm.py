@@ -181,7 +181,10 @@ def test_where_onednn_has_no_lstm_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch
 def test_where_onednn_cannot_read_the_order_it_is_pytorchs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    calls = []
+
     def refuse(*arguments: object) -> None:
+        calls.append(1)
         raise RuntimeError("could not create a primitive descriptor")
 
     monkeypatch.setattr(reordered_lstm, "_run", refuse)
@@ -189,6 +192,7 @@ def test_where_onednn_cannot_read_the_order_it_is_pytorchs(
     with torch.no_grad():
         for _ in range(2):
             torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
+    assert len(calls) == reordered_lstm.ORDERS_WEIGHTS
 
 
 def test_other_weights_for_a_call_are_for_that_call() -> None:
