@@ -89,7 +89,7 @@ class _Reciprocals:
         cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None, overwrite: bool
     ) -> _Reciprocals:
         """With e^{−2q} and e^{2k}, or with q and k as they are if those could be too large."""
-        if not (_are_small(queries) and _are_small(keys)):
+        if not (are_small(queries) and are_small(keys)):
             return cls(queries, keys, False, lengths)
         if overwrite:
             return cls(queries.mul_(-2).exp_(), keys.mul_(2).exp_(), True, lengths)
@@ -211,8 +211,12 @@ class _AdditiveScores(torch.autograd.Function):
         return for_queries.mul_(scale), for_keys.mul_(scale), for_weight, None, None
 
 
-def _are_small(x: Tensor) -> bool:
-    """Whether exponentials of twice the numbers, either way, can be written."""
+def are_small(x: Tensor) -> bool:
+    """Tell whether exponentials of twice the numbers, either way, can be written.
+
+    x (Tensor): Of any shape.
+    RETURNS (bool): Whether all of them can.
+    """
     if not x.numel():
         return True
     # NaN is both extremes where there is one, and compares false: it takes the careful path.

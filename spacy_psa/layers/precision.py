@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
-from .additive import EXP_LIMIT, additive_scores
+from .additive import EXP_LIMIT, additive_scores, are_small
 from .bfloat16 import BFloat16Linear, rounded
 from .characters import CharacterBiLSTM
 from .fusion import AdditiveSelfAttention
@@ -125,10 +125,10 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
         # One large number decides how all scores of a call are computed. So sentences that have one
         # are scored apart, and in float64, for which the way does not matter.
-        is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
-        if is_small.all():
+        if are_small(queries) and are_small(keys):
             lengths, weight = mask.known_lengths, self.weight.float()
             return additive_scores(queries, keys, weight, lengths, overwrite=True).double()
+        is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
         scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
         for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):
             rows = chosen.nonzero().squeeze(1)
