@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from .onednn import HAS_ONEDNN, is_for_onednn, n_filled_up
-from .versions import Forgetful, Kept
+from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn, n_filled_up
+from .versions import Forgetful
 
 # What this PyTorch can do
 ORDERS_WEIGHTS = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
@@ -32,7 +32,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         self.dtype = dtype
         self.weight = rounded(layer.weight)
         self.register_parameter("bias", None if layer.bias is None else rounded(layer.bias))
-        self._ordered: Kept[Tensor | None] = Kept()
+        self._ordered = OrderedWeights()
 
     def forget_weights(self) -> None:
         """Put weights in order anew the next time."""
@@ -54,18 +54,15 @@ class BFloat16Linear(Forgetful, nn.Linear):
         weight = self.weight
         if not is_for_onednn(x, weight) or x.shape[-1] != weight.shape[1]:
             return None
-        ordered = self._ordered.of([weight], _in_order)
-        if ordered is None:
-            return None
         rows = x.flatten(0, -2) if x.dim() != 2 else x
         n_more = n_filled_up(len(rows), bits=5)
         filled = pad(rows, (0, 0, 0, n_more)) if n_more else rows
-        try:
-            output = RUN_LAYER(filled, ordered, self.bias, "none", [], "")
-        except RuntimeError:
-            self._ordered.keep([weight], None)
-            return None
-        return output[: len(rows)].view(*x.shape[:-1], len(weight))
+        output: Tensor | None = self._ordered.run(
+            [weight],
+            _in_order,
+            lambda ordered: RUN_LAYER(filled, ordered, self.bias, "none", [], ""),
+        )
+        return None if output is None else output[: len(rows)].view(*x.shape[:-1], len(weight))
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:
@@ -77,8 +74,5 @@ def rounded(parameter: Tensor) -> nn.Parameter:
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
 
 
-def _in_order(weight: Tensor) -> Tensor | None:
-    try:
-        return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
-    except RuntimeError:
-        return None
+def _in_order(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)

@@ -1,16 +1,64 @@
-"""When oneDNN, the library of kernels for CPUs that comes with PyTorch, may compute a layer, and of
-which shapes."""
+"""When oneDNN, the library of kernels for CPUs that comes with PyTorch, may compute a layer, with
+which weights, and of which shapes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 import torch
 from torch import Tensor
+
+from .versions import Versions
+
+ResultT = TypeVar("ResultT")
 
 # What this PyTorch and this processor can do
 HAS_ONEDNN = torch.backends.mkldnn.is_available()
 DTYPES = {torch.float32}
 if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
     DTYPES.add(torch.bfloat16)
+
+
+class OrderedWeights:
+    """The weights of a layer in oneDNN's order, for as long as they stay what they are.
+
+    They are made anew where `Versions` tells that the weights are others than before. Threads may
+    share it. Copies of it, and what other processes get, are empty.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Versions, Any] | None = None
+
+    def __reduce__(self) -> tuple[type[OrderedWeights], tuple[()]]:
+        return OrderedWeights, ()
+
+    def forget(self) -> None:
+        """Make them anew the next time."""
+        self._kept = None
+
+    def run(
+        self,
+        weights: Sequence[Tensor],
+        order: Callable[..., Any],
+        compute: Callable[[Any], ResultT],
+    ) -> ResultT | None:
+        """Compute a layer.
+
+        weights (Sequence[Tensor]): Its weights, as PyTorch has them.
+        order (Callable[..., Any]): Puts them in order; called with them.
+        compute (Callable[[Any], ResultT]): Computes the layer with what `order` made.
+        RETURNS (Optional[ResultT]): What it computes; None if oneDNN refuses one or the other, as
+            with bfloat16 on some processors, which is remembered for these weights.
+        """
+        kept = self._kept
+        try:
+            if kept is None or not kept[0].are_those_of(weights):
+                kept = self._kept = Versions(weights), order(*weights)
+            return None if kept[1] is None else compute(kept[1])
+        except RuntimeError:
+            self._kept = Versions(weights), None
+            return None
 
 
 def is_for_onednn(x: Tensor, weight: Tensor) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .onednn import HAS_ONEDNN, is_for_onednn
-from .versions import Forgetful, Kept
+from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn
+from .versions import Forgetful
 
 States = tuple[Tensor, tuple[Tensor, Tensor]]
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
@@ -34,7 +34,7 @@ class ReorderedLSTM(Forgetful, nn.LSTM):
 
     def __init__(self, input_width: int, hidden_width: int) -> None:
         super().__init__(input_width, hidden_width, batch_first=True)
-        self._ordered: Kept[list[Tensor] | None] = Kept()
+        self._ordered = OrderedWeights()
 
     def forget_weights(self) -> None:
         """Put weights in order anew the next time."""
@@ -53,24 +53,19 @@ class ReorderedLSTM(Forgetful, nn.LSTM):
         weights = [weight for name in NAMES if (weight := self._parameters.get(name)) is not None]
         if hx is None and len(weights) == len(NAMES) and _may_be_run(input, weights[0]):
             self.check_input(input, None)
-            ordered = self._ordered.of(weights[:2], _in_order)
-            if ordered is not None:
-                try:
-                    return _run(input, *ordered, *weights[2:])
-                except RuntimeError:
-                    # oneDNN has no LSTM for such weights, as in bfloat16 for some processors
-                    self._ordered.keep(weights[:2], None)
+            states = self._ordered.run(
+                weights[:2], _in_order, lambda ordered: _run(input, *ordered, *weights[2:])
+            )
+            if states is not None:
+                return states
         return super().forward(input, hx)
 
 
-def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor] | None:
+def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor]:
     shape = [STEPS, ROWS, w_input.shape[1]]
-    try:
-        return torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
-            w_input, w_hidden, w_hidden.shape[1], False, True, False, shape
-        )
-    except RuntimeError:
-        return None
+    return torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
+        w_input, w_hidden, w_hidden.shape[1], False, True, False, shape
+    )
 
 
 def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor) -> States:

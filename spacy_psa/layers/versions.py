@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from torch import Tensor, nn
 
@@ -35,53 +35,6 @@ class Versions:
             weight.data_ptr() == seen.data_ptr() and _version(weight) == version
             for weight, (seen, version) in zip(weights, self._seen, strict=True)
         )
-
-
-MadeT = TypeVar("MadeT")
-
-
-class Kept(Generic[MadeT]):
-    """What a layer made of its weights, for as long as they stay what they are: it is made anew
-    where `Versions` tells that they are others than before. Threads may share it. Copies of it, and
-    what other processes get, are empty.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[Versions, MadeT] | None = None
-
-    def __reduce__(self) -> tuple[type[Kept[MadeT]], tuple[()]]:
-        return type(self), ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is kept."""
-        return self._kept is None
-
-    def forget(self) -> None:
-        """Make it anew the next time."""
-        self._kept = None
-
-    def of(self, weights: Sequence[Tensor], make: Callable[..., MadeT]) -> MadeT:
-        """What is made of weights.
-
-        weights (Sequence[Tensor]): The weights.
-        make (Callable[..., MadeT]): Makes it; called with the weights.
-        RETURNS (MadeT): What it made, now or before. Nothing is kept if it raises an error.
-        """
-        kept = self._kept
-        if kept is None or not kept[0].are_those_of(weights):
-            return self.keep(weights, make(*weights))
-        return kept[1]
-
-    def keep(self, weights: Sequence[Tensor], made: MadeT) -> MadeT:
-        """Keep something for weights.
-
-        weights (Sequence[Tensor]): The weights.
-        made (MadeT): What to keep.
-        RETURNS (MadeT): The same.
-        """
-        self._kept = Versions(weights), made
-        return made
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
+from unittest.mock import Mock
 
 import numpy as np
 import torch
@@ -55,3 +56,8 @@ def assert_close(actual: Tensor, expected: Tensor | NDArray[np.float64], atol: f
     torch.testing.assert_close(
         actual.detach().cpu().double(), wanted.detach().cpu().double(), rtol=atol, atol=atol
     )
+
+
+def refusing() -> Mock:
+    """An operation that oneDNN does not have; it counts its calls."""
+    return Mock(side_effect=RuntimeError("could not create a primitive descriptor"))

@@ -16,7 +16,7 @@ from spacy_psa.layers import reordered_lstm
 from spacy_psa.layers.reordered_lstm import ReorderedLSTM
 from spacy_psa.layers.versions import forget_weights
 
-from .helpers import normal
+from .helpers import normal, refusing
 
 INPUT, WIDTH = 20, 24
 SHAPES = [(1, 1), (1, 7), (5, 3), (33, 4)]
@@ -163,36 +163,26 @@ def test_otherwise_it_is_pytorchs(
 
 
 def test_where_onednn_has_no_lstm_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def refuse(*arguments: object) -> None:
-        calls.append(1)
-        raise RuntimeError("could not create a primitive descriptor")
-
+    refuse = refusing()
     name = "_reorder_mkldnn_rnn_layer_weight"
     monkeypatch.setattr(torch.ops.mkldnn, name, refuse, raising=False)
     layer = make()
     with torch.no_grad():
         for _ in range(2):
             torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
-    assert len(calls) == reordered_lstm.ORDERS_WEIGHTS
+    assert refuse.call_count == reordered_lstm.ORDERS_WEIGHTS
 
 
 def test_where_onednn_cannot_read_the_order_it_is_pytorchs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls = []
-
-    def refuse(*arguments: object) -> None:
-        calls.append(1)
-        raise RuntimeError("could not create a primitive descriptor")
-
+    refuse = refusing()
     monkeypatch.setattr(reordered_lstm, "_run", refuse)
     layer = make()
     with torch.no_grad():
         for _ in range(2):
             torch.testing.assert_close(layer(vectors())[0], plain(layer)(vectors())[0])
-    assert len(calls) == reordered_lstm.ORDERS_WEIGHTS
+    assert refuse.call_count == reordered_lstm.ORDERS_WEIGHTS
 
 
 def test_other_weights_for_a_call_are_for_that_call() -> None:
@@ -250,7 +240,7 @@ def test_copies_keep_nothing(make_copy: Callable[[ReorderedLSTM], ReorderedLSTM]
     with torch.no_grad():
         expected = layer(vectors())[0]
         other = make_copy(layer)
-        assert other._ordered is not layer._ordered and other._ordered.is_empty
+        assert other._ordered is not layer._ordered and other._ordered._kept is None
         in_place(layer)
         assert torch.equal(other(vectors())[0], expected)
     assert list(layer.state_dict()) == list(nn.LSTM(1, 1).state_dict())
