@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from .joined_lstm import JoinedRows, join
+from .rows import gather, scatter
 
 
 class Steps(NamedTuple):
@@ -59,7 +62,7 @@ class SequenceMask:
         RETURNS (Tensor): The vectors of the real positions. Shape: (tokens, d).
         """
         flat = x.flatten(0, 1)
-        return _Gather.apply(flat, self.rows) if self.is_padded else flat
+        return gather(flat, self.rows) if self.is_padded else flat
 
     def unpack(self, x: Tensor) -> Tensor:
         """Put real positions back among zeros. The inverse of `pack`, but for the padding.
@@ -68,20 +71,8 @@ class SequenceMask:
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
         n = len(self.lengths) * self.width
-        flat = _Scatter.apply(x, self.rows, n) if self.is_padded else x
+        flat = scatter(x, self.rows, n) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
-
-    def place_steps(self, x: Tensor) -> Tensor:
-        """Put what two directions found in the order of `steps` back to its places, side by side.
-
-        x (Tensor): Shape: (2, tokens, d).
-        RETURNS (Tensor): Zeros at padding. Shape: (batch_size, width, 2 * d).
-        """
-        places = 2 * self.steps.places
-        places[1] += 1
-        n = len(self.lengths) * self.width
-        placed = _Scatter.apply(x.flatten(0, 1), places.flatten(), 2 * n)
-        return placed.view(len(self.lengths), self.width, 2 * x.shape[2])
 
     @cached_property
     def positions(self) -> Tensor:
@@ -107,7 +98,7 @@ class SequenceMask:
         """
         if not self.is_padded:
             return x.flip(0)
-        return _Gather.apply(x.flatten(0, 1), self._turned_steps).view(x.shape)
+        return gather(x.flatten(0, 1), self._turned_steps).view(x.shape)
 
     @cached_property
     def _turned_steps(self) -> Tensor:
@@ -132,6 +123,18 @@ class SequenceMask:
         last += before[lengths - 1]
         return Steps(sizes.tolist(), torch.from_numpy(places), torch.from_numpy(last))
 
+    @cached_property
+    def joined(self) -> JoinedRows:
+        """The sequences, one behind the other; on a CPU, and if there are any."""
+        return join(self.lengths.tolist())
+
+    @property
+    def can_be_joined(self) -> bool:
+        """Whether it takes fewer rows if sequences stand one behind the other; not on a GPU."""
+        if self.known_lengths is None or not self.is_padded:
+            return False
+        return self.joined.n_rows < len(self.known_lengths)
+
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """Which position may look at which.
 
@@ -143,35 +146,6 @@ class SequenceMask:
         if include_self:
             return allowed
         return allowed & ~torch.eye(self.width, dtype=torch.bool, device=allowed.device)
-
-
-class _Gather(torch.autograd.Function):
-    """Rows by index, none of them twice: the gradient is a copy, where PyTorch would add up."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        ctx.n = len(x)
-        return x.index_select(0, rows)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        return _Scatter.apply(grad, rows, ctx.n), None
-
-
-class _Scatter(torch.autograd.Function):
-    """Rows to their places among zeros: the inverse of `_Gather`."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: Tensor, n: int) -> Tensor:
-        ctx.save_for_backward(rows)
-        return x.new_zeros(n, x.shape[1]).index_copy_(0, rows, x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (rows,) = ctx.saved_tensors
-        return _Gather.apply(grad, rows), None, None
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:

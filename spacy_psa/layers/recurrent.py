@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from .dropout import Dropout, SharedDropout
 from .initialization import lstm
+from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
-from .packed_lstm import may_be_packed, packed_bilstm
 
 # Sentences that go through a BiLSTM together in prediction, on a CPU: few, to be cut to the longest
 # of them, and as many as oneDNN is fast with, whose tiles have 16 rows.
@@ -25,9 +25,8 @@ class BiLSTM(nn.Module):
     Each direction is a unidirectional LSTM over the padded batch; the backward one reads each
     sentence turned around, with its padding still behind it. So no real position ever sees
     padding, and the result is that of a packed bidirectional LSTM, without packing: the padded
-    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. There, large batches that are padding
-    for a good part go through `packed_bilstm` in training, and in prediction through the padded
-    kernel, a few sentences at a time.
+    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. There, sentences that differ in length
+    go through `joined_bilstm` in training, and in prediction a few at a time.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output: both directions together, half each.
@@ -84,15 +83,13 @@ class BiLSTM(nn.Module):
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         for forwards, backwards in self.directions():
-            if _is_better_packed(mask) and may_be_packed(forwards, backwards):
-                rows = x.flatten(0, 1).index_select(0, mask.steps.places.flatten())
-                inputs = rows.view(2, -1, x.shape[2])
-                states = packed_bilstm(inputs, mask.steps.sizes, forwards, backwards)
+            if torch.is_grad_enabled() and mask.can_be_joined:
+                states = joined_bilstm(mask.pack(x), mask.joined, forwards, backwards)
                 if self.variational:
-                    x = self.output_dropout(mask.place_steps(states))
+                    x = self.output_dropout(mask.unpack(states))
                 else:
                     # Padding needs no random numbers
-                    x = mask.place_steps(self.output_dropout(states))
+                    x = mask.unpack(self.output_dropout(states))
             else:
                 x = self.output_dropout(read_both_ways(x, mask, forwards, backwards))
         return x
@@ -137,13 +134,3 @@ def read_both_ways(x: Tensor, mask: SequenceMask, forwards: nn.LSTM, backwards: 
     left, _ = forwards(steps.transpose(0, 1))
     right, _ = backwards(mask.turn_steps(steps).transpose(0, 1))
     return torch.cat([left, mask.turn_steps(right.transpose(0, 1)).transpose(0, 1)], dim=2)
-
-
-def _is_better_packed(mask: SequenceMask) -> bool:
-    """Whether leaving padding out is worth it: measured for widths of 150 to 300 a direction with
-    one and two threads. A position takes a seventh more than in the padded kernel, and a step as
-    long as 4 positions, or 8 where two threads share their work."""
-    if not torch.is_grad_enabled() or mask.known_lengths is None:
-        return False
-    n_slots, n_tokens = len(mask.known_lengths) * mask.width, sum(mask.known_lengths)
-    return n_slots > 1.15 * n_tokens + 4 * min(2, torch.get_num_threads()) * mask.width

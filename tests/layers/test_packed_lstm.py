@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from spacy_psa.layers import (
-    BiLSTM,
     CharacterBiLSTM,
     SequenceMask,
     activations,
     characters,
     packed_lstm,
-    recurrent,
 )
 from spacy_psa.layers.packed_lstm import packed_bilstm
 
@@ -31,8 +29,6 @@ from .reference import bilstm
 
 WIDTH = 3
 BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2]]
-# Padding for the most part, so that it is left out
-UNEVEN = [20, *[1] * 30]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
 
@@ -48,8 +44,13 @@ def directions(width: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
 
 
 def run(x: torch.Tensor, mask: SequenceMask, lstms: tuple[nn.LSTM, nn.LSTM]) -> torch.Tensor:
-    inputs = x.flatten(0, 1)[mask.steps.places]
-    return mask.place_steps(packed_bilstm(inputs, mask.steps.sizes, *lstms))
+    places = mask.steps.places
+    states = packed_bilstm(x.flatten(0, 1)[places], mask.steps.sizes, *lstms)
+    both = [
+        states.new_zeros(len(mask.lengths) * mask.width, states.shape[2]).index_copy(0, rows, found)
+        for rows, found in zip(places, states, strict=True)
+    ]
+    return torch.cat(both, dim=1).unflatten(0, (len(mask.lengths), mask.width))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -101,64 +102,6 @@ def test_steps_are_those_of_a_packed_sequence(lengths, extra):
         assert torch.equal(backwards[mask.steps.last[i]], x[i, 0])
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 2))
-def test_what_directions_find_is_put_where_they_found_it(lengths, extra):
-    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
-    x = normal(len(lengths), mask.width, 2, seed=3)
-    placed = mask.place_steps(x.flatten(0, 1)[mask.steps.places])
-    expected = x.masked_fill(~mask.positions.unsqueeze(2), 0.0)
-    assert torch.equal(placed, torch.cat([expected, expected], dim=2))
-
-
-# Who uses it
-
-
-def count_packed(monkeypatch):
-    """A list that grows with each call of `packed_bilstm`."""
-    calls = []
-
-    def counted(*arguments):
-        calls.append(1)
-        return packed_bilstm(*arguments)
-
-    monkeypatch.setattr(recurrent, "packed_bilstm", counted)
-    return calls
-
-
-def padded_and_packed(monkeypatch, layer, x, mask):
-    """Output and gradients of a layer, without packing and with it, and how often it packed."""
-    calls = count_packed(monkeypatch)
-    results = []
-    for is_better_packed in (lambda mask: False, recurrent._is_better_packed):
-        monkeypatch.setattr(recurrent, "_is_better_packed", is_better_packed)
-        layer.zero_grad()
-        inputs = x.clone().requires_grad_()
-        output = layer(inputs, mask)[mask.positions]
-        output.square().sum().backward()
-        results.append([output, inputs.grad, *(p.grad for p in layer.parameters())])
-    return results[0], results[1], len(calls)
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_training_on_uneven_batches_is_packed_and_comes_to_the_same(monkeypatch, depth):
-    layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=depth))
-    x, mask = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)
-    padded, packed, n_calls = padded_and_packed(monkeypatch, layer, x, mask)
-    assert n_calls == depth
-    for one, other in zip(padded, packed, strict=True):
-        assert_close(one, other, 1e-11)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "hidden_width"), [([5, 4, 5], 4), (UNEVEN, 5)], ids=["even batch", "odd width"]
-)
-def test_other_batches_and_widths_are_padded(monkeypatch, lengths, hidden_width):
-    layer = randomized(BiLSTM(WIDTH, hidden_width=hidden_width))
-    *_, n_calls = padded_and_packed(monkeypatch, layer, batch_of(lengths, WIDTH), mask_of(lengths))
-    assert n_calls == 0
-
-
 @batches
 def test_states_without_gradients_are_the_same(lengths, numbers):
     lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
@@ -169,30 +112,7 @@ def test_states_without_gradients_are_the_same(lengths, numbers):
     assert torch.equal(inputs, x)
 
 
-def test_prediction_is_not_packed(monkeypatch):
-    n_calls = count_packed(monkeypatch)
-    with torch.no_grad():
-        randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))
-    assert not n_calls
-
-
-@pytest.mark.parametrize(("n_threads", "least"), [(1, 5), (2, 10)])
-def test_training_packs_where_padding_outweighs_steps(n_threads, least, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
-    # 7 k + 7 slots for k + 7 tokens and 7 steps
-    for k in range(1, 20):
-        assert recurrent._is_better_packed(mask_of([7, *[1] * k])) == (k >= least)
-
-
-def test_dropout_falls_on_packed_states_as_on_padded_ones():
-    torch.manual_seed(0)
-    layer = randomized(BiLSTM(WIDTH, hidden_width=8, input_dropout=0.0, output_dropout=0.25))
-    x, mask = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)
-    plain = layer(x, mask)[mask.positions]
-    dropped = layer.train()(x, mask)[mask.positions]
-    kept = dropped != 0
-    assert 0.65 < kept.double().mean() < 0.85
-    assert_close(dropped[kept], plain[kept] / 0.75, 1e-12)
+# Who uses it
 
 
 @batches

@@ -1,0 +1,236 @@
+"""The BiLSTM over joined sentences against a loop over its equations and against the padded one."""
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from spacy_psa.layers import BiLSTM, SequenceMask, joined_lstm, recurrent
+from spacy_psa.layers.initialization import lstm
+from spacy_psa.layers.joined_lstm import SHUT, join, joined_bilstm
+
+from .helpers import (
+    DTYPES,
+    TOLERANCE,
+    assert_close,
+    batch_of,
+    mask_of,
+    normal,
+    randomized,
+    state_of,
+)
+from .reference import bilstm
+
+WIDTH = 3
+BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2], [9, 3, 2, 2, 1, 1]]
+# One row of 20 and three of which each holds ten of the short ones
+UNEVEN = [20, *[1] * 30]
+batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
+some_lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)
+
+
+def directions(left: int = 2, right: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
+    return randomized(lstm(WIDTH, left)), randomized(lstm(WIDTH, right), seed=1)
+
+
+# Where sequences stand
+
+
+@settings(deadline=None, derandomize=True)
+@given(some_lengths)
+@example([5, 2, 2])  # fill a row to its end
+@example([4, 2, 2])  # do not
+def test_sequences_are_in_one_piece_with_a_free_place_between_them(lengths):
+    rows = join(lengths)
+    assert rows.n_steps == max(lengths)
+    assert rows.n_rows <= len(lengths)
+    free = torch.ones(rows.n_steps + 1, rows.n_rows, dtype=torch.bool)  # and one place more
+    for places in rows.places[0].split(lengths):
+        steps, row = places // rows.n_rows, places[0] % rows.n_rows
+        assert (places % rows.n_rows == row).all()
+        assert steps.tolist() == list(range(int(steps[0]), int(steps[0]) + len(places)))
+        assert free[steps, row].all()
+        free[steps, row] = False
+    for row in range(rows.n_rows):
+        begins = {
+            int(places[0] // rows.n_rows)
+            for places in rows.places[0].split(lengths)
+            if places[0] % rows.n_rows == row
+        }
+        assert all(begin == 0 or free[begin - 1, row] for begin in begins)
+    turned = free[:-1].flip(0).flatten()
+    assert not turned[rows.places[1]].any()
+    assert (~turned).sum() == sum(lengths) == len(rows.places[1].unique())
+
+
+@pytest.mark.parametrize(
+    ("lengths", "n_rows"),
+    [([5, 2, 2], 2), ([4, 2, 2], 3), ([3, 3], 2), (UNEVEN, 4), ([7, 1, 5, 1, 3, 3], 4)],
+)
+def test_rows_are_filled(lengths, n_rows):
+    assert join(lengths).n_rows == n_rows
+    assert mask_of(lengths).can_be_joined == (n_rows < len(lengths))
+
+
+def test_a_batch_without_padding_or_sequences_is_not_joined():
+    assert not mask_of([4, 4]).can_be_joined
+    assert not SequenceMask(torch.tensor([], dtype=torch.long), 3).can_be_joined
+
+
+# What is found there
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("right", [2, 3])
+@batches
+def test_states_equal_loops(lengths, right, dtype):
+    both, x = directions(right=right), batch_of(lengths, WIDTH)
+    states = [state_of(lstm) for lstm in both]
+    expected = [bilstm(x[i, :n].numpy(), *states) for i, n in enumerate(lengths)]
+    tokens = torch.cat([row[:n] for row, n in zip(x, lengths, strict=True)]).to(dtype)
+    output = joined_bilstm(tokens, join(lengths), *(lstm.to(dtype) for lstm in both))
+    assert output.dtype == dtype
+    for rows, wanted in zip(output.split(lengths), expected, strict=True):
+        assert_close(rows, wanted, TOLERANCE[dtype])
+
+
+@batches
+def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths):
+    both = directions()
+    tokens = normal(sum(lengths), WIDTH, seed=2).requires_grad_()
+    parameters = [p for lstm in both for p in lstm.parameters()]
+
+    def states(tokens, *parameters):
+        return joined_bilstm(tokens, join(lengths), *both)
+
+    assert torch.autograd.gradcheck(states, (tokens, *parameters))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_nothing_of_a_sentence_is_left_for_the_next_one(dtype, scale):
+    """To the bit: by itself in a row it has the same states and gradients, whatever is before."""
+    both = directions(4, 4)
+    with torch.no_grad():
+        for parameter in (p for lstm in both for p in lstm.to(dtype).parameters()):
+            parameter.mul_(scale)
+    lengths = [9, 4, 4]  # the second and the third one share a row
+    rows = join(lengths)
+    assert rows.n_rows == 2
+    found = []
+    for neighbour in (0.0, 1.0, 1e3):
+        tokens = normal(sum(lengths), WIDTH, seed=2).to(dtype)
+        tokens[9:13] *= neighbour
+        tokens.requires_grad_()
+        states = joined_bilstm(tokens, rows, *both)
+        (gradient,) = torch.autograd.grad(states[13:].square().sum(), tokens)
+        assert not gradient[:13].any()
+        assert gradient[13:].any()
+        found.append((states[13:], gradient[13:]))
+    for states, gradient in found[1:]:
+        assert torch.equal(states, found[0][0])
+        assert torch.equal(gradient, found[0][1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_states_of_free_places_are_zero(dtype, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        joined_lstm, "gather", lambda states, places: seen.append((states, places)) or states
+    )
+    lengths = [9, 4, 4, 2]
+    both = tuple(lstm.to(dtype) for lstm in directions())
+    joined_bilstm(normal(sum(lengths), WIDTH, seed=2).to(dtype), join(lengths), *both)
+    assert len(seen) == 2
+    for states, places in seen:
+        is_free = torch.ones(len(states), dtype=torch.bool).index_fill_(0, places, False)
+        assert is_free.sum() == 9 * 3 - sum(lengths)
+        assert not states[is_free].any()
+        assert states[places].all()
+
+
+def test_what_shuts_a_gate_is_a_number_of_any_type():
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        number = torch.tensor(SHUT, dtype=dtype)
+        assert number.isfinite()
+        assert torch.sigmoid(number) == 0
+
+
+# Who uses it
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[int]:
+    """Grows with each call of `joined_bilstm`, by the number of its tokens."""
+    calls = []
+
+    def counted(tokens, *arguments):
+        calls.append(len(tokens))
+        return joined_bilstm(tokens, *arguments)
+
+    monkeypatch.setattr(recurrent, "joined_bilstm", counted)
+    return calls
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("width", [4, 5])
+@pytest.mark.parametrize("extra", [0, 2])
+def test_training_on_uneven_batches_comes_to_the_same(monkeypatch, depth, width, extra):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=width, depth=depth))
+    mask = SequenceMask(torch.tensor(UNEVEN), max(UNEVEN) + extra)
+    results = []
+    for is_joined in (False, True):
+        monkeypatch.setattr(SequenceMask, "can_be_joined", is_joined)
+        layer.zero_grad()
+        x = normal(len(UNEVEN), mask.width, WIDTH, seed=3).requires_grad_()
+        output = layer(x, mask)
+        assert output.shape == (len(UNEVEN), mask.width, width)
+        output[mask.positions].square().sum().backward()
+        results.append([output[mask.positions], x.grad, *(p.grad for p in layer.parameters())])
+    for padded, joined in zip(*results, strict=True):
+        assert_close(padded, joined, 1e-11)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_training_joins_sentences_where_that_saves_rows(calls, depth):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4, depth=depth))
+    layer(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))
+    assert calls == [sum(UNEVEN)] * depth
+
+
+@pytest.mark.parametrize("lengths", [[6], [4, 4], [5, 4, 5]], ids=str)
+def test_other_batches_are_padded(calls, lengths):
+    randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(lengths, WIDTH), mask_of(lengths))
+    assert not calls
+
+
+def test_prediction_joins_nothing(calls):
+    with torch.no_grad():
+        randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))
+    assert not calls
+
+
+def test_dropout_falls_on_joined_states_as_on_padded_ones(calls):
+    torch.manual_seed(0)
+    layer = randomized(BiLSTM(WIDTH, hidden_width=8, input_dropout=0.0, output_dropout=0.25))
+    x, mask = batch_of(UNEVEN, WIDTH), mask_of(UNEVEN)
+    plain = layer(x, mask)[mask.positions]
+    dropped = layer.train()(x, mask)[mask.positions]
+    assert len(calls) == 2
+    kept = dropped != 0
+    assert 0.65 < kept.double().mean() < 0.85
+    assert_close(dropped[kept], plain[kept] / 0.75, 1e-12)
+
+
+def test_sentences_are_joined_under_autocast(calls):
+    layer = randomized(BiLSTM(WIDTH, hidden_width=4)).float()
+    x, mask = batch_of(UNEVEN, WIDTH).float(), mask_of(UNEVEN)
+    expected = layer(x, mask)[mask.positions]
+    x.requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = layer(x, mask)[mask.positions]
+    output.float().sum().backward()
+    assert len(calls) == 2
+    assert_close(output.float(), expected, 0.05)
+    assert x.grad is not None and x.grad[mask.positions].all()
