@@ -13,7 +13,9 @@ medians; more is faster. Time is that of a clock on the wall, so the machine has
 busy one, choose `--clock processor`, which counts the work of all threads.
 
 What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
-time of tagging.
+time of tagging. And so is what the products of matrices and the LSTMs of a network take, each alone
+at its shape: a system could be faster by the rest of its time, and no more, unless it computed
+less. See `benchmarks.products`.
 
     python -m benchmarks.components … --hidden 300
 
@@ -34,7 +36,6 @@ is not for pipelines in bfloat16, is not timed then.
 """
 
 import statistics
-import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,8 +43,8 @@ from typing import Any
 
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, Span
-from spacy.training import Corpus, Example, offsets_to_biluo_tags
+from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.training.initialize import load_vectors_into_model
 from thinc.api import fix_random_seed
 from tqdm import tqdm
@@ -52,7 +53,9 @@ from spacy_psa.analysis.plots import bar_plot
 from spacy_psa.layers.precision import FULL, REDUCTIONS
 from spacy_psa.pipeline.precision import reduce_pipeline
 
+from .chunks import read, tag_words
 from .pipelines import Contender, Trainer, load_system, tagging
+from .products import seconds_of_products
 from .report import describe, describe_run, make_parser, page, table, write
 from .systems import only_words
 from .timing import make_clock, measure, use_device
@@ -64,7 +67,6 @@ PEERS: tuple[str, ...] = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
 ALONE = 200  # sentences that are tagged one by one
-SPANS_KEY = "chunks"
 OF_TAGS = ("tagger", "ncrfpp")  # peers that learn tags of any kind
 Pipelines = dict[str, Language]
 
@@ -113,22 +115,30 @@ def main() -> None:
     is_reduced = arguments.precision != FULL
     for name in arguments.systems if is_reduced else []:
         reduce_pipeline(pipelines[name], arguments.precision)
-    seconds: dict[str, dict[str, float]] = {}
+    actions: dict[str, dict[str, Callable[[], None]]] = {}
     for size in () if is_reduced else BATCHES:
-        actions: dict[str, Callable[[], None]] = {
+        actions[f"training, {size}"] = {
             name: partial(contender.train, size, len(sentences))
             for name, contender in contenders.items()
         }
-        seconds[f"training, {size}"] = measure(actions, arguments.repeat, clock)
     for what, whole, portion in (
         ("tagging, pipe", True, len(sentences)),
         ("tagging, one by one", False, ALONE),
     ):
-        actions = {
+        actions[what] = {
             name: contender.tagging(stream, whole=whole, portion=portion)
             for name, contender in contenders.items()
         }
-        seconds[what] = measure(actions, arguments.repeat, clock)
+    seconds: dict[str, dict[str, float]] = {}
+    products: dict[str, dict[str, float]] = {}
+    for what, by_name in actions.items():
+        times = seconds[what] = measure(by_name, arguments.repeat, clock, what)
+        # A GPU does other things meanwhile
+        if arguments.device == "cpu":
+            products[what] = {
+                name: round(seconds_of_products(by_name[name], clock) / times[name], 3)
+                for name in tqdm(arguments.systems, desc=f"{what}: products")
+            }
     results = {
         **describe_run(arguments),
         "sentences": len(sentences),
@@ -143,6 +153,7 @@ def main() -> None:
             for peer in (*PEERS, *TOOLKITS, "bilstm-crf")
             if peer in contenders
         },
+        "products": products,
         "overhead": {
             name: round(overhead(pipelines[name], sentences, arguments.repeat, clock), 3)
             for name in arguments.systems
@@ -165,42 +176,6 @@ def name_of(hidden: int, labels: int | None, precision: str = FULL) -> str:
     unusual += [str(hidden)] if hidden != HIDDEN else []
     unusual += [precision] if precision != FULL else []
     return "-".join([NAME, *unusual])
-
-
-def read(path: Path, limit: int = 0) -> list[Doc]:
-    """Read sentences with their chunks, also as entities and as tags.
-
-    path (Path): A file of Docs with `doc.spans["chunks"]`.
-    limit (int): Documents at most; 0 for all.
-    RETURNS (List[Doc]): The sentences.
-    """
-    nlp = spacy.blank("en")
-    docs = [example.reference for example in Corpus(path, limit=limit)(nlp)]
-    for doc in docs:
-        doc.ents = [Span(doc, s.start, s.end, s.label_) for s in doc.spans[SPANS_KEY]]
-        tag_chunks(doc)
-    return docs
-
-
-def tag_chunks(doc: Doc) -> None:
-    """Write the chunks of a sentence as tags.
-
-    doc (Doc): A sentence with `doc.spans["chunks"]`; its `token.tag_` become BILUO.
-    """
-    spans = [(s.start_char, s.end_char, s.label_) for s in doc.spans[SPANS_KEY]]
-    for token, tag in zip(doc, offsets_to_biluo_tags(doc, spans), strict=True):
-        token.tag_ = tag
-
-
-def tag_words(doc: Doc, n_labels: int) -> None:
-    """Replace the tags of a sentence by as many as wanted, each for some pairs of tag and word.
-
-    doc (Doc): A sentence with tags.
-    n_labels (int): How many tags there are in all, at most.
-    """
-    for token in doc:
-        number = zlib.crc32(f"{token.tag_} {token.lower_}".encode()) % n_labels
-        token.tag_ = f"T{number}"
 
 
 def make_pipeline(
@@ -292,6 +267,18 @@ def tables(results: dict[str, Any]) -> list[str]:
             for name in next(iter(figures.values()))
         ]
         lines += table(["system", *figures], rows)
+    if products := results.get("products"):
+        lines += [
+            "",
+            "The share of the time that products of matrices and LSTMs take by themselves, each at "
+            "its shape and with all that it reads in the cache. Without the rest of its time, a "
+            "system would be at 1 / share of its speed:",
+        ]
+        shares = [
+            [name, *(f"{products[what][name]:.2f}" for what in products)]
+            for name in next(iter(products.values()))
+        ]
+        lines += table(["system", *products], shares)
     lines += [
         "",
         "The share of the time of tagging that is not spent in the component's `predict`:",

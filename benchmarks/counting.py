@@ -15,8 +15,35 @@ LOOK_UPS = {aten.embedding, aten.index_select, aten.index, aten.gather}
 EMPTY = {aten.empty, aten.new_empty, aten.empty_like, aten.empty_strided, aten._unsafe_view}
 
 
-class Counting(TorchDispatchMode):
-    """Counts while it is entered, also what autograd does.
+class CountingMode(TorchDispatchMode):
+    """Notes what is computed while it is entered, also what autograd computes."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if not _is_view(func):
+            self.note(func, args, kwargs, result)
+        return result
+
+    def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Note an operation that moves numbers.
+
+        func (OpOverload): The operation.
+        args (Tuple): Its arguments.
+        kwargs (Dict[str, Any]): Those by name.
+        result (Any): What it gave.
+        """
+        raise NotImplementedError
+
+
+class Counting(CountingMode):
+    """Counts while it is entered.
 
     products (int): Operations of matrix products: a multiplication and an addition are two.
     others (int): Numbers that other operations write.
@@ -28,18 +55,9 @@ class Counting(TorchDispatchMode):
         super().__init__()
         self.products = self.others = self.bytes = 0
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
+    def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Count an operation, see `CountingMode`."""
         packet = func._overloadpacket
-        if _is_view(func):
-            return result
         written = list(_tensors(result))
         # What stands in a keyword of its own is where to write; what is changed in place is read
         read = list(_tensors(args)) if packet not in LOOK_UPS else written
@@ -51,7 +69,15 @@ class Counting(TorchDispatchMode):
             self.products += flop_registry[packet](*args, **kwargs, out_val=result)
         else:
             self.others += sum(t.numel() for t in written)
-        return result
+
+
+def is_product(packet: Any) -> bool:
+    """Tell whether an operation is a matrix product, or a layer that is made of them.
+
+    packet (OpOverloadPacket): The operation.
+    RETURNS (bool): Whether it is.
+    """
+    return packet in FORMULAS or packet in flop_registry
 
 
 def _tensors(tree: Any) -> Iterator[Tensor]:
@@ -87,6 +113,10 @@ def _at_all_positions(inputs: Tensor, matrices: Sequence[Tensor]) -> int:
     return 2 * positions * sum(matrix.numel() for matrix in matrices)
 
 
+def _ordered_linear(inputs: Tensor, weight: Tensor, *_: Any, **__: Any) -> int:
+    return 2 * inputs.numel() * weight.shape[0]
+
+
 def _twice(formula: Callable[..., int]) -> Callable[..., int]:
     """The gradient of a product is two products."""
     return lambda *args, **kwargs: 2 * formula(*args, **kwargs)
@@ -102,3 +132,5 @@ FORMULAS: dict[Any, Callable[..., int]] = {
     aten._cudnn_rnn: _cudnn_lstm,
     aten._cudnn_rnn_backward: _twice(_cudnn_lstm),
 }
+if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    FORMULAS[torch.ops.mkldnn._linear_pointwise] = _ordered_linear

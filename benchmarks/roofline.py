@@ -23,7 +23,7 @@ from .counting import Counting
 from .pipelines import TAGGED_AT_ONCE, Trainer, tagging
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import make_sentences, make_tagger, sentence_lengths
-from .timing import Clock, make_clock, measure, use_device
+from .timing import Clock, make_clock, measure, repeated, use_device
 
 NAME = "roofline"
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
@@ -112,10 +112,10 @@ def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[s
             b = torch.randn(m, k, device=device, dtype=dtype).t()
             product = partial(torch.mm, a, b, out=a.new_empty(n, m))
             key = f"{type_name}/{name}"
-            actions[key], times = repeated(product, clock)
+            actions[key], times = repeated(product, clock, LEAST)
             amounts[key] = 2.0 * n * k * m * times
     source = torch.zeros(COPIED // 4, device=device)
-    actions["copy"], times = repeated(partial(source.clone().copy_, source), clock)
+    actions["copy"], times = repeated(partial(source.clone().copy_, source), clock, LEAST)
     amounts["copy"] = 2.0 * COPIED * times
     seconds = measure(actions, repeat, clock, "rates")
     rates = {name: amounts[name] / time for name, time in seconds.items()}
@@ -123,29 +123,6 @@ def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[s
         "products": {t: {name: rates[f"{t}/{name}"] for name in shapes} for t in TYPES},
         "bytes": rates["copy"],
     }
-
-
-def repeated(action: Callable[[], object], clock: Clock) -> tuple[Callable[[], object], int]:
-    """Repeat something short, so that it can be timed.
-
-    action (Callable[[], object]): What is done.
-    clock (Callable[[], float]): The time.
-    RETURNS (Tuple[Callable, int]): Does it some times, and how many.
-    """
-    action()
-    times, spent = 1, 0.0
-    while spent < LEAST:
-        times *= 2
-        start = clock()
-        for _ in range(times):
-            action()
-        spent = clock() - start
-
-    def act() -> None:
-        for _ in range(times):
-            action()
-
-    return act, times
 
 
 def to_markdown(results: dict[str, Any]) -> str:

@@ -104,6 +104,32 @@ def measure(
     return {name: statistics.median(times) for name, times in turns.items()}
 
 
+def repeated(
+    action: Callable[[], object], clock: Clock, least: float
+) -> tuple[Callable[[], object], int]:
+    """Repeat something short, so that it can be timed.
+
+    action (Callable[[], object]): What is done.
+    clock (Callable[[], float]): The time.
+    least (float): Seconds that the times should take together.
+    RETURNS (Tuple[Callable, int]): Does it some times, and how many.
+    """
+    action()
+    times, spent = 1, 0.0
+    while spent < least:
+        times *= 2
+        start = clock()
+        for _ in range(times):
+            action()
+        spent = clock() - start
+
+    def act() -> None:
+        for _ in range(times):
+            action()
+
+    return act, times
+
+
 @contextmanager
 def _frozen() -> Iterator[None]:
     """Keep the garbage collector from what is there now."""

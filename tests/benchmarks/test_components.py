@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from benchmarks import components
+from benchmarks import chunks, components
 from benchmarks.pipelines import portions
 
 
@@ -22,7 +22,7 @@ def docs(tmp_path: Path) -> list[Doc]:
         doc.spans["chunks"] = [Span(doc, 0, 2, "NP"), Span(doc, 3, 4, "VP")]
         made.append(doc)
     DocBin(docs=made, store_user_data=True).to_disk(tmp_path / "train.spacy")
-    return components.read(tmp_path / "train.spacy", 4)
+    return chunks.read(tmp_path / "train.spacy", 4)
 
 
 def test_all_components_learn_the_same_chunks(docs: list[Doc]) -> None:
@@ -48,11 +48,11 @@ def test_a_pipeline_is_trained_and_tags(name: str, docs: list[Doc]) -> None:
 
 def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
     for doc in docs:
-        components.tag_words(doc, 1000)
+        chunks.tag_words(doc, 1000)
     # Two of the words have the same tag, outside of chunks
     assert len({token.tag_ for token in docs[0]}) == len({token.text for token in docs[0]})
     for doc in docs:
-        components.tag_words(doc, 4)
+        chunks.tag_words(doc, 4)
     tags = [[token.tag_ for token in doc] for doc in docs]
     assert tags[0] == tags[2] and tags[1] == tags[3]
     found = {tag for sentence in tags for tag in sentence}
@@ -125,11 +125,13 @@ def test_the_page_gives_ratios_and_shares() -> None:
                 "tagger": {"training, 10": {"tagger": 1.0, "psa": 0.254, "flair": 0.1}},
                 "flair": {"training, 10": {"tagger": 10.0, "psa": 2.54, "flair": 1.0}},
             },
+            "products": {"training, 10": {"psa": 0.654}},
             "overhead": {"psa": 0.125},
         }
     )
     assert "**spaCy tagger = 1**" in page and "**flair 0.15 = 1**" in page
     assert "| flair 0.15 | 0.10 |" in page and "| spaCy tagger | 10.00 |" in page
+    assert "| system | training, 10 |" in page and "| psa | 0.65 |" in page
     assert "| psa | 0.25 |" in page and "| psa | 12.5% |" in page
     assert "python -m benchmarks.components --hidden 8`" in page
 

@@ -66,15 +66,6 @@ def test_bytes_are_those_of_all_operands_but_of_views_and_of_unread_rows() -> No
     assert counting.bytes == 2 * 200
 
 
-def test_what_is_short_is_repeated() -> None:
-    done: list[int] = []
-    act, times = roofline.repeated(lambda: done.append(1), lambda: len(done) * 0.006)
-    assert times == 4
-    assert len(done) == 1 + 2 + 4
-    act()
-    assert len(done) == 1 + 2 + 4 + times
-
-
 def test_results_have_all_systems(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(roofline, "COPIED", 1 << 12)
     monkeypatch.setattr(roofline, "LEAST", 0.0)

@@ -81,3 +81,12 @@ def test_an_action_does_not_pay_for_the_garbage_of_another_one() -> None:
 
     timing.measure({"leave": leave, "look": look}, 1, time.process_time)
     assert collected == ["before", "look"] * 2
+
+
+def test_what_is_short_is_repeated() -> None:
+    done: list[int] = []
+    act, times = timing.repeated(lambda: done.append(1), lambda: len(done) * 0.006, 0.02)
+    assert times == 4
+    assert len(done) == 1 + 2 + 4
+    act()
+    assert len(done) == 1 + 2 + 4 + times

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training.iob_utils import tags_to_entities
 
 from benchmarks import components, toolkits
+from benchmarks.chunks import tag_chunks
 
 PEERS = "pip install -e '.[peers]'"
 HOW_TO_GET = {"ncrfpp": "PYTHONPATH=path/to/NCRFpp, see `ncrfpp_tagger`"}
@@ -27,7 +28,7 @@ def docs() -> list[Doc]:
     for words, chunks in zip(texts, CHUNKS, strict=True):
         doc = Doc(nlp.vocab, words=words)
         doc.spans["chunks"] = doc.ents = [Span(doc, *chunk) for chunk in chunks]
-        components.tag_chunks(doc)
+        tag_chunks(doc)
         made.append(doc)
     return made
 
