@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .dropout import Dropout
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
+from .tokens import TakesTokens, on_tokens
 
 
 class DeepAtt(nn.Module):
@@ -88,16 +89,16 @@ class DeepAtt(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        x = self.input(x) * self.input_scale
+        tokens = self.input(mask.pack(x)) * self.input_scale
         if self.positions is not None:
-            x = self.positions(x, mask)
-        x = self.input_dropout(x)
+            tokens = mask.pack(self.positions(mask.unpack(tokens), mask))
+        tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
-            x = sublayer(x, mask)
-        return x
+            tokens = sublayer(tokens, mask)
+        return mask.unpack(tokens)
 
 
-class ResidualSublayer(nn.Module):
+class ResidualSublayer(TakesTokens, nn.Module):
     """A sub-layer with its residual connection: LayerNorm(X + Dropout(Sub-Layer(X))).
 
     sublayer (nn.Module): Maps (batch_size, n, width) and a mask to the same shape.
@@ -116,11 +117,14 @@ class ResidualSublayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Transform tokens.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, width).
+        RETURNS (Tensor): Of the same shape.
         """
-        return self.norm(x + self.dropout(self.sublayer(x, mask)))
+        tokens = mask.packed(x)
+        output = self.norm(tokens + self.dropout(on_tokens(self.sublayer, tokens, mask)))
+        return output if x.dim() == 2 else mask.unpack(output)
 
 
 def _attention(width: int, n_heads: int, dropout: float) -> MultiHeadSelfAttention:

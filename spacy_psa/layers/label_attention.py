@@ -93,36 +93,37 @@ class LabelAttention(nn.Module):
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """The attention weights α.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences. Tokens do not see each other here.
-        RETURNS (Tensor): Shape: (batch_size, n, heads, L).
+        RETURNS (Tensor): Shape: (batch_size, n, heads, L), or (tokens, heads, L).
         """
-        batch_size, n, width = x.shape
-        queries = self.query(x).reshape(batch_size * n, self.heads, -1).transpose(0, 1)
+        width = x.shape[-1]
+        queries = self.query(x).reshape(-1, self.heads, width // self.heads).transpose(0, 1)
         # The few labels are scaled, not the many scores.
         keys = self.key(self.labels.weight) / math.sqrt(width / self.heads)
         keys = keys.reshape(self.labels.n_labels, self.heads, -1).permute(1, 2, 0)
         weights = torch.softmax(queries @ keys, dim=2)
-        return weights.transpose(0, 1).view(batch_size, n, self.heads, -1)
+        return weights.transpose(0, 1).view(*x.shape[:-1], self.heads, -1)
 
     def read(self, distributions: Tensor) -> Tensor:
         """What the labels say that a token attends to.
 
-        distributions (Tensor): The attention weights. Shape: (batch_size, n, heads, L).
-        RETURNS (Tensor): Ĥ. Shape: (batch_size, n, d).
+        distributions (Tensor): The attention weights. Shape: (batch_size, n, heads, L), or
+            (tokens, heads, L).
+        RETURNS (Tensor): Ĥ. Shape: (batch_size, n, d), or (tokens, d).
         """
-        weights = self.dropout(distributions).flatten(0, 1).transpose(0, 1)
+        weights = self.dropout(distributions).flatten(0, -3).transpose(0, 1)
         values = self.value(self.labels.weight).reshape(self.labels.n_labels, self.heads, -1)
         context = weights @ values.transpose(0, 1)
-        return context.transpose(0, 1).reshape(*distributions.shape[:2], -1)
+        return context.transpose(0, 1).reshape(*distributions.shape[:-2], -1)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Attend to labels.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tuple[Tensor, Tensor]): Ĥ, (batch_size, n, d), and the attention weights,
-            (batch_size, n, heads, L).
+            (batch_size, n, heads, L); or (tokens, d) and (tokens, heads, L).
         """
         distributions = self.distributions(x, mask)
         return self.read(distributions), distributions
@@ -130,11 +131,12 @@ class LabelAttention(nn.Module):
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`: the attention weights, see `distributions`.
+        RETURNS (Dict[str, Tensor]): `labels`: the attention weights, see `distributions`. Shape:
+            (batch_size, n, heads, L).
         """
-        return {"labels": self.distributions(x, mask)}
+        return {"labels": self.distributions(mask.padded(x), mask)}
 
 
 class LabelAttentionDecoder(nn.Module):
@@ -181,7 +183,7 @@ class LabelAttentionDecoder(nn.Module):
         RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
         """
         keys = self.key(self.labels.weight) / self.scale
-        return nn.functional.linear(self.query(x), keys)
+        return mask.unpack(nn.functional.linear(self.query(mask.pack(x)), keys))
 
     def label_vectors(self) -> Tensor:
         """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""

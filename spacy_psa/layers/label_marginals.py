@@ -39,34 +39,36 @@ class LabelMarginals(nn.Module):
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """The marginal probabilities of the labels of each token.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Zeros in the padding. Shape: (batch_size, n, 1, L), as one head's.
+        RETURNS (Tensor): Zeros in the padding. Shape: (batch_size, n, 1, L), as one head's, or
+            (tokens, 1, L).
         """
-        emissions = self.labels(mask.pack(x))
+        emissions = self.labels(mask.packed(x))
         # As for the potentials of the output, mixed precision is not for inference.
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         lengths = tuple(mask.lengths.tolist())
         marginals = LinearChain(Potentials(scores, lengths, **self.transitions.scores())).marginals
-        return mask.unpack(marginals.to(emissions.dtype)).unsqueeze(2)
+        marginals = marginals.to(emissions.dtype)
+        return (marginals if x.dim() == 2 else mask.unpack(marginals)).unsqueeze(-2)
 
     def read(self, distributions: Tensor) -> Tensor:
         """The expected embedding of a token's label, transformed by V.
 
-        distributions (Tensor): The marginals. Shape: (batch_size, n, 1, L).
-        RETURNS (Tensor): ĥ. Shape: (batch_size, n, d).
+        distributions (Tensor): The marginals. Shape: (batch_size, n, 1, L), or (tokens, 1, L).
+        RETURNS (Tensor): ĥ. Shape: (batch_size, n, d), or (tokens, d).
         """
         # The few labels are transformed, not the many tokens. As marginals add up to one, so does
         # the bias.
-        return distributions.squeeze(2) @ self.value(self.labels.weight)
+        return distributions.squeeze(-2) @ self.value(self.labels.weight)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Attend to labels.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tuple[Tensor, Tensor]): ĥ, (batch_size, n, d), and the marginals,
-            (batch_size, n, 1, L).
+            (batch_size, n, 1, L); or (tokens, d) and (tokens, 1, L).
         """
         distributions = self.distributions(x, mask)
         return self.read(distributions), distributions
@@ -74,11 +76,12 @@ class LabelMarginals(nn.Module):
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
 
-        x (Tensor): Hidden states. Shape: (batch_size, n, d).
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`: the marginals, see `distributions`.
+        RETURNS (Dict[str, Tensor]): `labels`: the marginals, see `distributions`. Shape:
+            (batch_size, n, 1, L).
         """
-        return {"labels": self.distributions(x, mask)}
+        return {"labels": self.distributions(mask.padded(x), mask)}
 
 
 class LabelCRFDecoder(nn.Module):

@@ -74,6 +74,22 @@ class SequenceMask:
         flat = scatter(x, self.rows, n) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
+    def packed(self, x: Tensor) -> Tensor:
+        """Leave padding out, if that has not been done.
+
+        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
+        RETURNS (Tensor): Shape: (tokens, d).
+        """
+        return x if x.dim() == 2 else self.pack(x)
+
+    def padded(self, x: Tensor) -> Tensor:
+        """Put real positions back among zeros, if they are not there.
+
+        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
+        RETURNS (Tensor): Shape: (batch_size, width, d).
+        """
+        return self.unpack(x) if x.dim() == 2 else x
+
     @cached_property
     def positions(self) -> Tensor:
         """True at real positions. Shape: (batch_size, width)."""

@@ -12,9 +12,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..errors import Errors
 from .initialization import linear
 from .mask import SequenceMask
+from .tokens import TakesTokens
 
 
-class MultiHeadSelfAttention(nn.Module):
+class MultiHeadSelfAttention(TakesTokens, nn.Module):
     """Self-attention of several heads, each over queries, keys and values of its own.
 
         head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V
@@ -84,30 +85,39 @@ class MultiHeadSelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Give each token its context.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, width).
+        RETURNS (Tensor): Of the same shape.
         """
-        query = self._heads(self.query(x))
+        tokens = mask.packed(x)
+        query, key, value = (
+            self._heads(mask.unpack(project(tokens)))
+            for project in (self.query, self.key, self.value)
+        )
         to_add, nothing = self._mask(x, mask)
         heads = scaled_dot_product_attention(
             query,
-            self._heads(self.key(x)),
-            self._heads(self.value(x)),
+            key,
+            value,
             attn_mask=None if to_add is None else _for_kernel(to_add, query.dtype),
             dropout_p=self.attention_dropout if self.training else 0.0,
             scale=self.scale,
         )
-        return self.output(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
+        context = mask.pack(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
+        output: Tensor = self.output(context)
+        return output if x.dim() == 2 else mask.unpack(output)
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n_heads, n, n); and, if
             there is one, `bias`, the additive part of Ψ (batch_size or 1, n_heads or 1, n, n).
         """
+        x = mask.padded(x)
         values = {"attention": self.attention(x, mask)}
         positions = self._positions(x)
         return values if positions is None else {**values, "bias": positions}
@@ -125,7 +135,7 @@ class MultiHeadSelfAttention(nn.Module):
             tokens. Shape: (batch_size or 1, 1, n, 1).
         """
         masks_self = any(bias.masks_self for bias in self.biases)
-        positions = self._positions(x)
+        positions = self._positions(mask.padded(x)) if len(self.biases) else None
         if positions is None and not masks_self and not mask.is_padded:
             return None, None
         allowed = mask.pairs(include_self=not masks_self)

@@ -13,13 +13,14 @@ from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
+from .tokens import TakesTokens
 
 # Sentences that go through a BiLSTM together in prediction, on a CPU: few, to be cut to the longest
 # of them, and as many as oneDNN is fast with, whose tiles have 16 rows.
 ROWS_AT_ONCE = 32
 
 
-class BiLSTM(nn.Module):
+class BiLSTM(TakesTokens, nn.Module):
     """A bidirectional LSTM, with dropout on its input and its output.
 
     Each direction is a unidirectional LSTM over the padded batch; the backward one reads each
@@ -72,27 +73,37 @@ class BiLSTM(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode each token in its sentence.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
+            without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, hidden_width).
+        RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
-        x = self.input_dropout(x)
+        if torch.is_grad_enabled() and mask.can_be_joined:
+            states = self._read_joined(x, mask)
+            return states if x.dim() == 2 else mask.unpack(states)
+        padded = self.input_dropout(mask.padded(x))
         if torch.is_grad_enabled():
-            return self._read(x, mask)
-        return in_groups(self._read, x, mask, self.width)
+            padded = self._read(padded, mask)
+        else:
+            padded = in_groups(self._read, padded, mask, self.width)
+        return mask.pack(padded) if x.dim() == 2 else padded
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         for forwards, backwards in self.directions():
-            if torch.is_grad_enabled() and mask.can_be_joined:
-                states = joined_bilstm(mask.pack(x), mask.joined, forwards, backwards)
-                if self.variational:
-                    x = self.output_dropout(mask.unpack(states))
-                else:
-                    # Padding needs no random numbers
-                    x = mask.unpack(self.output_dropout(states))
-            else:
-                x = self.output_dropout(read_both_ways(x, mask, forwards, backwards))
+            x = self.output_dropout(read_both_ways(x, mask, forwards, backwards))
         return x
+
+    def _read_joined(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """RETURNS (Tensor): Shape: (tokens, hidden_width)."""
+        tokens = self._dropped(self.input_dropout, x, mask)
+        for forwards, backwards in self.directions():
+            states = joined_bilstm(tokens, mask.joined, forwards, backwards)
+            tokens = self._dropped(self.output_dropout, states, mask)
+        return tokens
+
+    def _dropped(self, dropout: nn.Module, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Padding needs no random numbers, but one decision for a sentence needs its padding."""
+        return mask.packed(dropout(mask.padded(x) if self.variational else mask.packed(x)))
 
 
 def in_groups(

@@ -11,6 +11,7 @@ from .dropout import Dropout
 from .interfaces import width_of
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
+from .tokens import on_tokens
 
 
 class Concatenation(nn.Module):
@@ -68,7 +69,8 @@ class RefiningLayer(nn.Module):
 
     recurrent (nn.Module): The encoder. It has a `width`, and maps (batch_size, n, input width) and
         a mask to (batch_size, n, width).
-    refine (nn.Module): Attends to labels, e.g. `LabelAttention` or `LabelMarginals`.
+    refine (nn.Module): Attends to labels, e.g. `LabelAttention` or `LabelMarginals`: maps
+        (tokens, width) and a mask to as many vectors, and to distributions over labels.
     connection (nn.Module): Puts the two together, e.g. `Concatenation` or `ResidualNorm`. It has a
         `width`.
     """
@@ -83,12 +85,12 @@ class RefiningLayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Encode tokens, and refine that by labels.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, input width).
+        x (Tensor): Token vectors, without padding. Shape: (tokens, input width).
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tuple[Tensor, Tensor]): The refined states, (batch_size, n, width), and what they
-            were refined by, the distributions over labels, (batch_size, n, heads, L).
+        RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and what they were
+            refined by, the distributions over labels, (tokens, heads, L).
         """
-        hidden = self.recurrent(x, mask)
+        hidden = on_tokens(self.recurrent, x, mask)
         refined, distributions = self.refine(hidden, mask)
         return self.connection(hidden, refined), distributions
 
@@ -132,10 +134,10 @@ class LabelRefinement(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        x = self.input_dropout(x)
+        tokens = self.input_dropout(mask.pack(x))
         for layer in self.layers:
-            x, _ = layer(x, mask)
-        return self.last(x, mask)
+            tokens, _ = layer(tokens, mask)
+        return mask.unpack(on_tokens(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
         """What each refining layer thinks of the labels of each token. (What the last encoder
@@ -147,9 +149,9 @@ class LabelRefinement(nn.Module):
             over labels, and are zero in the padding. Shape: (batch_size, n, heads, L).
         """
         found = []
-        padding = ~mask.positions[:, :, None, None]
-        x = self.input_dropout(x)
+        tokens = self.input_dropout(mask.pack(x))
         for layer in self.layers:
-            x, distributions = layer(x, mask)
-            found.append(distributions.masked_fill(padding, 0.0))
+            tokens, distributions = layer(tokens, mask)
+            padded = mask.unpack(distributions.flatten(1))
+            found.append(padded.unflatten(2, distributions.shape[1:]))
         return found

@@ -12,9 +12,10 @@ from torch.nn.functional import glu
 from .dropout import Dropout
 from .mask import SequenceMask
 from .recurrent import BiLSTM
+from .tokens import TakesTokens
 
 
-class FeedForwardSublayer(nn.Module):
+class FeedForwardSublayer(TakesTokens, nn.Module):
     """Two linear maps of each token, with a ReLU in between: ReLU(X W₁) W₂.
 
     width (int): Width d of the token vectors, in and out.
@@ -37,14 +38,15 @@ class FeedForwardSublayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Transform each token.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, width).
+        RETURNS (Tensor): Of the same shape.
         """
         return self.output(self.dropout(self.hidden(x).relu_()))
 
 
-class RecurrentSublayer(nn.Module):
+class RecurrentSublayer(TakesTokens, nn.Module):
     """A bidirectional LSTM whose directions are added up, so that the width stays.
 
         y_t = h→_t + h←_t
@@ -72,11 +74,12 @@ class RecurrentSublayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Read the sentences in both directions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, width).
+        RETURNS (Tensor): Of the same shape.
         """
-        return self.bilstm(x, mask).unflatten(2, (2, self.width)).sum(dim=2)
+        return self.bilstm(x, mask).unflatten(-1, (2, self.width)).sum(dim=-2)
 
 
 class ConvolutionSublayer(nn.Module):

@@ -106,9 +106,10 @@ class TransformerLayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode tokens.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, width).
+        RETURNS (Tensor): Of the same shape.
         """
         x = self.around_attention(x, lambda x: self.attention(x, mask))
         return self.around_feed_forward(x, self.feed_forward)
@@ -187,10 +188,10 @@ class TransformerEncoder(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        x = self.input(x)
+        tokens = self.input(mask.pack(x))
         if self.positions is not None:
-            x = self.positions(x, mask)
-        x = self.dropout(x)
+            tokens = mask.pack(self.positions(mask.unpack(tokens), mask))
+        tokens = self.dropout(tokens)
         for layer in self.layers:
-            x = layer(x, mask)
-        return x if self.norm is None else self.norm(x)
+            tokens = layer(tokens, mask)
+        return mask.unpack(tokens if self.norm is None else self.norm(tokens))

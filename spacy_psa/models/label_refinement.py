@@ -26,9 +26,9 @@ LabelSetBuilder = Callable[[int, int], LabelSet]
 """(width, number of labels) → what the layers of one network get their labels from."""
 
 RefineBuilder = Callable[[LabelSet], nn.Module]
-"""(label set) → a part that attends to labels: it maps hidden states (batch_size, n, d) and a
-`SequenceMask` to what labels say about them, (batch_size, n, d), and to the distributions over
-labels, (batch_size, n, heads, L)."""
+"""(label set) → a part that attends to labels: it maps hidden states (tokens, d) and a
+`SequenceMask` to what labels say about them, (tokens, d), and to the distributions over labels,
+(tokens, heads, L)."""
 
 
 def build_label_refinement(

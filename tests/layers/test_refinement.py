@@ -180,7 +180,8 @@ def test_a_single_layer_is_a_bilstm_softmax_without_bias():
     with torch.no_grad():
         softmax.emission.weight.copy_(labels.weight)
     x, mask = batch_of(LENGTHS, INPUT), mask_of(LENGTHS)
-    assert_close(decoder(encoder(x, mask), mask), softmax(lstm(x, mask), mask), 1e-12)
+    found, expected = decoder(encoder(x, mask), mask), softmax(lstm(x, mask), mask)
+    assert_close(found[mask.positions], expected[mask.positions], 1e-12)
 
 
 @pytest.mark.parametrize("residual", [True, False])
