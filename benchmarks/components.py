@@ -136,7 +136,9 @@ def main() -> None:
         # A GPU does other things meanwhile
         if arguments.device == "cpu":
             products[what] = {
-                name: round(seconds_of_products(by_name[name], clock) / times[name], 3)
+                name: round(
+                    seconds_of_products(by_name[name], clock, arguments.repeat) / times[name], 3
+                )
                 for name in tqdm(arguments.systems, desc=f"{what}: products")
             }
     results = {

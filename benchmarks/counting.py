@@ -117,6 +117,25 @@ def _ordered_linear(inputs: Tensor, weight: Tensor, *_: Any, **__: Any) -> int:
     return 2 * inputs.numel() * weight.shape[0]
 
 
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *_: Any,
+    n_scores: int = 1,
+    n_values: int = 1,
+    **__: Any,
+) -> int:
+    """Scores and sums of values: products of (n, d) and (d, m), and of (n, m) and (m, d)."""
+    pairs = query.numel() // query.shape[-1] * key.shape[-2]
+    return 2 * pairs * (n_scores * query.shape[-1] + n_values * value.shape[-1])
+
+
+def _attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any) -> int:
+    """Scores once more, the gradients of queries and keys, and those of weights and values."""
+    return _attention(query, key, value, n_scores=3, n_values=2)
+
+
 def _twice(formula: Callable[..., int]) -> Callable[..., int]:
     """The gradient of a product is two products."""
     return lambda *args, **kwargs: 2 * formula(*args, **kwargs)
@@ -129,6 +148,10 @@ FORMULAS: dict[Any, Callable[..., int]] = {
     aten.baddbmm_: _batched,
     aten.mkldnn_rnn_layer: _lstm,
     aten.mkldnn_rnn_layer_backward: _twice(_lstm),
+    aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        lambda *args, **kwargs: _attention_backward(*args)
+    ),
     aten._cudnn_rnn: _cudnn_lstm,
     aten._cudnn_rnn_backward: _twice(_cudnn_lstm),
 }

@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .rows import gather
+from .rows import JoinedRows, gather
 
-# What shuts a gate, whatever the state before adds: that is no more than the sum of a row of U, or
-# of its absolute values, since states are between −1 and 1. A number of any type, half included.
+# What shuts a gate: far below what biases and the state before can add, which is no more than the
+# sum of absolute values of a row of U, since states are between −1 and 1. A number of any type,
+# half precision included.
 SHUT = -3e4
-
-
-class JoinedRows(NamedTuple):
-    """Sequences one behind the other, a free place between them, in rows as long as the longest.
-
-    n_steps (int): Places of a row.
-    n_rows (int): Number of rows.
-    places (Tensor): Where each position of each sequence is, for who reads forwards and for who
-        reads backwards, from the ends of rows. The first places of all rows come first, then the
-        second ones. Shape: (2, positions), integers.
-    """
-
-    n_steps: int
-    n_rows: int
-    places: Tensor
-
-
-def join(lengths: Sequence[int]) -> JoinedRows:
-    """Arrange sequences, the longest first, each in the row that it fills best.
-
-    lengths (Sequence[int]): The length of each; at least one sequence, of one position at least.
-    RETURNS (JoinedRows): Where they are.
-    """
-    n_steps, n_rows = max(lengths), 0
-    row_of, begin_of = [0] * len(lengths), [0] * len(lengths)
-    rows_by_space: list[list[int]] = [[] for _ in range(n_steps + 1)]
-    for sequence in sorted(range(len(lengths)), key=lambda sequence: -lengths[sequence]):
-        length = lengths[sequence]
-        for space in range(length + 1, n_steps + 1):
-            if rows_by_space[space]:
-                row, left = rows_by_space[space].pop(), space - length - 1
-                break
-        else:
-            row, left, n_rows = n_rows, n_steps - length, n_rows + 1
-        row_of[sequence], begin_of[sequence] = row, n_steps - left - length
-        rows_by_space[left].append(row)
-    counts = np.asarray(lengths)
-    before = (counts.cumsum() - counts).repeat(counts)
-    steps = np.arange(len(before)) - before + np.repeat(begin_of, counts)
-    places = np.stack([steps, n_steps - 1 - steps]) * n_rows + np.repeat(row_of, counts)
-    return JoinedRows(n_steps, n_rows, torch.from_numpy(places))
 
 
 def joined_bilstm(
@@ -70,7 +28,8 @@ def joined_bilstm(
         c_t = f ⊙ c_{t−1} + i ⊙ z = 0,            h_t = o ⊙ tanh(c_t) = 0,
 
     exactly, as before the first token of a sentence, whichever direction comes along; and nothing
-    of a gradient goes through a gate that is shut.
+    of a gradient goes through a gate that is shut. (That is for finite states. NaN goes on to what
+    stands behind it in its row; a training that has one is stopped.)
 
     tokens (Tensor): The positions of one sequence after the other. Shape: (tokens, input_width).
     rows (JoinedRows): Where they are to stand, as by `join`.

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .joined_lstm import JoinedRows, join
-from .rows import gather, scatter
+from .rows import JoinedRows, gather, join, scatter
 
 
 class Steps(NamedTuple):

@@ -23,9 +23,10 @@ def packed_bilstm(
 ) -> Tensor:
     """Run both directions of a layer at once, each step on the sequences that have it.
 
-    A batch of sentences as they come is padding for one half. PyTorch's packed LSTM leaves it out,
-    but finds the gradient of its matrices step by step; here that is one product for all steps, and
-    so is what the gates contribute to gradients. Without gradients only the states are kept.
+    Words that are padded to the longest of them are padding for the most part. PyTorch's packed
+    LSTM leaves it out, but finds the gradient of its matrices step by step; here that is one
+    product for all steps, and so is what the gates contribute to gradients. Without gradients only
+    the states are kept.
 
         i, f, o = σ(W x_t + U h_{t−1} + b),   z = tanh(W x_t + U h_{t−1} + b),
         c_t = f ⊙ c_{t−1} + i ⊙ z,            h_t = o ⊙ tanh(c_t)

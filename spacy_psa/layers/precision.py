@@ -34,12 +34,13 @@ from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
 from .onednn import n_filled_up
 from .recurrent import BiLSTM, in_groups, read_both_ways
+from .tokens import TakesTokens
 from .words import WordEmbedding
 
 FULL = "fp32"
 
 
-class BFloat16BiLSTM(nn.Module):
+class BFloat16BiLSTM(TakesTokens, nn.Module):
     """A `BiLSTM` with its weights in bfloat16, without dropout.
 
     layer (BiLSTM): The layer in full precision. Its parts are taken over.
@@ -54,11 +55,13 @@ class BFloat16BiLSTM(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode each token in its sentence. See `BiLSTM`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
+            without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, hidden_width).
+        RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
-        return in_groups(self._read, x, mask, self.width)
+        states = in_groups(self._read, mask.padded(x), mask, self.width)
+        return mask.pack(states) if x.dim() == 2 else states
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         h = x.bfloat16()

@@ -26,8 +26,9 @@ class BiLSTM(TakesTokens, nn.Module):
     Each direction is a unidirectional LSTM over the padded batch; the backward one reads each
     sentence turned around, with its padding still behind it. So no real position ever sees
     padding, and the result is that of a packed bidirectional LSTM, without packing: the padded
-    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. There, sentences that differ in length
-    go through `joined_bilstm` in training, and in prediction a few at a time.
+    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. There, sentences go through
+    `joined_bilstm` if there are to be gradients and it takes fewer rows, and without gradients a
+    few at a time.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output: both directions together, half each.

@@ -1,11 +1,54 @@
-"""Rows of a matrix to other places and back, none of them twice."""
+"""Rows of a matrix to other places and back, and places for sequences in few rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
+
+
+class JoinedRows(NamedTuple):
+    """Sequences one behind the other, a free place between them, in rows as long as the longest.
+
+    n_steps (int): Places of a row.
+    n_rows (int): Number of rows.
+    places (Tensor): Where each position of each sequence is, for who reads forwards and for who
+        reads backwards, from the ends of rows. The first places of all rows come first, then the
+        second ones. Shape: (2, positions), integers.
+    """
+
+    n_steps: int
+    n_rows: int
+    places: Tensor
+
+
+def join(lengths: Sequence[int]) -> JoinedRows:
+    """Arrange sequences, the longest first, each in the row that it fills best.
+
+    lengths (Sequence[int]): The length of each; at least one sequence, of one position at least.
+    RETURNS (JoinedRows): Where they are.
+    """
+    n_steps, n_rows = max(lengths), 0
+    row_of, begin_of = [0] * len(lengths), [0] * len(lengths)
+    rows_by_space: list[list[int]] = [[] for _ in range(n_steps + 1)]
+    for sequence in sorted(range(len(lengths)), key=lambda sequence: -lengths[sequence]):
+        length = lengths[sequence]
+        for space in range(length + 1, n_steps + 1):
+            if rows_by_space[space]:
+                row, left = rows_by_space[space].pop(), space - length - 1
+                break
+        else:
+            row, left, n_rows = n_rows, n_steps - length, n_rows + 1
+        row_of[sequence], begin_of[sequence] = row, n_steps - left - length
+        rows_by_space[left].append(row)
+    counts = np.asarray(lengths)
+    before = (counts.cumsum() - counts).repeat(counts)
+    steps = np.arange(len(before)) - before + np.repeat(begin_of, counts)
+    places = np.stack([steps, n_steps - 1 - steps]) * n_rows + np.repeat(row_of, counts)
+    return JoinedRows(n_steps, n_rows, torch.from_numpy(places))
 
 
 def gather(x: Tensor, rows: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from .dropout import Dropout
 from .initialization import linear
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
+from .tokens import TakesTokens
 
 
 class FeedForward(nn.Module):
@@ -76,7 +77,7 @@ class PreNorm(PostNorm):
         return x + self.dropout(sublayer(self.norm(x)))
 
 
-class TransformerLayer(nn.Module):
+class TransformerLayer(TakesTokens, nn.Module):
     """Multi-head self-attention, then a feed-forward network, each in a residual connection.
 
     attention (MultiHeadSelfAttention): The attention.

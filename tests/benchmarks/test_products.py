@@ -65,6 +65,20 @@ def test_layers_with_ordered_weights_are_products() -> None:
     assert again.products == counting.products
 
 
+def test_attention_is_a_product_with_its_gradients() -> None:
+    query, key = torch.randn(2, 3, 5, 4), torch.randn(2, 3, 7, 4)
+    value = torch.randn(2, 3, 7, 4)
+    product = 2 * (2 * 3 * 5 * 7 * 4)
+    for mask in (None, torch.ones(2, 1, 5, 7, dtype=torch.bool)):
+        leaves = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
+        with Counting() as counting:
+            output = nn.functional.scaled_dot_product_attention(*leaves, attn_mask=mask)
+        assert counting.products == 2 * product
+        with Counting() as counting:
+            output.sum().backward()
+        assert counting.products == 5 * product
+
+
 def test_nothing_is_written_to_what_was_noted() -> None:
     left, sums = torch.randn(3, 4), torch.ones(3, 3)
     with Products() as found:
@@ -91,3 +105,6 @@ def test_an_action_is_done_once_and_what_is_no_product_takes_nothing() -> None:
     done: list[int] = []
     assert seconds_of_products(lambda: done.append(1), itertools.count().__next__) == 0.0
     assert done == [1]
+    a = torch.randn(4, 4)
+    once = [seconds_of_products(lambda: a @ a, itertools.count().__next__, n) for n in (1, 3)]
+    assert once[0] == once[1] > 0

@@ -8,7 +8,8 @@ from torch import nn
 
 from spacy_psa.layers import BiLSTM, SequenceMask, joined_lstm, recurrent
 from spacy_psa.layers.initialization import lstm
-from spacy_psa.layers.joined_lstm import SHUT, join, joined_bilstm
+from spacy_psa.layers.joined_lstm import SHUT, joined_bilstm
+from spacy_psa.layers.rows import join
 
 from .helpers import (
     DTYPES,

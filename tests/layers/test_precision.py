@@ -21,6 +21,7 @@ from spacy_psa.layers import (
     additive,
     recurrent,
 )
+from spacy_psa.layers.deepatt import DeepAtt
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.precision import (
     BFloat16BiLSTM,
@@ -28,6 +29,12 @@ from spacy_psa.layers.precision import (
     reduce_precision,
     to_bfloat16,
 )
+from spacy_psa.layers.sublayers import (
+    ConvolutionSublayer,
+    FeedForwardSublayer,
+    RecurrentSublayer,
+)
+from spacy_psa.layers.transformer import TransformerEncoder
 
 from .helpers import mask_of, normal, randomized
 
@@ -42,9 +49,19 @@ CONTEXTUAL: dict[str, Contextual] = {
     "without bias": lambda: AdditiveSelfAttention(WIDTH),
     "fusion": lambda: ContextFusion(WIDTH, bias=PSABias),
     "multihead": lambda: MultiHeadSelfAttention(WIDTH, n_heads=2, bias=PSABias),
+    "transformer": lambda: TransformerEncoder(WIDTH, width=12, n_heads=2, hidden_width=16),
+    "deepatt, feed-forward": lambda: deepatt(FeedForwardSublayer),
+    "deepatt, recurrent": lambda: deepatt(RecurrentSublayer),
+    "deepatt, convolution": lambda: deepatt(ConvolutionSublayer),
 }
-# PyTorch's sigmoid in float32 depends in its last bit on where in a tensor a number stands
-LAST_BIT = {"fusion": 1e-6}
+
+
+def deepatt(sublayer: Callable[[int], nn.Module]) -> nn.Module:
+    return DeepAtt(WIDTH, sublayer=sublayer, positions=None, width=WIDTH, depth=2, n_heads=2)
+
+
+# PyTorch's sigmoid and convolution in float32 depend in their last bit on where numbers stand
+LAST_BIT = {"fusion": 1e-6, "deepatt, convolution": 1e-6}
 
 
 def make(name: str) -> tuple[nn.Module, nn.Module]:
