@@ -114,7 +114,7 @@ def _at_all_positions(inputs: Tensor, matrices: Sequence[Tensor]) -> int:
 
 
 def _ordered_linear(inputs: Tensor, weight: Tensor, *_: Any, **__: Any) -> int:
-    return 2 * inputs.numel() * weight.shape[0]
+    return _at_all_positions(inputs, [weight])
 
 
 def _attention(
@@ -131,7 +131,9 @@ def _attention(
     return 2 * pairs * (n_scores * query.shape[-1] + n_values * value.shape[-1])
 
 
-def _attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any) -> int:
+def _attention_backward(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any
+) -> int:
     """Scores once more, the gradients of queries and keys, and those of weights and values."""
     return _attention(query, key, value, n_scores=3, n_values=2)
 
@@ -149,9 +151,7 @@ FORMULAS: dict[Any, Callable[..., int]] = {
     aten.mkldnn_rnn_layer: _lstm,
     aten.mkldnn_rnn_layer_backward: _twice(_lstm),
     aten._scaled_dot_product_flash_attention_for_cpu: _attention,
-    aten._scaled_dot_product_flash_attention_for_cpu_backward: (
-        lambda *args, **kwargs: _attention_backward(*args)
-    ),
+    aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     aten._cudnn_rnn: _cudnn_lstm,
     aten._cudnn_rnn_backward: _twice(_cudnn_lstm),
 }

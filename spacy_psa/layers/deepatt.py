@@ -91,7 +91,7 @@ class DeepAtt(nn.Module):
         """
         tokens = self.input(mask.pack(x)) * self.input_scale
         if self.positions is not None:
-            tokens = mask.pack(self.positions(mask.unpack(tokens), mask))
+            tokens = on_tokens(self.positions, tokens, mask)
         tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
             tokens = sublayer(tokens, mask)
@@ -124,7 +124,7 @@ class ResidualSublayer(TakesTokens, nn.Module):
         """
         tokens = mask.packed(x)
         output = self.norm(tokens + self.dropout(on_tokens(self.sublayer, tokens, mask)))
-        return output if x.dim() == 2 else mask.unpack(output)
+        return mask.in_form_of(x, output)
 
 
 def _attention(width: int, n_heads: int, dropout: float) -> MultiHeadSelfAttention:

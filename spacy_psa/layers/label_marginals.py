@@ -49,8 +49,7 @@ class LabelMarginals(nn.Module):
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         lengths = tuple(mask.lengths.tolist())
         marginals = LinearChain(Potentials(scores, lengths, **self.transitions.scores())).marginals
-        marginals = marginals.to(emissions.dtype)
-        return (marginals if x.dim() == 2 else mask.unpack(marginals)).unsqueeze(-2)
+        return mask.in_form_of(x, marginals.to(emissions.dtype)).unsqueeze(-2)
 
     def read(self, distributions: Tensor) -> Tensor:
         """The expected embedding of a token's label, transformed by V.

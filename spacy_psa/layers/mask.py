@@ -89,6 +89,16 @@ class SequenceMask:
         """
         return self.unpack(x) if x.dim() == 2 else x
 
+    def in_form_of(self, given: Tensor, x: Tensor) -> Tensor:
+        """Leave padding out where it was left out of what was given, and put it back elsewhere.
+
+        given (Tensor): Shape: (batch_size, width, d) or (tokens, d).
+        x (Tensor): Shape: (batch_size, width, e) or (tokens, e).
+        RETURNS (Tensor): Shape: (batch_size, width, e) if the former has such a shape, else
+            (tokens, e).
+        """
+        return self.packed(x) if given.dim() == 2 else self.padded(x)
+
     @cached_property
     def positions(self) -> Tensor:
         """True at real positions. Shape: (batch_size, width)."""
@@ -139,16 +149,12 @@ class SequenceMask:
         return Steps(sizes.tolist(), torch.from_numpy(places), torch.from_numpy(last))
 
     @cached_property
-    def joined(self) -> JoinedRows:
-        """The sequences, one behind the other; on a CPU, and if there are any."""
-        return join(self.lengths.tolist())
-
-    @property
-    def can_be_joined(self) -> bool:
-        """Whether it takes fewer rows if sequences stand one behind the other; not on a GPU."""
+    def joined(self) -> JoinedRows | None:
+        """The sequences, one behind the other; None if that takes no fewer rows, or on a GPU."""
         if self.known_lengths is None or not self.is_padded:
-            return False
-        return self.joined.n_rows < len(self.known_lengths)
+            return None
+        rows = join(self.known_lengths)
+        return rows if rows.n_rows < len(self.known_lengths) else None
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """Which position may look at which.

@@ -105,8 +105,7 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
             scale=self.scale,
         )
         context = mask.pack(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
-        output: Tensor = self.output(context)
-        return output if x.dim() == 2 else mask.unpack(output)
+        return mask.in_form_of(x, self.output(context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.

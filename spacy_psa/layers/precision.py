@@ -61,7 +61,7 @@ class BFloat16BiLSTM(TakesTokens, nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
         states = in_groups(self._read, mask.padded(x), mask, self.width)
-        return mask.pack(states) if x.dim() == 2 else states
+        return mask.in_form_of(x, states)
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         h = x.bfloat16()

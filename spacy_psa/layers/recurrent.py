@@ -13,6 +13,7 @@ from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
+from .rows import JoinedRows
 from .tokens import TakesTokens
 
 # Sentences that go through a BiLSTM together in prediction, on a CPU: few, to be cut to the longest
@@ -79,26 +80,25 @@ class BiLSTM(TakesTokens, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
-        if torch.is_grad_enabled() and mask.can_be_joined:
-            states = self._read_joined(x, mask)
-            return states if x.dim() == 2 else mask.unpack(states)
+        if torch.is_grad_enabled() and mask.joined is not None:
+            return mask.in_form_of(x, self._read_joined(x, mask, mask.joined))
         padded = self.input_dropout(mask.padded(x))
         if torch.is_grad_enabled():
             padded = self._read(padded, mask)
         else:
             padded = in_groups(self._read, padded, mask, self.width)
-        return mask.pack(padded) if x.dim() == 2 else padded
+        return mask.in_form_of(x, padded)
 
     def _read(self, x: Tensor, mask: SequenceMask) -> Tensor:
         for forwards, backwards in self.directions():
             x = self.output_dropout(read_both_ways(x, mask, forwards, backwards))
         return x
 
-    def _read_joined(self, x: Tensor, mask: SequenceMask) -> Tensor:
+    def _read_joined(self, x: Tensor, mask: SequenceMask, rows: JoinedRows) -> Tensor:
         """RETURNS (Tensor): Shape: (tokens, hidden_width)."""
         tokens = self._dropped(self.input_dropout, x, mask)
         for forwards, backwards in self.directions():
-            states = joined_bilstm(tokens, mask.joined, forwards, backwards)
+            states = joined_bilstm(tokens, rows, forwards, backwards)
             tokens = self._dropped(self.output_dropout, states, mask)
         return tokens
 

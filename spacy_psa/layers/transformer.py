@@ -11,7 +11,7 @@ from .dropout import Dropout
 from .initialization import linear
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .tokens import TakesTokens
+from .tokens import TakesTokens, on_tokens
 
 
 class FeedForward(nn.Module):
@@ -191,7 +191,7 @@ class TransformerEncoder(nn.Module):
         """
         tokens = self.input(mask.pack(x))
         if self.positions is not None:
-            tokens = mask.pack(self.positions(mask.unpack(tokens), mask))
+            tokens = on_tokens(self.positions, tokens, mask)
         tokens = self.dropout(tokens)
         for layer in self.layers:
             tokens = layer(tokens, mask)

@@ -71,12 +71,12 @@ def test_sequences_are_in_one_piece_with_a_free_place_between_them(lengths):
 )
 def test_rows_are_filled(lengths, n_rows):
     assert join(lengths).n_rows == n_rows
-    assert mask_of(lengths).can_be_joined == (n_rows < len(lengths))
+    assert (mask_of(lengths).joined is not None) == (n_rows < len(lengths))
 
 
 def test_a_batch_without_padding_or_sequences_is_not_joined():
-    assert not mask_of([4, 4]).can_be_joined
-    assert not SequenceMask(torch.tensor([], dtype=torch.long), 3).can_be_joined
+    assert mask_of([4, 4]).joined is None
+    assert SequenceMask(torch.tensor([], dtype=torch.long), 3).joined is None
 
 
 # What is found there
@@ -180,9 +180,10 @@ def calls(monkeypatch) -> list[int]:
 def test_training_on_uneven_batches_comes_to_the_same(monkeypatch, depth, width, extra):
     layer = randomized(BiLSTM(WIDTH, hidden_width=width, depth=depth))
     mask = SequenceMask(torch.tensor(UNEVEN), max(UNEVEN) + extra)
-    results = []
-    for is_joined in (False, True):
-        monkeypatch.setattr(SequenceMask, "can_be_joined", is_joined)
+    rows, results = mask.joined, []
+    assert rows is not None
+    for choice in (None, rows):
+        monkeypatch.setattr(mask, "joined", choice)
         layer.zero_grad()
         x = normal(len(UNEVEN), mask.width, WIDTH, seed=3).requires_grad_()
         output = layer(x, mask)

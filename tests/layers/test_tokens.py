@@ -153,3 +153,7 @@ def test_forms_are_told_apart():
     assert mask.packed(tokens) is tokens and mask.padded(x) is x
     assert torch.equal(mask.packed(x), tokens)
     assert torch.equal(mask.padded(tokens), mask.unpack(tokens))
+    for given in (x, tokens):
+        for other in (mask.unpack(tokens), tokens):
+            assert torch.equal(mask.packed(mask.in_form_of(given, other)), tokens)
+            assert mask.in_form_of(given, other).dim() == given.dim()
