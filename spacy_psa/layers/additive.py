@@ -29,6 +29,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .autocast import full_precision
+
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum; and what all
 # but small weights make of them.
 EXP_LIMIT = 40.0
@@ -58,7 +60,8 @@ def additive_scores(
         stands there is finite, and its gradient is zero, but it means nothing.
     overwrite (bool): Whether queries and keys may be overwritten, where there is no gradient. New
         memory takes longer than the exponentials that are written there. They must not share it.
-    RETURNS (Tensor): The scores, of the type of the queries. Shape: (batch_size, n, m).
+    RETURNS (Tensor): The scores, of the type of the queries; in mixed precision in float32. Shape:
+        (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.
     """
@@ -66,11 +69,12 @@ def additive_scores(
     if queries.element_size() >= 4:
         return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)
     # Exponentials are beyond half precision, and so are sums of many numbers
-    with torch.autocast(queries.device.type, enabled=False):
+    with full_precision(queries):
         scores = _AdditiveScores.apply(
             queries.float(), keys.float(), weight.float(), lengths, overwrite
         )
-    return scores.to(queries.dtype)
+    is_mixed = torch.is_autocast_enabled(queries.device.type)
+    return scores if is_mixed else scores.to(queries.dtype)
 
 
 class _Reciprocals:

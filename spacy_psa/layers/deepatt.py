@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from .dropout import Dropout
+from .linear import Linear
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
 from .tokens import TakesTokens, on_tokens
@@ -71,7 +72,7 @@ class DeepAtt(nn.Module):
         self.input_scale = math.sqrt(width) if scale_input else 1.0
         self.input: nn.Module = nn.Identity()
         if input_width != width:
-            self.input = nn.Linear(input_width, width, bias=False)
+            self.input = Linear(input_width, width, bias=False)
             nn.init.normal_(self.input.weight, std=width**-0.5)
         self.positions = positions(width) if positions is not None else None
         self.input_dropout = Dropout(input_dropout)

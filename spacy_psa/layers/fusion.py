@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .activations import tanh
 from .additive import additive_scores
+from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
 from .interfaces import Gate
@@ -53,7 +54,8 @@ class AdditiveSelfAttention(nn.Module):
         masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
-            position = self.bias(x)
+            with full_precision(x) as (values,):
+                position = self.bias(values)
             if position is not None:
                 scores = scores + position
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))
@@ -71,7 +73,9 @@ class AdditiveSelfAttention(nn.Module):
         tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        return self.attention(x, mask, tokens) @ x
+        weights = self.attention(x, mask, tokens)
+        with full_precision(weights, x) as (weights, values):
+            return weights @ values
 
 
 class _FusionGate(nn.Module):
@@ -107,9 +111,11 @@ class _FusionGate(nn.Module):
 
         x (Tensor): Token vectors. Shape: (..., d).
         context (Tensor): Their contexts s̃. Shape: (..., d).
-        RETURNS (Tensor): Shape: (..., d).
+        RETURNS (Tensor): Of the type of the tokens. Shape: (..., d).
         """
-        return torch.lerp(context, x, self.gate(x, context))
+        gate = self.gate(x, context)
+        # In mixed precision, what a token keeps of its own is not rounded
+        return torch.lerp(context.to(x.dtype), x, gate.to(x.dtype))
 
 
 class FeatureGate(_FusionGate):

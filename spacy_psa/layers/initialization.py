@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .linear import Linear
 from .reordered_lstm import ReorderedLSTM
 
 
@@ -32,7 +33,7 @@ def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Line
     bias (bool): Whether to have a bias.
     RETURNS (nn.Linear): The layer.
     """
-    layer = nn.Linear(input_width, output_width, bias=bias)
+    layer = Linear(input_width, output_width, bias=bias)
     glorot_(layer.weight)
     if bias:
         nn.init.zeros_(layer.bias)

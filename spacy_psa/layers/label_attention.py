@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import linear
 from .labels import LabelEmbeddings
@@ -102,7 +103,8 @@ class LabelAttention(nn.Module):
         # The few labels are scaled, not the many scores.
         keys = self.key(self.labels.weight) / math.sqrt(width / self.heads)
         keys = keys.reshape(self.labels.n_labels, self.heads, -1).permute(1, 2, 0)
-        weights = torch.softmax(queries @ keys, dim=2)
+        with full_precision(queries, keys) as (queries, keys):
+            weights = torch.softmax(queries @ keys, dim=2)
         return weights.transpose(0, 1).view(*x.shape[:-1], self.heads, -1)
 
     def read(self, distributions: Tensor) -> Tensor:
@@ -114,7 +116,8 @@ class LabelAttention(nn.Module):
         """
         weights = self.dropout(distributions).flatten(0, -3).transpose(0, 1)
         values = self.value(self.labels.weight).reshape(self.labels.n_labels, self.heads, -1)
-        context = weights @ values.transpose(0, 1)
+        with full_precision(weights, values.transpose(0, 1)) as (weights, values):
+            context = weights @ values
         return context.transpose(0, 1).reshape(*distributions.shape[:-2], -1)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..inference import LinearChain, Potentials
+from .autocast import full_precision
 from .initialization import linear
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
@@ -45,10 +46,11 @@ class LabelMarginals(nn.Module):
             (tokens, 1, L).
         """
         emissions = self.labels(mask.packed(x))
-        # As for the potentials of the output, mixed precision is not for inference.
+        # As for the potentials of the output, half precision is not for inference
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
-        lengths = tuple(mask.lengths.tolist())
-        marginals = LinearChain(Potentials(scores, lengths, **self.transitions.scores())).marginals
+        potentials = Potentials(scores, tuple(mask.lengths.tolist()), **self.transitions.scores())
+        with full_precision(x):
+            marginals = LinearChain(potentials).marginals
         return mask.in_form_of(x, marginals.to(emissions.dtype)).unsqueeze(-2)
 
     def read(self, distributions: Tensor) -> Tensor:
@@ -59,7 +61,9 @@ class LabelMarginals(nn.Module):
         """
         # The few labels are transformed, not the many tokens. As marginals add up to one, so does
         # the bias.
-        return distributions.squeeze(-2) @ self.value(self.labels.weight)
+        values = self.value(self.labels.weight)
+        with full_precision(distributions, values) as (weights, values):
+            return weights.squeeze(-2) @ values
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Attend to labels.

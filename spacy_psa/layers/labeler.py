@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..inference import Potentials
+from .autocast import full_precision
 from .interfaces import Decoder
 from .layout import Bucket, Layout
 from .mask import SequenceMask
@@ -18,7 +19,7 @@ class SequenceLabelerNetwork(nn.Module):
     """Encode the windows of a batch, decode them, and put the scores back in token order.
 
     The potentials span whole sequences, also those that the encoder sees in windows, so that
-    inference is exact over the whole.
+    inference is exact over the whole. Under `torch.autocast`, that is for the encoder alone.
 
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
     decoder (Decoder): Maps the encoder's output to emissions, or to several tensors with a row
@@ -42,13 +43,16 @@ class SequenceLabelerNetwork(nn.Module):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
             mask = SequenceMask(lengths, vectors.shape[1])
             encoded = self.encoder(vectors, mask)
-            decoded = self.decoder(encoded, mask)
+            # Mixed precision ends here: labels are not to be scored in half precision
+            with full_precision(encoded) as (encoded,):
+                decoded = self.decoder(encoded, mask)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
         rows = torch.from_numpy(layout.rows).to(x.device)
         fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
-        fields.update(self.decoder.transition_scores())
+        with full_precision(x):
+            fields.update(self.decoder.transition_scores())
         return Potentials(lengths=layout.lengths, **fields)
 
 
@@ -69,5 +73,5 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
 def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
     scores = torch.cat(parts) if len(parts) > 1 else parts[0]
     scores = scores.index_select(0, rows)
-    # Mixed precision ends here: inference is not for half precision.
+    # A network may be in half precision as a whole, which is not for inference
     return scores.to(torch.promote_types(scores.dtype, torch.float32))

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .autocast import full_precision
 from .initialization import glorot_, uniform_embedding_
 
 
@@ -48,7 +49,8 @@ class LabelEmbeddings(nn.Module):
         x (Tensor): Token vectors h. Shape: (..., d).
         RETURNS (Tensor): Shape: (..., L).
         """
-        return nn.functional.linear(x, self.weight)
+        with full_precision(x) as (x,):
+            return nn.functional.linear(x, self.weight)
 
 
 class LabelTransitions(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..errors import Errors
+from .autocast import full_precision
 from .initialization import linear
 from .mask import SequenceMask
 from .tokens import TakesTokens
@@ -96,14 +98,19 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
             for project in (self.query, self.key, self.value)
         )
         to_add, nothing = self._mask(x, mask)
-        heads = scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=None if to_add is None else _for_kernel(to_add, query.dtype),
-            dropout_p=self.attention_dropout if self.training else 0.0,
-            scale=self.scale,
-        )
+        on_cpu = x.device.type == "cpu"
+        given = query, key, value
+        # On a CPU, PyTorch's gradient takes twice as long in half precision
+        with full_precision(*given) if on_cpu else contextlib.nullcontext(given) as taken:
+            query, key, value = taken
+            heads = scaled_dot_product_attention(
+                query,
+                key,
+                value,
+                attn_mask=None if to_add is None else _for_kernel(to_add, query.dtype),
+                dropout_p=self.attention_dropout if self.training else 0.0,
+                scale=self.scale,
+            )
         context = mask.pack(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
         return mask.in_form_of(x, self.output(context))
 
@@ -152,7 +159,8 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
 
     def _positions(self, x: Tensor) -> Tensor | None:
         """The additive part of the biases. Shape: (batch_size or 1, n_heads or 1, n, n)."""
-        positions = [position for bias in self.biases if (position := bias(x)) is not None]
+        with full_precision(x) as (x,):
+            positions = [position for bias in self.biases if (position := bias(x)) is not None]
         return torch.stack(positions, dim=1) if positions else None
 
 

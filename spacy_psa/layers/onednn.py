@@ -85,6 +85,17 @@ def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     )
 
 
+def lacks_lstm(device: torch.device) -> bool:
+    """Tell whether mixed precision has to be turned off for LSTMs: in a type that oneDNN has none
+    for, as float16, PyTorch fails instead of taking its own.
+
+    device (torch.device): Where they run.
+    RETURNS (bool): Whether autocast is on, to such a type, and not to be left on.
+    """
+    is_on = device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    return is_on and torch.get_autocast_dtype("cpu") not in DTYPES
+
+
 def n_filled_up(n: int, *, bits: int = 2) -> int:
     """How many rows of padding to read beside some, so that numbers of rows are a few: to make
     ready for a shape that it has not had, oneDNN takes a millisecond, as long as for the characters

@@ -9,10 +9,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from .autocast import full_precision
 from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
+from .onednn import lacks_lstm
 from .rows import JoinedRows
 from .tokens import TakesTokens
 
@@ -80,6 +82,10 @@ class BiLSTM(TakesTokens, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
+        if lacks_lstm(x.device):
+            with full_precision(x) as (x,):
+                output: Tensor = self(x, mask)
+                return output
         if torch.is_grad_enabled() and mask.joined is not None:
             return mask.in_form_of(x, self._read_joined(x, mask, mask.joined))
         padded = self.input_dropout(mask.padded(x))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import glu
 
 from .dropout import Dropout
+from .linear import Linear
 from .mask import SequenceMask
 from .recurrent import BiLSTM
 from .tokens import TakesTokens
@@ -29,8 +30,8 @@ class FeedForwardSublayer(TakesTokens, nn.Module):
     def __init__(self, width: int, *, hidden_width: int = 800, dropout: float = 0.1) -> None:
         super().__init__()
         self.width = width
-        self.hidden = nn.Linear(width, hidden_width, bias=False)
-        self.output = nn.Linear(hidden_width, width, bias=False)
+        self.hidden = Linear(width, hidden_width, bias=False)
+        self.output = Linear(hidden_width, width, bias=False)
         self.dropout = Dropout(dropout)
         for layer in (self.hidden, self.output):
             nn.init.orthogonal_(layer.weight)

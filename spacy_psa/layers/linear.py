@@ -1,0 +1,83 @@
+"""Linear layers that are fast in mixed precision on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from .onednn import HAS_ONEDNN, n_filled_up
+
+HALF = (torch.bfloat16, torch.float16)
+
+
+class Linear(nn.Linear):
+    """PyTorch's linear layer, with another way to compute it under `torch.autocast` on a CPU.
+
+    Products in half precision are oneDNN's there, which makes code for each shape, and keeps it for
+    the last thousand. Batches of sentences have any number of tokens: a training would spend the
+    time that it gains on making code, and hundreds of megabytes on keeping it. So rows are filled
+    up with zeros to one of a few numbers.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform vectors.
+
+        x (Tensor): Shape: (..., input width).
+        RETURNS (Tensor): Shape: (..., output width).
+        """
+        if not _is_to_be_filled_up(x):
+            return super().forward(x)
+        dtype = torch.get_autocast_dtype("cpu")
+        bias = None if self.bias is None else self.bias.to(dtype)
+        output: Tensor = _FilledUp.apply(x.reshape(-1, x.shape[-1]), self.weight.to(dtype), bias)
+        return output[: x.numel() // x.shape[-1]].view(*x.shape[:-1], self.out_features)
+
+
+class _FilledUp(torch.autograd.Function):
+    """x Wᵀ + b, with rows of zeros below x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        rows = _filled_up(x, weight.dtype)
+        ctx.save_for_backward(rows, weight)
+        ctx.dtype, ctx.n_rows = x.dtype, len(x)
+        with torch.autocast("cpu", enabled=False):
+            return nn.functional.linear(rows, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        rows, weight = ctx.saved_tensors
+        for_x = for_weight = for_bias = None
+        if ctx.needs_input_grad[0]:
+            for_x = (grad @ weight)[: ctx.n_rows].to(ctx.dtype)
+        if ctx.needs_input_grad[1]:
+            for_weight = grad.t() @ rows
+        if ctx.needs_input_grad[2]:
+            for_bias = grad.sum(dim=0)
+        return for_x, for_weight, for_bias
+
+
+def _is_to_be_filled_up(x: Tensor) -> bool:
+    return (
+        torch.is_autocast_enabled("cpu")
+        and HAS_ONEDNN
+        and x.device.type == "cpu"
+        and torch.get_autocast_dtype("cpu") in HALF
+        and x.dtype in (torch.float32, *HALF)
+        and x.numel() > 0
+    )
+
+
+def _filled_up(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The rows in a type, with rows of zeros below. Shape: (rows and more, width)."""
+    n_more = n_filled_up(len(x), bits=5)
+    if not n_more:
+        return x.to(dtype)
+    rows = x.new_empty(len(x) + n_more, x.shape[1], dtype=dtype)
+    rows[: len(x)] = x
+    rows[len(x) :] = 0.0
+    return rows
