@@ -55,9 +55,8 @@ SCRIPTS = {
     ),
     "components-bf16": Script(
         "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20 --precision bf16",
-        "--systems bilstm-crf psa --precision bf16",
+        "--systems bilstm-crf psa lan --precision bf16",
         needs=("data",),
-        devices=("cpu",),
         module="components",
     ),
     "scaling": Script(

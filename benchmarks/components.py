@@ -31,8 +31,8 @@ then.
 
     python -m benchmarks.components … --precision bf16 --systems bilstm-crf psa
 
-has ours tag in bfloat16, as by `psa quantize`, beside the others in full precision. Training, which
-is not for pipelines in bfloat16, is not timed then.
+has each of ours a second time: trained in mixed precision (`mixed_precision = "bf16"`), and tagging
+in bfloat16, as by `psa quantize`.
 """
 
 import statistics
@@ -69,6 +69,7 @@ BATCHES = (10, 32)
 ALONE = 200  # sentences that are tagged one by one
 OF_TAGS = ("tagger", "ncrfpp")  # peers that learn tags of any kind
 Pipelines = dict[str, Language]
+Actions = dict[str, Callable[[], None]]
 
 
 def main() -> None:
@@ -84,7 +85,7 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
     parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
     parser.add_argument(
-        "--precision", default=FULL, choices=[FULL, *REDUCTIONS], help="of ours, in tagging"
+        "--precision", default=FULL, choices=[FULL, *REDUCTIONS], help="of ours, beside float32"
     )
     arguments = parser.parse_args()
     if arguments.labels is not None and arguments.labels < 1:
@@ -102,9 +103,16 @@ def main() -> None:
         peers, toolkits = (
             tuple(name for name in names if name in OF_TAGS) for names in (peers, toolkits)
         )
-    pipelines: Pipelines = {}
-    for name in (*peers, *arguments.systems):
-        pipelines[name] = make_pipeline(name, sentences, arguments.vectors, arguments.hidden, task)
+    make = partial(
+        make_pipeline, docs=sentences, vectors=arguments.vectors, hidden=arguments.hidden, task=task
+    )
+    pipelines: Pipelines = {name: make(name) for name in (*peers, *arguments.systems)}
+    reduced = {}
+    if arguments.precision != FULL:
+        for name in arguments.systems:
+            reduced[f"{name}, {arguments.precision}"] = make(name, precision=arguments.precision)
+    pipelines |= reduced
+    ours = [name for name in pipelines if name not in peers]
     contenders: dict[str, Contender] = {
         name: Trainer(nlp, sentences) for name, nlp in pipelines.items()
     }
@@ -112,26 +120,10 @@ def main() -> None:
         contenders[name] = make_toolkit(name, sentences, arguments.vectors, arguments.hidden)
     for contender in tqdm(contenders.values(), desc="warm-up"):
         contender.train(BATCHES[1], arguments.warm_up)
-    is_reduced = arguments.precision != FULL
-    for name in arguments.systems if is_reduced else []:
-        reduce_pipeline(pipelines[name], arguments.precision)
-    actions: dict[str, dict[str, Callable[[], None]]] = {}
-    for size in () if is_reduced else BATCHES:
-        actions[f"training, {size}"] = {
-            name: partial(contender.train, size, len(sentences))
-            for name, contender in contenders.items()
-        }
-    for what, whole, portion in (
-        ("tagging, pipe", True, len(sentences)),
-        ("tagging, one by one", False, ALONE),
-    ):
-        actions[what] = {
-            name: contender.tagging(stream, whole=whole, portion=portion)
-            for name, contender in contenders.items()
-        }
     seconds: dict[str, dict[str, float]] = {}
     products: dict[str, dict[str, float]] = {}
-    for what, by_name in actions.items():
+
+    def time(what: str, by_name: Actions) -> None:
         times = seconds[what] = measure(by_name, arguments.repeat, clock, what)
         # A GPU does other things meanwhile
         if arguments.device == "cpu":
@@ -139,8 +131,27 @@ def main() -> None:
                 name: round(
                     seconds_of_products(by_name[name], clock, arguments.repeat) / times[name], 3
                 )
-                for name in tqdm(arguments.systems, desc=f"{what}: products")
+                for name in tqdm(ours, desc=f"{what}: products")
             }
+
+    for size in BATCHES:
+        trained: Actions = {
+            name: partial(contender.train, size, len(sentences))
+            for name, contender in contenders.items()
+        }
+        time(f"training, {size}", trained)
+    # Then they are trained no more
+    for nlp in reduced.values():
+        reduce_pipeline(nlp, arguments.precision)
+    for what, whole, portion in (
+        ("tagging, pipe", True, len(sentences)),
+        ("tagging, one by one", False, ALONE),
+    ):
+        tagged: Actions = {
+            name: contender.tagging(stream, whole=whole, portion=portion)
+            for name, contender in contenders.items()
+        }
+        time(what, tagged)
     results = {
         **describe_run(arguments),
         "sentences": len(sentences),
@@ -158,7 +169,7 @@ def main() -> None:
         "products": products,
         "overhead": {
             name: round(overhead(pipelines[name], sentences, arguments.repeat, clock), 3)
-            for name in arguments.systems
+            for name in ours
         },
     }
     results["machine"].update(versions())
@@ -181,7 +192,12 @@ def name_of(hidden: int, labels: int | None, precision: str = FULL) -> str:
 
 
 def make_pipeline(
-    name: str, docs: Sequence[Doc], vectors: Path | None, hidden: int, task: str = "chunk"
+    name: str,
+    docs: Sequence[Doc],
+    vectors: Path | None,
+    hidden: int,
+    task: str = "chunk",
+    precision: str = FULL,
 ) -> Language:
     """A pipeline of one component, initialized.
 
@@ -190,6 +206,7 @@ def make_pipeline(
     vectors (Optional[Path]): Pretrained vectors, for our systems.
     hidden (int): Width of a BiLSTM, both directions together.
     task (str): What our systems learn: "chunk", or "pos" for tags.
+    precision (str): What products of our systems are computed in while they are trained.
     RETURNS (Language): The pipeline.
     """
     fix_random_seed(0)
@@ -197,7 +214,7 @@ def make_pipeline(
         nlp = spacy.blank("en")
         nlp.add_pipe(name)
     else:
-        nlp = load_system(name, task, hidden)
+        nlp = load_system(name, task, hidden, None if precision == FULL else precision)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
     nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])
@@ -254,7 +271,12 @@ def tables(results: dict[str, Any]) -> list[str]:
     labels = results.get("labels")
     learnt = f", whose tokens have one of {labels} labels here (`--labels`)" if labels else ""
     precision = results.get("precision", FULL)
-    reduced = "" if precision == FULL else f" Our systems are in {precision}, the others are not."
+    reduced = ""
+    if precision != FULL:
+        reduced = (
+            f" With '{precision}', ours are trained in mixed precision, and tag as `psa quantize` "
+            "makes them."
+        )
     lines = [
         "",
         f"Sentences per second, relative to the peer of each table (more is faster), on the same "

@@ -17,17 +17,21 @@ OF_ANY_WIDTH = ("bilstm-crf", "bilstm-softmax", "psa")
 TAGGED_AT_ONCE = 256
 
 
-def load_system(system: str, task: str, hidden: int | None = None) -> Language:
+def load_system(
+    system: str, task: str, hidden: int | None = None, mixed_precision: str | None = None
+) -> Language:
     """A pipeline of a system, which is not initialized.
 
     system (str): A system of `psa init-config`.
     task (str): The task.
     hidden (Optional[int]): Width of a BiLSTM, both directions together; None for the config's.
+    mixed_precision (Optional[str]): What products are computed in while it is trained.
     RETURNS (Language): The pipeline.
     """
     config = Config().from_disk(ROOT / "configs" / f"{system}-{task}.cfg", interpolate=False)
-    encoder = config["components"]["psa_tagger"]["model"]["encoder"]
-    for block in _blocks(encoder):
+    model = config["components"]["psa_tagger"]["model"]
+    model["mixed_precision"] = mixed_precision
+    for block in _blocks(model["encoder"]):
         if block.get("@architectures") == "spacy_psa.BiLSTM.v1" and system in OF_ANY_WIDTH:
             block["hidden_width"] = hidden or block["hidden_width"]
     config["paths"] = {**config["paths"], "train": None, "dev": None, "vectors": None}

@@ -16,6 +16,7 @@ from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import to_rows, unflatten
 from .concat import output_width
+from .mixed_precision import check_mixed_precision
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_value
 
@@ -26,6 +27,7 @@ def build_sequence_labeler(
     decoder: DecoderBuilder,
     max_length: int = 512,
     overlap: int = 64,
+    mixed_precision: str | None = None,
     nO: int | None = None,
 ) -> SequenceLabeler:
     """Put a sequence labeling model together.
@@ -41,6 +43,8 @@ def build_sequence_labeler(
     decoder (DecoderBuilder): Scores labels, e.g. `spacy_psa.CRF.v1`.
     max_length (int): Tokens that the encoder sees at once at most.
     overlap (int): Tokens that neighbouring windows share at least.
+    mixed_precision (Optional[str]): What products of the encoder are computed in while it is
+        trained, "bf16" or "fp16"; null for full precision. Predictions are in full precision.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
     RAISES (ValueError): If the overlap is not smaller than the window.
@@ -48,11 +52,14 @@ def build_sequence_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
+    check_mixed_precision(mixed_precision)
+    make = partial(_make_network, encoder, decoder)
+    shim = NetworkShim(make, mixed_precision=mixed_precision)
     network: Model = Model(
         "psa_network",
         _network_forward,
         dims={"nI": None, "nO": nO},
-        shims=[NetworkShim(partial(_make_network, encoder, decoder))],
+        shims=[shim],
     )
     return Model(
         "sequence_labeler",

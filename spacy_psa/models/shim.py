@@ -23,6 +23,7 @@ from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
+from .mixed_precision import HALF_PRECISIONS, GradientScaler
 
 
 class NetworkShim(PyTorchShim):
@@ -34,16 +35,24 @@ class NetworkShim(PyTorchShim):
     are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
     type, before there is memory for the network. A parameter that modules share is updated,
     averaged and saved once, under its first name. A network whose precision has been reduced says
-    so in its bytes, and cannot be trained.
+    so in its bytes, and cannot be trained. In mixed precision, gradients of several batches may add
+    up before an update, on a CPU as well; predictions are in full precision.
 
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
+    mixed_precision (Optional[str]): A key of `HALF_PRECISIONS`, in which products of matrices are
+        computed in training; None for full precision.
     """
 
     precision: str = FULL
 
-    def __init__(self, make: Callable[..., nn.Module]) -> None:
-        super().__init__(None)
+    def __init__(
+        self, make: Callable[..., nn.Module], *, mixed_precision: str | None = None
+    ) -> None:
+        self.scaler = GradientScaler(mixed_precision)
+        is_mixed = mixed_precision is not None
+        super().__init__(None, mixed_precision=is_mixed, grad_scaler=self.scaler)
         self._make = make
+        self._half = None if mixed_precision is None else HALF_PRECISIONS[mixed_precision]
 
     @property
     def network(self) -> nn.Module:
@@ -108,16 +117,30 @@ class NetworkShim(PyTorchShim):
         forking.note_network()
         self.network.train()
         try:
-            output = self.network(*inputs.args, **inputs.kwargs)
+            with self._in_mixed_precision():
+                output = self.network(*inputs.args, **inputs.kwargs)
         finally:
             self.network.eval()
-        return output, torch.autograd.backward
+        if not self.scaler.is_on:
+            return output, torch.autograd.backward
+        given = (x for x in inputs.args if isinstance(x, Tensor) and x.requires_grad)
+        return output, partial(self.scaler.backward, [*self.network.parameters(), *given])
+
+    def _in_mixed_precision(self) -> contextlib.AbstractContextManager:
+        if self._half is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=self._half)
 
     def finish_update(self, optimizer: Optimizer) -> None:
         """Update all parameters that have gradients, in place, and drop these.
 
+        If one of them was too large for float16, nothing is updated here, and the next ones are
+        scaled by less.
+
         optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
         """
+        if self.scaler.found_inf:
+            self.network.zero_grad()
         # Also if the optimizer fails half-way
         with self._forgetting():
             for name, parameter in self.network.named_parameters():
@@ -130,6 +153,7 @@ class NetworkShim(PyTorchShim):
                     parameter.data.copy_(xp2torch(updated, device=parameter.device))
                 # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
                 parameter.grad = None
+        self.scaler.update()
 
     def forget_weights(self) -> None:
         """Have the network forget what its layers made of their weights, which have changed."""

@@ -20,6 +20,7 @@ from ..layers.layout import cut, make_layout
 from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import unflatten
 from .labeler import init, run_network, sentence_lengths, shim_of
+from .mixed_precision import check_mixed_precision
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
 
@@ -48,6 +49,7 @@ def build_role_labeler(
     mask_width: int = 100,
     max_length: int = 512,
     overlap: int = 64,
+    mixed_precision: str | None = None,
     nO: int | None = None,
 ) -> RoleLabeler:
     """Put a model of semantic roles together.
@@ -65,6 +67,8 @@ def build_role_labeler(
     max_length (int): Tokens that are labeled for a predicate at most.
     overlap (int): Tokens that neighbouring windows share at least: half as many stand on either
         side of a predicate, unless its sentence ends.
+    mixed_precision (Optional[str]): What products of the encoder are computed in while it is
+        trained, "bf16" or "fp16"; null for full precision. Predictions are in full precision.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (RoleLabeler): The model, from Docs and predicates to potentials.
     RAISES (ValueError): If a value is out of its range.
@@ -75,11 +79,14 @@ def build_role_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
+    check_mixed_precision(mixed_precision)
+    make = partial(_make_network, encoder, decoder, mask_width)
+    shim = NetworkShim(make, mixed_precision=mixed_precision)
     network: Model = Model(
         "role_network",
         _network_forward,
         dims={"nI": None, "nO": nO},
-        shims=[NetworkShim(partial(_make_network, encoder, decoder, mask_width))],
+        shims=[shim],
     )
     return Model(
         "role_labeler",

@@ -27,7 +27,7 @@ from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
 from .restoring import load_or_restore
 from .settings import CFG, Setting, check_saved, dump_settings
-from .watch import Batch, TrainingWatch
+from .watch import Batch, TrainingWatch, leave_alone, skips_update
 
 
 class LabelSequencePipe(TrainablePipe):
@@ -197,7 +197,7 @@ class LabelSequencePipe(TrainablePipe):
         set_dropout_rate(self.model, drop)
         potentials, backprop = self.model.begin_update(inputs)
         loss, gradient = get_loss(potentials)
-        self.watch.check_loss(self.name, loss, gradient, docs)
+        self.watch.check_loss(self.name, self.model, loss, gradient, docs)
         backprop(gradient)
         # Now, since a tok2vec that listens is updated before this component is
         self.watch.check_gradients(self.name, self.model, docs)
@@ -208,13 +208,14 @@ class LabelSequencePipe(TrainablePipe):
 
     @input_errors()
     def finish_update(self, sgd: Optimizer) -> None:
-        """Clip the gradients and update the parameters.
+        """Clip the gradients and update the parameters, unless gradients have overflowed that are
+        scaled for mixed precision: then none is updated.
 
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are not finite any more.
         """
         self.watch.clip_gradients(self.model, self.cfg["max_grad_norm"])
-        super().finish_update(sgd)
+        super().finish_update(leave_alone if skips_update(self.model) else sgd)
         self.watch.check_weights(self.name, self.model)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:

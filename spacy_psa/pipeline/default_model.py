@@ -7,6 +7,7 @@ default_model_config = """
 @architectures = "spacy_psa.SequenceLabeler.v1"
 max_length = 512
 overlap = 64
+mixed_precision = null
 
 [model.tok2vec]
 @architectures = "spacy_psa.WordCharEmbed.v1"

@@ -31,6 +31,7 @@ default_config = """
 mask_width = 100
 max_length = 512
 overlap = 64
+mixed_precision = null
 
 [model.tok2vec]
 @architectures = "spacy_psa.WordCharEmbed.v1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf, isfinite
+from typing import Any
 
 import torch
 from spacy.tokens import Doc
@@ -14,6 +15,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference import Potentials
 from ..layers.versions import Versions
+from ..models.shim import NetworkShim
 from ..training.clipping import (
     clip_global_norm,
     global_norm,
@@ -59,7 +61,7 @@ class TrainingWatch:
     """Check each step of a component's training, and say which batch made it diverge.
 
     All that can be checked before an update is, so that a training which is stopped leaves the
-    weights as they were. What is scaled for mixed precision may overflow: thinc skips such updates.
+    weights as they were. What is scaled for mixed precision may overflow: such updates are skipped.
 
     updates (int): How many updates there were.
     problem (Optional[str]): Why training was stopped, until a batch is learnt from again.
@@ -73,10 +75,14 @@ class TrainingWatch:
         self._batch = Batch()
         self._norm: tuple[Versions, float] | None = None
 
-    def check_loss(self, name: str, loss: float, gradient: Potentials, docs: Sequence[Doc]) -> None:
-        """Check the loss of a batch, and its gradient, before it is propagated.
+    def check_loss(
+        self, name: str, model: Model, loss: float, gradient: Potentials, docs: Sequence[Doc]
+    ) -> None:
+        """Check the loss of a batch, and its gradient, before it is propagated. Gradients of other
+        batches are dropped if there is something wrong.
 
         name (str): The component.
+        model (Model): Its model.
         loss (float): The loss.
         gradient (Potentials): Its gradient with respect to the potentials.
         docs (Sequence[Doc]): The batch.
@@ -86,11 +92,11 @@ class TrainingWatch:
         self._norm = None
         largest = LARGEST_LOSS * max(gradient.lengths, default=1)
         if not isfinite(loss):
-            self._stop(name, f"the loss is {loss}", docs)
+            self._stop(name, model, f"the loss is {loss}", docs)
         elif loss > largest:
-            self._stop(name, f"the loss is {loss:.3g}", docs)
+            self._stop(name, model, f"the loss is {loss:.3g}", docs)
         elif not all_finite(gradient.tensors().values()):
-            self._stop(name, "the gradient of the loss is not finite", docs)
+            self._stop(name, model, "the gradient of the loss is not finite", docs)
 
     def check_gradients(self, name: str, model: Model, docs: Sequence[Doc]) -> None:
         """Check the gradients of all parameters. They are dropped if there is something wrong.
@@ -104,11 +110,10 @@ class TrainingWatch:
         norm = global_norm([*arrays, *tensors])
         # How often arrays were changed is not known
         self._norm = None if arrays else (Versions(tensors), norm)
-        if isfinite(norm) or _skips_update(model):
+        if isfinite(norm) or skips_update(model):
             self.problem = None
             return
-        _drop_gradients(model)
-        self._stop(name, "the gradient of the weights is not finite", docs)
+        self._stop(name, model, "the gradient of the weights is not finite", docs)
 
     def clip_gradients(self, model: Model, max_norm: float | None) -> None:
         """Clip the global norm of all gradients. It is not found anew if they were checked and have
@@ -153,7 +158,8 @@ class TrainingWatch:
         if problem is not None:
             raise ValueError(Errors.P431.format(name=name, problem=problem))
 
-    def _stop(self, name: str, problem: str, docs: Sequence[Doc]) -> None:
+    def _stop(self, name: str, model: Model, problem: str, docs: Sequence[Doc]) -> None:
+        _drop_gradients(model)
         self._batch, self._norm = Batch(), None
         self.problem = Errors.P307.format(
             name=name, problem=problem, update=self.updates + 1, batch=Batch().add(docs)
@@ -189,13 +195,30 @@ def _networks(node: Model) -> Iterator[PyTorchShim]:
     return (s for s in node.shims if isinstance(s, PyTorchShim) and s._model is not None)
 
 
-def _skips_update(model: Model) -> bool:
-    """Whether an overflow is one of mixed precision, after which thinc makes no update."""
+def skips_update(model: Model) -> bool:
+    """Tell whether gradients have overflowed because they are scaled for mixed precision: then
+    there is to be no update, and they are scaled by less.
+
+    model (Model): The model.
+    RETURNS (bool): Whether it is so.
+    """
     return any(
         shim._mixed_precision and shim._grad_scaler.found_inf
         for node in model.walk()
         for shim in _networks(node)
     )
+
+
+def leave_alone(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
+    """An `Optimizer` for an update that is skipped: gradients go, and weights stay.
+
+    key (Tuple[int, str]): The parameter.
+    weights (FloatsXd): What it is.
+    gradient (FloatsXd): Its gradient, which becomes zero.
+    RETURNS (Tuple[FloatsXd, FloatsXd]): Both.
+    """
+    gradient[...] = 0.0
+    return weights, gradient
 
 
 def _drop_gradients(model: Model) -> None:
@@ -206,3 +229,5 @@ def _drop_gradients(model: Model) -> None:
         for shim in _networks(node):
             for parameter in shim._model.parameters():
                 parameter.grad = None
+            if isinstance(shim, NetworkShim):
+                shim.scaler.forget()

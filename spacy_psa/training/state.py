@@ -134,7 +134,7 @@ def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
             if id(tensor) not in seen:
                 seen.add(id(tensor))
                 yield f"{path}/{name}", tensor.detach()
-        if shim._mixed_precision:
+        if shim._grad_scaler._enabled:
             yield f"{path}:scale", shim._grad_scaler._scale
             yield f"{path}:growth", shim._grad_scaler._growth_tracker
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from benchmarks import chunks, components
@@ -67,25 +69,34 @@ def test_the_page_says_how_many_labels_there_were() -> None:
     assert "one of 425 labels" in components.tables({**results, "labels": 425})[1]
 
 
-def test_in_reduced_precision_ours_are_reduced_and_nothing_is_trained(
+def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(
     docs: list[Doc], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "train.spacy")
-    reduce, networks = components.reduce_pipeline, []
+    reduce, trained = components.reduce_pipeline, []
     monkeypatch.setattr(components, "installed", tuple)
-    monkeypatch.setattr(
-        components,
-        "reduce_pipeline",
-        lambda nlp, precision: networks.append((nlp.pipe_names, reduce(nlp, precision))),
-    )
+
+    def reduce_pipeline(nlp: Language, precision: str) -> int:
+        trained.append(nlp.config["components"]["psa_tagger"]["model"]["mixed_precision"])
+        return reduce(nlp, precision)
+
+    monkeypatch.setattr(components, "reduce_pipeline", reduce_pipeline)
     options = "--precision bf16 --repeat 1 --sentences 4 --warm-up 4 --hidden 8 --systems psa"
     paths = ["--data", str(tmp_path), "--output", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["components", *options.split(), *paths])
     components.main()
-    assert [names for names, _ in networks] == [["psa_tagger"]]
-    assert all(count > 0 for _, count in networks)
+    assert trained == ["bf16"]
+    results = json.loads((tmp_path / "components-8-bf16.json").read_text(encoding="utf8"))
+    assert list(results["relative to"]["tagger"]) == [
+        "training, 10",
+        "training, 32",
+        "tagging, pipe",
+        "tagging, one by one",
+    ]
+    for shares in (*results["products"].values(), results["overhead"]):
+        assert list(shares) == ["psa", "psa, bf16"]
     page = (tmp_path / "components-8-bf16.md").read_text(encoding="utf8")
-    assert "Our systems are in bf16" in page and "training" not in page.lower()
+    assert "| psa, bf16 |" in page and "trained in mixed precision" in page
     assert "python -m benchmarks.components --hidden 8 --precision bf16`" in page
 
 
