@@ -61,7 +61,9 @@ def find_runs(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.glob("*-*-*"))
-        if path.name.split("-")[-2] in (FULL, *HALF_PRECISIONS) and (path / "model-best").is_dir()
+        if path.name.split("-")[-2] in (FULL, *HALF_PRECISIONS)
+        and path.name.split("-")[-1].isdigit()
+        and (path / "model-best").is_dir()
     ]
 
 

@@ -29,8 +29,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .autocast import full_precision
-
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum; and what all
 # but small weights make of them.
 EXP_LIMIT = 40.0
@@ -69,12 +67,12 @@ def additive_scores(
     if queries.element_size() >= 4:
         return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)
     # Exponentials are beyond half precision, and so are sums of many numbers
-    with full_precision(queries):
+    device = queries.device.type
+    with torch.autocast(device, enabled=False):
         scores = _AdditiveScores.apply(
             queries.float(), keys.float(), weight.float(), lengths, overwrite
         )
-    is_mixed = torch.is_autocast_enabled(queries.device.type)
-    return scores if is_mixed else scores.to(queries.dtype)
+    return scores if torch.is_autocast_enabled(device) else scores.to(queries.dtype)
 
 
 class _Reciprocals:

@@ -49,7 +49,7 @@ class LabelMarginals(nn.Module):
         # As for the potentials of the output, half precision is not for inference
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         potentials = Potentials(scores, tuple(mask.lengths.tolist()), **self.transitions.scores())
-        with full_precision(x):
+        with full_precision(scores):
             marginals = LinearChain(potentials).marginals
         return mask.in_form_of(x, marginals.to(emissions.dtype)).unsqueeze(-2)
 

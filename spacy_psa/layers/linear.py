@@ -10,8 +10,6 @@ from torch.autograd.function import once_differentiable
 
 from .onednn import HAS_ONEDNN, n_filled_up
 
-HALF = (torch.bfloat16, torch.float16)
-
 
 class Linear(nn.Linear):
     """PyTorch's linear layer, with another way to compute it under `torch.autocast` on a CPU.
@@ -44,8 +42,7 @@ class _FilledUp(torch.autograd.Function):
         rows = _filled_up(x, weight.dtype)
         ctx.save_for_backward(rows, weight)
         ctx.dtype, ctx.n_rows = x.dtype, len(x)
-        with torch.autocast("cpu", enabled=False):
-            return nn.functional.linear(rows, weight, bias)
+        return nn.functional.linear(rows, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -66,8 +63,7 @@ def _is_to_be_filled_up(x: Tensor) -> bool:
         torch.is_autocast_enabled("cpu")
         and HAS_ONEDNN
         and x.device.type == "cpu"
-        and torch.get_autocast_dtype("cpu") in HALF
-        and x.dtype in (torch.float32, *HALF)
+        and x.dtype != torch.float64  # which autocast leaves alone
         and x.numel() > 0
     )
 

@@ -16,7 +16,6 @@ from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import to_rows, unflatten
 from .concat import output_width
-from .mixed_precision import check_mixed_precision
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_value
 
@@ -52,14 +51,12 @@ def build_sequence_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
-    check_mixed_precision(mixed_precision)
     make = partial(_make_network, encoder, decoder)
-    shim = NetworkShim(make, mixed_precision=mixed_precision)
     network: Model = Model(
         "psa_network",
         _network_forward,
         dims={"nI": None, "nO": nO},
-        shims=[shim],
+        shims=[NetworkShim(make, mixed_precision=mixed_precision)],
     )
     return Model(
         "sequence_labeler",

@@ -23,7 +23,7 @@ from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
-from .mixed_precision import HALF_PRECISIONS, GradientScaler
+from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
 
 
 class NetworkShim(PyTorchShim):
@@ -41,6 +41,7 @@ class NetworkShim(PyTorchShim):
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
     mixed_precision (Optional[str]): A key of `HALF_PRECISIONS`, in which products of matrices are
         computed in training; None for full precision.
+    RAISES (ValueError): If it is something else.
     """
 
     precision: str = FULL
@@ -48,11 +49,16 @@ class NetworkShim(PyTorchShim):
     def __init__(
         self, make: Callable[..., nn.Module], *, mixed_precision: str | None = None
     ) -> None:
-        self.scaler = GradientScaler(mixed_precision)
-        is_mixed = mixed_precision is not None
-        super().__init__(None, mixed_precision=is_mixed, grad_scaler=self.scaler)
+        check_mixed_precision(mixed_precision)
+        scaler = GradientScaler(mixed_precision)
+        super().__init__(None, mixed_precision=mixed_precision is not None, grad_scaler=scaler)
         self._make = make
         self._half = None if mixed_precision is None else HALF_PRECISIONS[mixed_precision]
+
+    @property
+    def scaler(self) -> GradientScaler:
+        """What scales gradients in mixed precision."""
+        return cast(GradientScaler, self._grad_scaler)
 
     @property
     def network(self) -> nn.Module:

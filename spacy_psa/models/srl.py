@@ -20,7 +20,6 @@ from ..layers.layout import cut, make_layout
 from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import unflatten
 from .labeler import init, run_network, sentence_lengths, shim_of
-from .mixed_precision import check_mixed_precision
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
 
@@ -79,14 +78,12 @@ def build_role_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
-    check_mixed_precision(mixed_precision)
     make = partial(_make_network, encoder, decoder, mask_width)
-    shim = NetworkShim(make, mixed_precision=mixed_precision)
     network: Model = Model(
         "role_network",
         _network_forward,
         dims={"nI": None, "nO": nO},
-        shims=[shim],
+        shims=[NetworkShim(make, mixed_precision=mixed_precision)],
     )
     return Model(
         "role_labeler",

@@ -1,4 +1,4 @@
-"""Gradients of the loss against differences."""
+"""Gradients: those that were found, and those of the loss against differences."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from spacy.language import Language
 from spacy.training import Example
 
 from spacy_psa.inference import Potentials
 from spacy_psa.pipeline.tagger import PSATagger
+
+from .conftest import tagger_of
 
 
 def assert_gradient_is_that_of_the_loss(
@@ -37,3 +40,14 @@ def assert_gradient_is_that_of_the_loss(
                 losses.append(tagger.get_loss(examples, changed)[0])
             numeric = (losses[0] - losses[1]) / (2 * step)
             assert float(gradient.tensors()[name][place]) == pytest.approx(numeric, abs=1e-6)
+
+
+def gradients(nlp: Language) -> dict[str, np.ndarray]:
+    """The gradients of all parameters of PyTorch that have one, copied."""
+    return {
+        f"{i}.{name}": parameter.grad.numpy().copy()
+        for i, node in enumerate(tagger_of(nlp).model.walk())
+        for shim in node.shims
+        for name, parameter in shim._model.named_parameters()
+        if parameter.grad is not None
+    }

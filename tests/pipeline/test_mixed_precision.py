@@ -12,6 +12,7 @@ import torch
 from spacy.language import Language
 from thinc.api import Model
 
+from spacy_psa.models import labeler
 from spacy_psa.models.mixed_precision import HALF_PRECISIONS
 from spacy_psa.models.shim import NetworkShim
 from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
@@ -34,26 +35,16 @@ from .conftest import (
     train,
     weights,
 )
+from .gradients import gradients
 
 
 def shim_of(model: Model) -> NetworkShim:
-    (shim,) = model.get_ref("network").shims
-    assert isinstance(shim, NetworkShim)
-    return shim
+    """That of the network which is trained in mixed precision."""
+    return labeler.shim_of(model.get_ref("network"))
 
 
 def mixed_nlp(target: str = "tag", setting: str = "bf16", **config: Any) -> Language:
     return initialized_nlp(target, model=tiny_model(mixed_precision=setting), **config)
-
-
-def gradients(nlp: Language) -> dict[str, np.ndarray]:
-    return {
-        f"{i}.{name}": parameter.grad.numpy().copy()
-        for i, node in enumerate(tagger_of(nlp).model.walk())
-        for shim in node.shims
-        for name, parameter in shim._model.named_parameters()
-        if parameter.grad is not None
-    }
 
 
 @pytest.mark.parametrize("setting", HALF_PRECISIONS)

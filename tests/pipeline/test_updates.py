@@ -37,17 +37,7 @@ from .conftest import (
     trained_nlp,
     weights,
 )
-from .gradients import assert_gradient_is_that_of_the_loss
-
-
-def gradients(nlp: Language) -> dict[str, np.ndarray]:
-    return {
-        f"{i}.{name}": parameter.grad.numpy().copy()
-        for i, node in enumerate(tagger_of(nlp).model.walk())
-        for shim in node.shims
-        for name, parameter in shim._model.named_parameters()
-        if parameter.grad is not None
-    }
+from .gradients import assert_gradient_is_that_of_the_loss, gradients
 
 
 def plain_sgd(learn_rate: float) -> Optimizer:

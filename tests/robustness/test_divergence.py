@@ -14,7 +14,7 @@ import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer, PyTorchGradScaler
+from thinc.api import Optimizer
 
 from spacy_psa.cli.train import train as psa_train
 from spacy_psa.training.optimizers import create_sgd
@@ -156,8 +156,8 @@ def test_a_large_loss_that_can_be_learnt_from_is_none() -> None:
 def test_an_overflow_of_mixed_precision_is_left_to_thinc() -> None:
     nlp = initialized_nlp()
     shim = tagger_of(nlp).model.get_ref("network").shims[0]
-    shim._mixed_precision, shim._grad_scaler = True, PyTorchGradScaler(True)
-    shim._grad_scaler._found_inf = True
+    shim._mixed_precision = True
+    shim.scaler._found_inf = True
     spoil_gradient(nlp, float("inf"))
     tagger_of(nlp).update(make_examples(nlp))
 
