@@ -7,7 +7,8 @@ with its gradient, the marginals with the gradient of a function of them, and th
 (Viterbi). All systems take turns (A B A B …) in one process, and medians count. Times are those of
 the processor by default, which other programs on the machine do not change much. pytorch-crf has no
 marginals: there they are the gradient of its log Z, by automatic differentiation. Packages that are
-not installed are left out, and so are cases whose matrices do not fit in memory.
+not installed are left out, and so are cases whose matrices do not fit in memory. On a GPU, what is
+one program for the batch ("fused", and Viterbi) stands beside what goes token by token in PyTorch.
 """
 
 import itertools
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from spacy_psa.analysis.plots import line_plot, stack
 from spacy_psa.inference import BACKENDS, LinearChain, Potentials
+from spacy_psa.inference.viterbi import viterbi_torch
 
 from .crf_peers import PEERS, Tasks, installed
 from .report import describe_run, make_parser, table, write
@@ -35,7 +37,14 @@ TASKS = {
 # Numbers in (tokens, L, L): at most, for any; for those of ours that go token by token in the log
 # domain, which take long; and for those that keep all of them several times over
 MAX_NUMBERS = 1 << 30
-MAX_NUMBERS_OURS = {"scaled": MAX_NUMBERS, "logspace": 1 << 26, "scan": 1 << 24}
+MAX_NUMBERS_OURS = {
+    "scaled": MAX_NUMBERS,
+    "fused": MAX_NUMBERS,
+    "logspace": 1 << 26,
+    "scan": 1 << 24,
+}
+# What is made for a GPU, and on a CPU is another of them
+FOR_GPUS = ("fused",)
 SHORTEST_TURN = 0.01  # seconds
 
 
@@ -86,11 +95,13 @@ def run_case(
     n_numbers = potentials.n_tokens * n_labels**2
     systems = {
         name: our_tasks(name, potentials, labels, direction)
-        for name in BACKENDS
+        for name in our_backends(device)
         if n_numbers <= MAX_NUMBERS_OURS[name]
     }
     # The backends only sum: there is one Viterbi algorithm
     systems["spacy-psa"] = {"viterbi": lambda: LinearChain(potentials).argmax}
+    if device != "cpu":
+        systems["token by token"] = {"viterbi": lambda: viterbi_torch(potentials)}
     for name, peer in installed().items():
         if n_numbers <= peer.limit:
             systems[name] = peer.make(potentials, labels, direction)
@@ -100,6 +111,11 @@ def run_case(
         milliseconds[task] = measure(functions, repeat, clock)
     size = {"sentences": n_sentences, "tokens": n_tokens, "labels": n_labels}
     return {**size, "milliseconds": milliseconds}
+
+
+def our_backends(device: str) -> list[str]:
+    """RETURNS (List[str]): The backends that a device has."""
+    return [name for name in BACKENDS if device != "cpu" or name not in FOR_GPUS]
 
 
 def our_tasks(backend: str, potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:

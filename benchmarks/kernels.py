@@ -9,16 +9,20 @@ batches of sentences with lengths as in CoNLL-2000. All take turns (A B A B …)
 figure is the time of the peer divided by ours, as the ratio of medians.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spacy_psa.analysis.plots import line_plot, stack
+from spacy_psa.kernels.availability import SWITCH
 from spacy_psa.layers import BiLSTM
 from spacy_psa.layers.additive import additive_scores
+from spacy_psa.layers.fused_additive import can_be_fused
 from spacy_psa.layers.mask import SequenceMask
 
 from .report import describe, describe_run, make_parser, page, table, write
@@ -26,6 +30,7 @@ from .synthetic import sentence_lengths
 from .timing import Clock, make_clock, measure, use_device
 
 NAME = "kernels"
+IN_TILES = "in tiles"
 # Numbers in (sentences, n, n, d): what broadcasting keeps several times
 MAX_NUMBERS = 1 << 25
 MAX_SENTENCES = 10
@@ -78,11 +83,15 @@ def attention_case(
     sides = attention(size, n, width, device)
     milliseconds = timed(sides, repeat, clock, f"attention, {n} × {width}")
     case = {"width": width, "tokens": n, "sentences": size, "milliseconds": milliseconds}
-    return {**case, "speed": round(milliseconds["broadcasting"] / milliseconds["ours"], 2)}
+    case["speed"] = round(milliseconds["broadcasting"] / milliseconds["ours"], 2)
+    if IN_TILES in milliseconds:
+        case["speed of the kernel"] = round(milliseconds[IN_TILES] / milliseconds["ours"], 2)
+    return case
 
 
 def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
-    """Both ways to score all pairs, each of which gives the scores and what their gradient is.
+    """The ways to score all pairs, each of which gives the scores and what their gradient is. On a
+    GPU ours is a program of its own, and there is also what we do without it, tile by tile.
 
     size (int): Sentences.
     n (int): Tokens of each.
@@ -103,7 +112,17 @@ def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
         scores = function(*leaves)
         return (scores, *torch.autograd.grad(scores, leaves, upstream))
 
-    return {"ours": lambda: train(additive_scores), "broadcasting": lambda: train(broadcasting)}
+    def in_tiles(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+        with patch.dict(os.environ, {SWITCH: "0"}):
+            return additive_scores(q, k, w)
+
+    sides: Sides = {
+        "ours": lambda: train(additive_scores),
+        "broadcasting": lambda: train(broadcasting),
+    }
+    if can_be_fused(device):
+        sides[IN_TILES] = lambda: train(in_tiles)
+    return sides
 
 
 def bilstm_case(
@@ -205,12 +224,11 @@ def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): What the figures are, and the tables."""
     lines = ["", "Additive attention, forwards and backwards: how many times as fast as tanh over"]
     lines[-1] += " all pairs by broadcasting, by the number n of tokens and the width d."
-    cases = results["attention"]
-    columns = list(dict.fromkeys(case["tokens"] for case in cases))
-    rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}
-    for case in cases:
-        rows[case["width"]].append(f"{case['speed']:.1f}")
-    lines += table(["", *(f"n = {n}" for n in columns)], list(rows.values()))
+    lines += attention_table(results["attention"], "speed")
+    if any("speed of the kernel" in case for case in results["attention"]):
+        lines += ["", "The same, as one program of the GPU: how many times as fast as in tiles, in"]
+        lines[-1] += " PyTorch."
+        lines += attention_table(results["attention"], "speed of the kernel")
     lines += ["", "A BiLSTM in training, forwards and backwards: how many times as fast as"]
     lines[-1] += (
         " PyTorch's on the same sentences, packed, and padded (which is not right: its backward "
@@ -227,6 +245,15 @@ def tables(results: dict[str, Any]) -> list[str]:
         for case in results["bilstm"]
     ]
     return lines + table(header, rows_of_bilstm)
+
+
+def attention_table(cases: list[dict[str, Any]], speed: str) -> list[str]:
+    """RETURNS (List[str]): A speed by width and number of tokens."""
+    columns = list(dict.fromkeys(case["tokens"] for case in cases))
+    rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}
+    for case in cases:
+        rows[case["width"]].append(f"{case[speed]:.1f}")
+    return table(["", *(f"n = {n}" for n in columns)], list(rows.values()))
 
 
 def draw(results: dict[str, Any]) -> str:

@@ -35,8 +35,8 @@ class Errors(metaclass=_Coded):
         "potentials (emissions, transitions, start, end, pairwise)."
     )
     P007 = (
-        "What the backend 'scaled' returns can be differentiated once, not twice. Choose the "
-        "backend 'logspace' or 'scan' to differentiate it again."
+        "What the backends 'scaled' and 'fused' return can be differentiated once, not twice. "
+        "Choose the backend 'logspace' or 'scan' to differentiate it again."
     )
     P014 = "'{name}' has to be a whole number, at least 1, not {value!r}."
     P015 = (
@@ -901,6 +901,10 @@ class Errors(metaclass=_Coded):
 class Warnings(metaclass=_Coded):
     """Nothing is lost, but the user should know."""
 
+    W010 = (
+        "Triton is there, but cannot run on {device}, so PyTorch does everything, more slowly: "
+        "{reason}. Mend this, or set the environment variable {switch}=0 to be told no more."
+    )
     W110 = "{n} problems were met in the corpus, the first one: {example}"
     W201 = (
         "The word embeddings were initialized from {n_docs} documents only, and know no other "

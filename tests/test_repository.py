@@ -20,8 +20,9 @@ FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py
 
 # What each folder may import of ours, beside itself and `errors`.
 ALLOWED = {
-    "layers": {"inference"},
-    "inference": set(),
+    "layers": {"inference", "kernels"},
+    "inference": {"kernels"},
+    "kernels": set(),
     "annotation": {"inference"},
     "models": {"layers", "inference"},
     "training": {"annotation"},
@@ -84,14 +85,14 @@ def test_every_folder_has_its_place() -> None:
     assert set(FOLDERS) == set(ALLOWED)
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "kernels"])
 def test_the_networks_know_nothing_of_spacy(folder: str) -> None:
     for path in modules(PACKAGE / folder):
         roots = {name.split(".")[0] for name in imports(path)}
         assert roots.isdisjoint({"spacy", "thinc", "srsly", "catalogue", "confection"}), path.name
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "kernels"])
 def test_the_networks_are_usable_without_spacy(folder: str) -> None:
     loaded = in_new_process(
         f"import sys, spacy_psa.{folder}; print({{'spacy', 'thinc'}} & set(sys.modules))"
@@ -190,12 +191,13 @@ def test_requirements_cover_what_is_imported() -> None:
     required = {re.match(r"[\w-]+", line.strip())[0] for line in section.strip().splitlines()}
     found = {name.split(".")[0] for path in modules() for name in imports(path)}
     third_party = found - set(sys.stdlib_module_names) - {"spacy_psa"}
-    # spaCy brings these itself, and cannot do without them; the last three are extras.
+    # spaCy brings these itself, and cannot do without them; the last four are extras.
     assert third_party - required == {
         "numpy",
         "srsly",
         "wasabi",
         "spacy_transformers",
         "sklearn",
+        "triton",
         "vl_convert",
     }

@@ -1,10 +1,13 @@
 """Whatever follows from a differentiable log Z by automatic differentiation."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
+from ..errors import Errors
 from .backends import ExpectedCounts
 from .potentials import Potentials
 from .scores import log_ratio, path_score, working_dtype
@@ -58,6 +61,37 @@ class AutogradBackend(ABC):
                 materialize_grads=True,
             )
         return dict(zip(names, gradients, strict=True))
+
+
+class OnceDifferentiable(torch.autograd.Function):
+    """Refuse a second derivative, which would silently lack our part otherwise. PyTorch's own
+    `once_differentiable` does so only where the upstream gradient is not a constant.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *depends_on: Tensor | None) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> NoReturn:
+        raise ValueError(Errors.P007)
+
+
+def refuse_to_go_on(
+    gradients: Sequence[Tensor | None], *depends_on: Tensor | None
+) -> list[Tensor | None]:
+    """Make gradients such that differentiating them raises an error.
+
+    gradients (Sequence[Optional[Tensor]]): What a backward pass without a derivative has found.
+    depends_on (Optional[Tensor]): All that this depends on.
+    RETURNS (List[Optional[Tensor]]): The same numbers.
+    """
+    if not torch.is_grad_enabled():  # nobody is going to differentiate them
+        return list(gradients)
+    return [
+        None if gradient is None else OnceDifferentiable.apply(gradient, *depends_on)
+        for gradient in gradients
+    ]
 
 
 def unused_zero(potentials: Potentials) -> Tensor:

@@ -10,6 +10,7 @@ from ..errors import Errors
 from .backends import Backend, ExpectedCounts, get_backend
 from .constraints import Constraints
 from .entropy import chain_entropy
+from .fused import FusedBackend
 from .independent import IndependentBackend
 from .logspace import LogSpaceBackend
 from .nbest import KBest, k_best
@@ -24,6 +25,7 @@ from .viterbi import best_labels
 
 BACKENDS: dict[str, Backend] = {
     "scaled": ScaledBackend(),
+    "fused": FusedBackend(),
     "logspace": LogSpaceBackend(),
     "scan": ScanBackend(),
 }
@@ -43,10 +45,11 @@ class LinearChain:
     constraints (Optional[Constraints]): Label sequences to rule out.
     backend (Optional[str]): What sums over label sequences; all are exact. "scaled", the default on
         the CPU and the fastest there, computes on the CPU, and what it returns is differentiable
-        once. "logspace", the default elsewhere, goes token by token on any device, and is
-        differentiable any number of times. So is "scan", which multiplies the matrices of all
-        tokens in a tree: fewer steps, more arithmetic, and a matrix (L, L) in memory for each
-        token. None is needed where there are emissions only.
+        once. So is what "fused" returns, the default elsewhere: a program of a GPU for the whole
+        batch, in Triton; where there is none, it is "logspace". That goes token by token on any
+        device, and is differentiable any number of times. So is "scan", which multiplies the
+        matrices of all tokens in a tree: fewer steps, more arithmetic, and a matrix (L, L) in
+        memory for each token. None is needed where there are emissions only.
     RAISES (ValueError): If the backend is unknown, or the constraints are about other labels.
     """
 
@@ -61,7 +64,7 @@ class LinearChain:
         self.potentials = potentials if constraints is None else constraints.apply(potentials)
         if self.potentials.is_independent:
             chosen = INDEPENDENT
-        default = "scaled" if potentials.device.type == "cpu" else "logspace"
+        default = "scaled" if potentials.device.type == "cpu" else "fused"
         self._backend = chosen or BACKENDS[default]
 
     @property

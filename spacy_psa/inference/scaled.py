@@ -1,13 +1,13 @@
 """The exp-domain backend: NumPy on the CPU, with an analytic gradient. The fast one."""
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import Errors
 from .arrays import Gradient, Scores, to_tensor
+from .autodiff import refuse_to_go_on
 from .backends import ExpectedCounts
 from .curvature import Posterior
 from .layout import TimeMajor, sum_by, time_major
@@ -132,26 +132,7 @@ def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None
     for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:5], strict=True):
         assert array is not None or not needed
         tensors.append(to_tensor(array, like) if array is not None and needed else None)
-    if torch.is_grad_enabled():  # the gradient is to be differentiated
-        tensors = [
-            None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
-            for tensor in tensors
-        ]
-    return tensors
-
-
-class OnceDifferentiable(torch.autograd.Function):
-    """Refuse a second derivative, which would silently lack our part otherwise. PyTorch's own
-    `once_differentiable` does so only where the upstream gradient is not a constant.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *depends_on: Tensor | None) -> Tensor:
-        return gradient.clone()
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> NoReturn:
-        raise ValueError(Errors.P007)
+    return refuse_to_go_on(tensors, grad, *inputs)
 
 
 class _Gold:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .fused import can_be_fused
 from .layout import TimeMajor, time_major
 from .potentials import Potentials
 
@@ -29,7 +30,7 @@ def best_labels(potentials: Potentials) -> Tensor:
     if potentials.is_independent:
         return potentials.emissions.argmax(dim=1)
     if potentials.device.type == "cuda":
-        return viterbi_torch(potentials)
+        return viterbi_fused(potentials) if can_be_fused(potentials) else viterbi_torch(potentials)
     return viterbi_numpy(potentials)
 
 
@@ -157,6 +158,18 @@ def viterbi_torch(potentials: Potentials) -> Tensor:
             candidates += pairwise[order[begin:stop], :, path[begin:stop]]
         path[before:before_stop] = candidates.argmax(dim=1)
     return path[torch.from_numpy(layout.row_of_token).to(device)]
+
+
+def viterbi_fused(potentials: Potentials) -> Tensor:
+    """Viterbi's algorithm as one program of a GPU.
+
+    potentials (Potentials): The scores, which `can_be_fused`.
+    RETURNS (Tensor): *Shape:* (N,)
+    """
+    from ..kernels.chains import ChainScores, best_path, chains_on
+
+    chains = chains_on(potentials.lengths, potentials.device)
+    return best_path(ChainScores.of(*potentials.fields()), chains)
 
 
 def _of_tokens(

@@ -9,7 +9,8 @@ looks like n²·d hyperbolic tangents. But tanh(x) = 1 − 2 / (1 + e^{2x}), and
     r = 1 / (1 + e^{2(q + k)}) = e^{−2q} / (e^{−2q} + e^{2k});
 
 so n·d exponentials suffice, and what remains for each pair is an addition and a division, and the
-gradient r − r², without another transcendental function. Pairs are worked off in tiles, which do
+gradient r − r², without another transcendental function. (On a GPU that Triton knows, this is not
+what counts, and `fused_additive` does it all in one go.) Pairs are worked off in tiles, which do
 not leave the processor's last cache, and are computed anew in the backward pass: memory is
 O(n·d + n²), never O(n²·d).
 
@@ -29,6 +30,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .fused_additive import can_be_fused, fused_additive_scores
+
 # e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum; and what all
 # but small weights make of them.
 EXP_LIMIT = 40.0
@@ -44,7 +47,7 @@ def additive_scores(
     queries: Tensor,
     keys: Tensor,
     weight: Tensor,
-    lengths: Sequence[int] | None = None,
+    lengths: Sequence[int] | Tensor | None = None,
     *,
     overwrite: bool = False,
 ) -> Tensor:
@@ -53,9 +56,11 @@ def additive_scores(
     queries (Tensor): Projected inputs, the bias included. Shape: (batch_size, n, d).
     keys (Tensor): Projected inputs. Shape: (batch_size, m, d).
     weight (Tensor): The vector w. Shape: (d,).
-    lengths (Optional[Sequence[int]]): How many positions of each row are real, if queries and keys
-        are those of the same, padded sequences. On a CPU pairs with padding are then left out: what
-        stands there is finite, and its gradient is zero, but it means nothing.
+    lengths (Optional[Union[Sequence[int], Tensor]]): How many positions of each row are real, if
+        queries and keys are those of the same, padded sequences. Pairs with padding are then left
+        out: what stands there is finite, and its gradient is zero, but it means nothing. A tensor
+        on the same GPU is read there alone, so that nothing has to wait for it; where PyTorch
+        computes the scores, it has no effect.
     overwrite (bool): Whether queries and keys may be overwritten, where there is no gradient. New
         memory takes longer than the exponentials that are written there. They must not share it.
     RETURNS (Tensor): The scores, of the type of the queries; in mixed precision in float32. Shape:
@@ -64,15 +69,28 @@ def additive_scores(
     Source: Wei et al. (2021), equation 5.
     """
     overwrite = overwrite and not torch.is_grad_enabled()
+    if can_be_fused(queries.device):
+        scores = fused_additive_scores(queries, keys, weight, lengths)
+    else:
+        known = None if isinstance(lengths, Tensor) else lengths
+        scores = _scores_in_tiles(queries, keys, weight, known, overwrite)
+    if torch.is_autocast_enabled(queries.device.type):
+        return scores
+    return scores.to(queries.dtype)
+
+
+def _scores_in_tiles(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Sequence[int] | None, overwrite: bool
+) -> Tensor:
+    """The scores, in float32 where queries have less precision: exponentials are beyond it, and so
+    are sums of many numbers.
+    """
     if queries.element_size() >= 4:
         return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)
-    # Exponentials are beyond half precision, and so are sums of many numbers
-    device = queries.device.type
-    with torch.autocast(device, enabled=False):
-        scores = _AdditiveScores.apply(
+    with torch.autocast(queries.device.type, enabled=False):
+        return _AdditiveScores.apply(
             queries.float(), keys.float(), weight.float(), lengths, overwrite
         )
-    return scores if torch.is_autocast_enabled(device) else scores.to(queries.dtype)
 
 
 class _Reciprocals:

@@ -63,7 +63,8 @@ class AdditiveSelfAttention(nn.Module):
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         """Equation 5. Shape: (batch_size, n, n)."""
         queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
-        return additive_scores(queries, keys, self.weight, mask.known_lengths, overwrite=True)
+        lengths = mask.lengths if mask.known_lengths is None else mask.known_lengths
+        return additive_scores(queries, keys, self.weight, lengths, overwrite=True)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The context s_i of each token.

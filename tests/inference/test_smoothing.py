@@ -215,7 +215,9 @@ def test_gradient_is_that_of_the_value(labels, fields, backend):
         )
         return smoothed_log_prob(chain, torch.tensor(labels), SMOOTHING)
 
-    assert torch.autograd.gradcheck(value, tuple(potentials.tensors().values()))
+    # In two random directions instead of in all, where each number takes long
+    tensors, fast = tuple(potentials.tensors().values()), backend == "fused"
+    assert torch.autograd.gradcheck(value, tensors, fast_mode=fast)
 
 
 @settings(max_examples=25, deadline=None)

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.viterbi import viterbi_numpy, viterbi_torch
+from spacy_psa.inference.fused import can_be_fused
+from spacy_psa.inference.viterbi import viterbi_fused, viterbi_numpy, viterbi_torch
 
 from .brute_force import BruteForce, random_potentials
 
@@ -15,7 +16,18 @@ FIELDS = [
     ("transitions", "start", "end", "pairwise"),
     ("pairwise",),
 ]
-kernels = pytest.mark.parametrize("kernel", [viterbi_numpy, viterbi_torch])
+
+
+def viterbi_interpreted(potentials: Potentials) -> torch.Tensor:
+    """What a GPU runs, where it can be interpreted, and there are tokens."""
+    if not can_be_fused(potentials):
+        if potentials.n_tokens:
+            pytest.skip("no Triton that interprets kernels")
+        return viterbi_torch(potentials)
+    return viterbi_fused(potentials)
+
+
+kernels = pytest.mark.parametrize("kernel", [viterbi_numpy, viterbi_torch, viterbi_interpreted])
 
 
 @kernels
@@ -88,6 +100,22 @@ def test_small_differences_between_large_float32_scores_count(kernel):
         transitions=torch.tensor([[0.0, -1e3], [-1e3, 0.0]]),
     )
     assert kernel(potentials).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["shared", "pairwise"])
+@pytest.mark.parametrize("numbers", [16, 64])
+def test_interpreted_kernel_in_small_tiles(monkeypatch, fields, numbers):
+    monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
+    potentials = random_potentials(11, (6, 3, 1), scale=0, fields=fields)
+    assert viterbi_interpreted(potentials).tolist() == viterbi_numpy(potentials).tolist()
+
+
+def test_interpreted_kernel_stays_within_the_labels_where_there_is_no_number():
+    potentials = random_potentials(3, (4, 2))
+    potentials.emissions[2] = torch.nan
+    labels = viterbi_interpreted(potentials)
+    assert bool(((labels >= 0) & (labels < 3)).all())
+    assert labels[4:].tolist() == viterbi_numpy(potentials)[4:].tolist()
 
 
 @pytest.mark.gpu

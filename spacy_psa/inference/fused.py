@@ -1,0 +1,239 @@
+"""The forward-backward algorithm as programs of a GPU: a launch for a batch, not for each token.
+
+Messages from both sides are passed in the log domain, and all that is asked for follows from them
+for all tokens at once. What is computed on the GPU stands in `kernels.chain_kernels`; here it is
+put together, in the same way as on the CPU by `recursion` and `curvature`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..kernels import kernels_run_on
+from .autodiff import refuse_to_go_on
+from .backends import ExpectedCounts
+from .logspace import LogSpaceBackend
+from .potentials import Potentials
+from .scores import log_ratio, path_score, working_dtype
+
+# A tile of the kernels has a row for all labels, and a program a few thousand numbers
+MAX_LABELS = 1 << 12
+
+
+def can_be_fused(potentials: Potentials) -> bool:
+    """Tell whether there are kernels for these scores.
+
+    potentials (Potentials): The scores.
+    RETURNS (bool): Whether there are: on a GPU that Triton knows, for up to 4,096 labels.
+    """
+    if not (potentials.n_tokens and 0 < potentials.n_labels <= MAX_LABELS):
+        return False
+    return kernels_run_on(potentials.device)
+
+
+class FusedBackend:
+    """Sums over label sequences in Triton, see `fused`; where they cannot be had there, by PyTorch,
+    token by token. Log-scores and marginals can be differentiated once.
+    """
+
+    def __init__(self) -> None:
+        self._fallback = LogSpaceBackend()
+
+    def log_partition(self, potentials: Potentials) -> Tensor:
+        if not can_be_fused(potentials):
+            return self._fallback.log_partition(potentials)
+        return FusedLogPartition.apply(*_arguments(potentials))
+
+    def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
+        return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
+
+    def marginals(self, potentials: Potentials) -> Tensor:
+        if not can_be_fused(potentials):
+            return self._fallback.marginals(potentials)
+        if torch.is_grad_enabled() and potentials.requires_grad:
+            return FusedMarginals.apply(*_arguments(potentials))
+        recursion = FusedRecursion(*_arguments(potentials), both_sides=True)
+        return recursion.marginals.to(potentials.emissions.dtype)
+
+    def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
+        if not can_be_fused(potentials):
+            return self._fallback.expected_counts(potentials)
+        recursion = FusedRecursion(*_arguments(potentials), both_sides=True)
+        ones = torch.ones_like(recursion.marginals[:, 0])
+        gradient = recursion.gradient(ones, pairs=True)
+        assert gradient.transitions is not None
+        counts = (gradient.transitions, gradient.start, gradient.end)
+        return ExpectedCounts(*(count.to(potentials.emissions.dtype) for count in counts))
+
+
+class Gradient(NamedTuple):
+    """A gradient of something that is summed over chains, or a derivative of that gradient."""
+
+    emissions: Tensor  # (N, L)
+    transitions: Tensor | None  # (L, L)
+    start: Tensor  # (L,)
+    end: Tensor  # (L,)
+    pairwise: Tensor | None  # (N, L, L)
+
+
+class FusedRecursion:
+    """log Z of each chain, and on demand its gradient and the derivative of that.
+
+    Nothing is differentiable by PyTorch here.
+
+    emissions, transitions, start, end, pairwise (Tensor): The scores, as in `Potentials`.
+    lengths (Tuple[int, ...]): The lengths of the C chains.
+    dtype (torch.dtype): In which to compute, float32 or float64.
+    both_sides (bool): Whether more than log Z will be wanted.
+    """
+
+    def __init__(
+        self,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+        lengths: tuple[int, ...],
+        dtype: torch.dtype,
+        *,
+        both_sides: bool,
+    ) -> None:
+        from ..kernels import chains as kernels
+
+        self._kernels = kernels
+        self.scores = kernels.ChainScores.of(emissions, transitions, start, end, pairwise)
+        self.chains = kernels.chains_on(lengths, emissions.device)
+        self._messages = kernels.pass_messages(
+            self.scores, self.chains, dtype, both_sides=both_sides
+        )
+        self.log_partition = self._messages.log_z.new_zeros(len(lengths))
+        self.log_partition[self.chains.places] = self._messages.log_z
+        if both_sides:
+            self.marginals = kernels.marginals_of(self.scores, self._messages)
+
+    def of_tokens(self, weights: Tensor) -> Tensor:
+        """weights (Tensor): *Shape:* (C,). One for each chain.
+        RETURNS (Tensor): *Shape:* (N,). For each token that of its chain, and zero where no
+            sequence is possible.
+        """
+        impossible = self.log_partition == -torch.inf
+        weights = weights.to(self.marginals.dtype).masked_fill(impossible, 0.0)
+        return weights[self.chains.chain_of_token]
+
+    def gradient(self, weights: Tensor, *, pairs: bool) -> Gradient:
+        """The gradient of the weighted sum of log Z.
+
+        weights (Tensor): *Shape:* (N,). The upstream gradient of each token's chain.
+        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
+        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        """
+        return self._assemble(self.marginals * weights.unsqueeze(1), weights, None, pairs)
+
+    def derivative(self, direction: Tensor, *, pairs: bool) -> Gradient:
+        """The derivative of the gradient of the sum of log Z, when the emissions move. See
+        `curvature`.
+
+        direction (Tensor): *Shape:* (N, L). Where to they move.
+        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
+        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        """
+        # Such that log Z stands still
+        moved = self._centred(direction.to(self.marginals.dtype))
+        sides = self._kernels.tangents_of(self.scores, self.chains, self._messages, moved)
+        # The move of the emission itself comes from both sides
+        rows = self.marginals * self._centred(sides[0] + sides[1] - moved)
+        return self._assemble(rows, torch.ones_like(rows[:, 0]), sides, pairs)
+
+    def _centred(self, rows: Tensor) -> Tensor:
+        return rows - (rows * self.marginals).sum(dim=1, keepdim=True)
+
+    def _assemble(
+        self, rows: Tensor, weights: Tensor, sides: tuple[Tensor, Tensor] | None, pairs: bool
+    ) -> Gradient:
+        chains = self.chains
+        transitions = pairwise = None
+        if pairs:
+            transitions, pairwise = self._kernels.pairs_of(
+                self.scores, chains, self._messages, self.marginals, weights, sides
+            )
+        start = rows[chains.firsts].sum(dim=0)
+        end = rows[chains.firsts + chains.sizes - 1].sum(dim=0)
+        return Gradient(rows, transitions, start, end, pairwise)
+
+
+class FusedLogPartition(torch.autograd.Function):
+    """log Z of each chain."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+        lengths: tuple[int, ...],
+        dtype: torch.dtype,
+    ) -> Tensor:
+        inputs = (emissions, transitions, start, end, pairwise)
+        needed = any(ctx.needs_input_grad)
+        recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=needed)
+        if needed:
+            ctx.save_for_backward(*inputs)
+            ctx.recursion = recursion
+        return recursion.log_partition.to(dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        weights = ctx.recursion.of_tokens(grad.detach())
+        gradient = ctx.recursion.gradient(weights, pairs=_wants_pairs(ctx))
+        return (*_to_inputs(ctx, gradient, grad), None, None)
+
+
+class FusedMarginals(torch.autograd.Function):
+    """The marginals of all tokens."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+        lengths: tuple[int, ...],
+        dtype: torch.dtype,
+    ) -> Tensor:
+        inputs = (emissions, transitions, start, end, pairwise)
+        ctx.recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=True)
+        ctx.save_for_backward(*inputs)
+        return ctx.recursion.marginals.to(emissions.dtype, copy=True)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        gradient = ctx.recursion.derivative(grad.detach(), pairs=_wants_pairs(ctx))
+        return (*_to_inputs(ctx, gradient, grad), None, None)
+
+
+def _arguments(potentials: Potentials) -> tuple[Any, ...]:
+    """Scores, lengths, and the type in which to compute."""
+    return (*potentials.fields(), potentials.lengths, working_dtype(potentials))
+
+
+def _wants_pairs(ctx: Any) -> bool:
+    _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
+    return transitions or pairwise
+
+
+def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None]:
+    """The gradient of each input that needs one, in its type."""
+    inputs = ctx.saved_tensors
+    tensors: list[Tensor | None] = []
+    for part, like, needed in zip(gradient, inputs, ctx.needs_input_grad[:5], strict=True):
+        assert part is not None or not needed
+        tensors.append(part.to(like.dtype) if part is not None and needed else None)
+    return refuse_to_go_on(tensors, grad, *inputs)

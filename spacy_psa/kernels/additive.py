@@ -1,0 +1,108 @@
+"""Additive attention in one launch for the scores, and two for their gradient."""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from .additive_kernels import gradient_kernel, scores_kernel
+from .launching import ceil_div, on_device
+
+# Tiles: what is added up, (queries, keys, numbers), stays in the registers of four warps
+QUERIES, KEYS, WIDTH = 16, 16, 16
+ONES, OTHERS, NUMBERS = 16, 8, 32
+
+
+def additive_scores_of(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """f(i, j) = wᵀ tanh(q_i + k_j).
+
+    queries (Tensor): *Shape:* (batch_size, n, d)
+    keys (Tensor): *Shape:* (batch_size, m, d)
+    weight (Tensor): *Shape:* (d,)
+    lengths (Tensor): *Shape:* (batch_size,). How many queries and keys of each row are wanted.
+        Integers.
+    dtype (torch.dtype): In which to compute.
+    RETURNS (Tensor): *Shape:* (batch_size, n, m). Zeros beyond the lengths.
+    """
+    batch_size, n, d = queries.shape
+    m = keys.shape[1]
+    scores = queries.new_zeros((batch_size, n, m), dtype=dtype)
+    if scores.numel() and d:
+        with on_device(scores):
+            scores_kernel[(ceil_div(n, QUERIES), ceil_div(m, KEYS), batch_size)](
+                queries.contiguous(),
+                keys.contiguous(),
+                weight.contiguous(),
+                lengths,
+                scores,
+                n,
+                m,
+                d,
+                QUERIES=QUERIES,
+                KEYS=KEYS,
+                WIDTH=WIDTH,
+            )
+    return scores
+
+
+def additive_gradients_of(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, gradient: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and weight.
+
+    queries, keys, weight, lengths (Tensor): As given to `additive_scores_of`.
+    gradient (Tensor): *Shape:* (batch_size, n, m). That of the scores.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): In the type of the gradient, and in the shapes of
+        queries, keys and weight.
+    """
+    batch_size, n, d = queries.shape
+    tiles = ceil_div(n, ONES)
+    for_weight = gradient.new_zeros(batch_size, tiles, d)
+    for_queries = _one_side(queries, keys, weight, lengths, gradient, for_weight)
+    for_keys = _one_side(keys, queries, weight, lengths, gradient.mT, None)
+    return for_queries, for_keys, for_weight.sum(dim=(0, 1))
+
+
+def _one_side(
+    ones: Tensor,
+    others: Tensor,
+    weight: Tensor,
+    lengths: Tensor,
+    gradient: Tensor,
+    for_weight: Tensor | None,
+) -> Tensor:
+    batch_size, n, d = ones.shape
+    found = gradient.new_empty(ones.shape)
+    if found.numel():
+        with on_device(found):
+            gradient_kernel[(ceil_div(n, ONES), ceil_div(d, NUMBERS), batch_size)](
+                ones.contiguous(),
+                others.contiguous(),
+                weight.contiguous(),
+                lengths,
+                gradient,
+                found,
+                found if for_weight is None else for_weight,
+                n,
+                others.shape[1],
+                d,
+                *gradient.stride(),
+                WITH_WEIGHT=for_weight is not None,
+                ONES=ONES,
+                OTHERS=OTHERS,
+                WIDTH=NUMBERS,
+            )
+    return found
+
+
+@lru_cache(maxsize=16)
+def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
+    """Say to a device how long rows are. The same may be asked for again.
+
+    lengths (Tuple[int, ...]): The lengths.
+    device (torch.device): The device.
+    RETURNS (Tensor): *Shape:* (batch_size,). int32.
+    """
+    return torch.tensor(lengths, dtype=torch.int32, device=device)

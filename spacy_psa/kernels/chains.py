@@ -1,0 +1,309 @@
+"""Sums over the label sequences of linear chains, and the best ones, in one launch for a batch."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .chain_kernels import marginals_kernel, messages_kernel, pairs_kernel, tangents_kernel
+from .launching import ceil_div, on_device, power_of_2
+from .viterbi_kernels import viterbi_kernel
+
+# Pairs of labels in a tile, which stay in the registers of 4 or 8 warps
+TILE = 1 << 11
+WIDE_TILE = 1 << 13
+# Programs that keep the largest GPUs busy, and tokens that are worth a program
+PROGRAMS = 1 << 10
+STRETCH = 16
+
+
+class Chains(NamedTuple):
+    """Where chains lie among the N tokens. Chains without tokens are left out.
+
+    places (Tensor): *Shape:* (C,). Which of all chains each is. All are int64.
+    firsts (Tensor): *Shape:* (C,). The first token of each.
+    sizes (Tensor): *Shape:* (C,). The number of tokens of each, from the largest on.
+    inner (Tensor): *Shape:* (N - C,). The tokens that have one before them.
+    chain_of_token (Tensor): *Shape:* (N,). Which of all chains each token is of.
+    """
+
+    places: Tensor
+    firsts: Tensor
+    sizes: Tensor
+    inner: Tensor
+    chain_of_token: Tensor
+
+
+class ChainScores(NamedTuple):
+    """The scores of chains, contiguous, on one device.
+
+    emissions (Tensor): *Shape:* (N, L)
+    transitions (Tensor): *Shape:* (L, L)
+    start (Tensor): *Shape:* (L,)
+    end (Tensor): *Shape:* (L,)
+    pairwise (Optional[Tensor]): *Shape:* (N, L, L)
+    """
+
+    emissions: Tensor
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
+    pairwise: Tensor | None
+
+    @classmethod
+    def of(
+        cls,
+        emissions: Tensor,
+        transitions: Tensor | None,
+        start: Tensor | None,
+        end: Tensor | None,
+        pairwise: Tensor | None,
+    ) -> "ChainScores":
+        """RETURNS (ChainScores): With zeros for what is missing. No gradient flows through it."""
+        emissions = emissions.detach().contiguous()
+        zeros = emissions.new_zeros(()) if None in (transitions, start, end) else emissions
+        n_labels = emissions.shape[1]
+
+        def given(tensor: Tensor | None, *shape: int) -> Tensor:
+            tensor = zeros.expand(shape) if tensor is None else tensor.detach()
+            return tensor.contiguous()
+
+        return cls(
+            emissions,
+            given(transitions, n_labels, n_labels),
+            given(start, n_labels),
+            given(end, n_labels),
+            None if pairwise is None else pairwise.detach().contiguous(),
+        )
+
+
+class Messages(NamedTuple):
+    """log Z, and the messages that lead to it. See `chain_kernels`.
+
+    log_z (Tensor): *Shape:* (C,). float64.
+    forward (Tensor): *Shape:* (N, L)
+    backward (Optional[Tensor]): *Shape:* (N, L)
+    """
+
+    log_z: Tensor
+    forward: Tensor
+    backward: Tensor | None
+
+
+def chains_on(lengths: tuple[int, ...], device: torch.device) -> Chains:
+    """Say to a device where chains lie. The same batch asks for it several times.
+
+    lengths (Tuple[int, ...]): The lengths of all chains.
+    device (torch.device): The device.
+    RETURNS (Chains): Those that have tokens.
+    """
+    return _chains_on(lengths, device) if sum(lengths) <= 1 << 16 else _make(lengths, device)
+
+
+def _make(lengths: tuple[int, ...], device: torch.device) -> Chains:
+    sizes = np.asarray(lengths, dtype=np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    order = np.argsort(-sizes, kind="stable")  # the longest take longest: they go first
+    order = order[sizes[order] > 0]
+    chain_of_token = np.repeat(np.arange(sizes.size), sizes)
+    is_inner = np.ones(chain_of_token.size, dtype=bool)
+    is_inner[firsts[order]] = False
+    arrays = (order, firsts[order], sizes[order], np.flatnonzero(is_inner), chain_of_token)
+    return Chains(*(torch.from_numpy(array).to(device) for array in arrays))
+
+
+_chains_on = lru_cache(maxsize=16)(_make)
+
+
+def pass_messages(
+    scores: ChainScores, chains: Chains, dtype: torch.dtype, *, both_sides: bool
+) -> Messages:
+    """The forward algorithm and, at the same time, the backward algorithm.
+
+    scores (ChainScores): The scores.
+    chains (Chains): At least one.
+    dtype (torch.dtype): Of the messages, float32 or float64.
+    both_sides (bool): Whether backward messages are wanted, too.
+    RETURNS (Messages): What came out.
+    """
+    emissions = scores.emissions
+    forward = torch.empty_like(emissions, dtype=dtype)
+    backward = torch.empty_like(forward) if both_sides else None
+    log_z = emissions.new_empty(len(chains.sizes), dtype=torch.float64)
+    block, tile, warps = _blocks(emissions.shape[1])
+    with on_device(emissions):
+        messages_kernel[(len(chains.sizes), 2 if both_sides else 1)](
+            emissions,
+            scores.transitions,
+            emissions if scores.pairwise is None else scores.pairwise,
+            scores.start,
+            scores.end,
+            chains.firsts,
+            chains.sizes,
+            forward,
+            forward if backward is None else backward,
+            log_z,
+            emissions.shape[1],
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+        )
+    return Messages(log_z, forward, backward)
+
+
+def marginals_of(scores: ChainScores, messages: Messages) -> Tensor:
+    """The marginals of all tokens.
+
+    scores (ChainScores): The scores.
+    messages (Messages): Theirs, from both sides.
+    RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
+    """
+    emissions = scores.emissions
+    marginals = torch.empty_like(messages.forward)
+    block = power_of_2(emissions.shape[1])
+    with on_device(emissions):
+        marginals_kernel[(len(emissions),)](
+            emissions,
+            messages.forward,
+            messages.backward,
+            marginals,
+            emissions.shape[1],
+            BLOCK=block,
+            num_warps=1 if block <= 128 else 4,
+        )
+    return marginals
+
+
+def pairs_of(
+    scores: ChainScores,
+    chains: Chains,
+    messages: Messages,
+    marginals: Tensor,
+    weights: Tensor,
+    sides: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """The probabilities of neighbouring labels i, j at t - 1, t, times weights.
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    messages (Messages): Theirs.
+    marginals (Tensor): *Shape:* (N, L). Theirs.
+    weights (Tensor): *Shape:* (N,). The weight of each token's chain.
+    sides (Optional[Tuple[Tensor, Tensor]]): *Shapes:* (N, L). If given, also times
+        left[t - 1, i] + right[t, j].
+    RETURNS (Tuple[Tensor, Optional[Tensor]]): The sum over tokens, of the *Shape:* (L, L), and each
+        token's if its scores are its own, of the *Shape:* (N, L, L).
+    """
+    forward = messages.forward
+    n_labels = forward.shape[1]
+    pairwise = scores.pairwise
+    by_token = None if pairwise is None else forward.new_zeros(pairwise.shape)
+    n_inner = len(chains.inner)
+    if not n_inner:
+        return forward.new_zeros(n_labels, n_labels), by_token
+    block, tile, warps = _blocks(n_labels)
+    tiles = ceil_div(n_labels, tile)
+    # Always the same sums, whatever else is going on: no atomic additions
+    stretches = min(ceil_div(n_inner, STRETCH), max(1, PROGRAMS // tiles))
+    per_stretch = ceil_div(n_inner, stretches)
+    stretches = ceil_div(n_inner, per_stretch)
+    sums = forward.new_empty(stretches, n_labels, n_labels)
+    left, right = sides or (forward, forward)
+    with on_device(forward):
+        pairs_kernel[(tiles, stretches)](
+            scores.transitions,
+            forward if pairwise is None else pairwise,
+            forward,
+            marginals,
+            weights,
+            left,
+            right,
+            chains.inner,
+            sums,
+            forward if by_token is None else by_token,
+            n_inner,
+            per_stretch,
+            n_labels,
+            HAS_PAIRWISE=pairwise is not None,
+            HAS_SIDES=sides is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+        )
+    return sums.sum(dim=0), by_token
+
+
+def tangents_of(
+    scores: ChainScores, chains: Chains, messages: Messages, moved: Tensor
+) -> tuple[Tensor, Tensor]:
+    """How messages change when emissions move.
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    messages (Messages): Theirs, from both sides.
+    moved (Tensor): *Shape:* (N, L). The moves.
+    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). Of the forward and the backward messages.
+    """
+    forward = messages.forward
+    n_labels = forward.shape[1]
+    tangents = torch.empty_like(forward), torch.empty_like(forward)
+    block, tile, warps = _blocks(n_labels)
+    with on_device(forward):
+        tangents_kernel[(len(chains.sizes), 2)](
+            scores.transitions,
+            forward if scores.pairwise is None else scores.pairwise,
+            forward,
+            messages.backward,
+            moved.contiguous(),
+            chains.firsts,
+            chains.sizes,
+            *tangents,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+        )
+    return tangents
+
+
+def best_path(scores: ChainScores, chains: Chains) -> Tensor:
+    """The best label sequences (Viterbi 1967).
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    RETURNS (Tensor): *Shape:* (N,). int64.
+    """
+    emissions = scores.emissions
+    n_labels = emissions.shape[1]
+    best = torch.empty_like(emissions, dtype=torch.float64)
+    path = emissions.new_empty(len(emissions), dtype=torch.long)
+    block, tile, warps = _blocks(n_labels)
+    with on_device(emissions):
+        viterbi_kernel[(len(chains.sizes),)](
+            emissions,
+            scores.transitions,
+            emissions if scores.pairwise is None else scores.pairwise,
+            scores.start,
+            scores.end,
+            chains.firsts,
+            chains.sizes,
+            best,
+            path,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+        )
+    return path
+
+
+def _blocks(n_labels: int) -> tuple[int, int, int]:
+    """All labels, filled up; the labels of a tile beside all of them; and the warps for a tile."""
+    block = power_of_2(n_labels)
+    numbers, warps = (TILE, 4) if block <= 32 else (WIDE_TILE, 8)
+    return block, min(block, max(1, numbers // block)), warps

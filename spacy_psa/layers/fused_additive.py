@@ -1,0 +1,72 @@
+"""Additive attention scores as one program of a GPU, where Triton knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ..kernels import kernels_run_on
+
+
+def can_be_fused(device: torch.device) -> bool:
+    """RETURNS (bool): Whether there are kernels for a device: a GPU that Triton knows."""
+    return device.type == "cuda" and kernels_run_on(device)
+
+
+def fused_additive_scores(
+    queries: Tensor,
+    keys: Tensor,
+    weight: Tensor,
+    lengths: Sequence[int] | Tensor | None = None,
+) -> Tensor:
+    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), with each number read once into
+    the processors of a GPU, and nothing but the scores written.
+
+    queries (Tensor): Of any floating type. Shape: (batch_size, n, d).
+    keys (Tensor): Shape: (batch_size, m, d).
+    weight (Tensor): Shape: (d,).
+    lengths (Optional[Union[Sequence[int], Tensor]]): As in `additive.additive_scores`.
+    RETURNS (Tensor): The scores, in the type of the queries, but at least float32; zero for what is
+        beyond the lengths. Shape: (batch_size, n, m).
+
+    Source: Wei et al. (2021), equation 5.
+    """
+    from ..kernels.additive import lengths_on
+
+    if lengths is None:
+        lengths = (max(queries.shape[1], keys.shape[1]),) * len(queries)
+    if not isinstance(lengths, Tensor):
+        lengths = lengths_on(tuple(lengths), queries.device)
+    return FusedAdditiveScores.apply(queries, keys, weight, lengths)
+
+
+class FusedAdditiveScores(torch.autograd.Function):
+    """The scores, whose gradient computes every tanh anew."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
+        from ..kernels.additive import additive_scores_of
+
+        ctx.save_for_backward(queries, keys, weight, lengths)
+        dtype = torch.promote_types(queries.dtype, torch.float32)
+        return additive_scores_of(queries, keys, weight, lengths, dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        from ..kernels.additive import additive_gradients_of
+
+        queries, keys, weight, lengths = ctx.saved_tensors
+        for_queries, for_keys, for_weight = additive_gradients_of(
+            queries, keys, weight, lengths, grad
+        )
+        return (
+            for_queries.to(queries.dtype),
+            for_keys.to(keys.dtype),
+            for_weight.to(weight.dtype),
+            None,
+        )

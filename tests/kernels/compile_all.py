@@ -1,0 +1,94 @@
+"""Compile all kernels as they are launched, for a GPU that need not be there.
+
+    python -m tests.kernels.compile_all 80 90
+
+Interpreted kernels are lenient: what changes its shape in a loop works there, and nowhere else.
+Every launch is caught, and compiled for the types that it was given.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+from spacy_psa.inference import Potentials
+from spacy_psa.inference.fused import FusedRecursion
+from spacy_psa.inference.viterbi import viterbi_fused
+from spacy_psa.kernels.probe import add_one
+from spacy_psa.layers.fused_additive import fused_additive_scores
+
+TYPES = {
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.int32: "i32",
+    torch.int64: "i64",
+}
+compiled: set[tuple[Any, ...]] = set()
+targets: list[GPUTarget] = []
+
+
+def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
+    """What launches a kernel: compile it instead."""
+
+    def launch(*arguments: Any, num_warps: int = 4, **constants: Any) -> None:
+        names = kernel.arg_names
+        types = {
+            name: f"*{TYPES[value.dtype]}" if isinstance(value, torch.Tensor) else "i32"
+            for name, value in zip(names, arguments, strict=False)
+        }
+        assert set(types) | set(constants) == set(names), (kernel.__name__, names)
+        key = (kernel.__name__, num_warps, *types.values(), *constants.values())
+        if key in compiled:
+            return
+        compiled.add(key)
+        source = ASTSource(
+            fn=kernel,
+            signature={**types, **dict.fromkeys(constants, "constexpr")},
+            constexprs={(names.index(name),): value for name, value in constants.items()},
+        )
+        for target in targets:
+            binary = triton.compile(source, target=target, options={"num_warps": num_warps})
+            assert binary.asm["cubin"], key
+            print(kernel.__name__, target.arch, binary.metadata.shared, *key[1:])
+
+    return launch
+
+
+def launch_all() -> None:
+    """All kernels, in the ways that they are used: labels that fill one tile or several, types."""
+    add_one(torch.ones(3))
+    for n_labels, dtype, computed, has_pairwise in (
+        (9, torch.float32, torch.float32, False),
+        (45, torch.bfloat16, torch.float32, True),
+        (425, torch.float32, torch.float32, False),
+        (9, torch.float64, torch.float64, True),
+    ):
+        potentials = Potentials(
+            torch.zeros(5, n_labels, dtype=dtype),
+            (3, 2),
+            transitions=torch.zeros(n_labels, n_labels, dtype=dtype),
+            pairwise=torch.zeros(5, n_labels, n_labels, dtype=dtype) if has_pairwise else None,
+        )
+        arguments = (*potentials.fields(), potentials.lengths, computed)
+        recursion = FusedRecursion(*arguments, both_sides=True)
+        recursion.gradient(torch.ones(5, dtype=computed), pairs=True)
+        recursion.derivative(torch.ones(5, n_labels), pairs=True)
+        viterbi_fused(potentials)
+    for dtype in (torch.float32, torch.float16, torch.float64):
+        tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
+        leaves = [tensor.requires_grad_() for tensor in tensors]
+        fused_additive_scores(*leaves, lengths=[3, 2]).sum().backward()
+
+
+if __name__ == "__main__":
+    targets += [GPUTarget("cuda", int(capability), 32) for capability in sys.argv[1:]]
+    JITFunction.__getitem__ = catch  # type: ignore[method-assign]
+    launch_all()

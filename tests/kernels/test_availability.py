@@ -1,0 +1,145 @@
+"""Where kernels run, and what happens where they do not."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from spacy_psa.inference import LinearChain, Potentials, fused, viterbi
+from spacy_psa.kernels import availability, kernels_run_on
+from spacy_psa.layers import fused_additive
+
+from ..inference.brute_force import random_potentials
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found out about this machine."""
+    availability._works.cache_clear()
+    monkeypatch.delenv(availability.SWITCH, raising=False)
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
+    """A machine whose GPU runs kernels, by its probe; and what the probe was tried on."""
+    tried = []
+    monkeypatch.setattr(torch, "ones", lambda *shape, device: tried.append(device) or len(tried))
+    answer = SimpleNamespace(tolist=lambda: [2.0, 2.0, 2.0])
+    module = SimpleNamespace(add_one=lambda numbers: answer)
+    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", module)
+    return tried
+
+
+def test_a_gpu_is_tried_once(probe: list[torch.device]) -> None:
+    assert kernels_run_on(CUDA)
+    assert kernels_run_on(CUDA)
+    assert probe == [CUDA]
+
+
+def test_kernels_can_be_switched_off(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPACY_PSA_KERNELS", "0")
+    assert not kernels_run_on(CUDA)
+    assert not probe
+    monkeypatch.setenv("SPACY_PSA_KERNELS", "1")
+    assert kernels_run_on(CUDA)
+
+
+def test_on_a_cpu_they_are_only_interpreted(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert not kernels_run_on(CPU)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert kernels_run_on(CPU)
+
+
+def test_other_devices_have_none(probe: list[torch.device]) -> None:
+    assert not kernels_run_on(torch.device("meta"))
+    assert not probe
+
+
+def test_without_triton_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", None)  # import fails
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not kernels_run_on(CUDA)
+
+
+def test_a_triton_that_does_not_work_is_told_of_once(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add_one(numbers: object) -> object:
+        raise RuntimeError("first line\nFailed to find C compiler")
+
+    monkeypatch.setattr(sys.modules["spacy_psa.kernels.probe"], "add_one", add_one)
+    with pytest.warns(UserWarning, match=r"W010.*cuda:0.*Failed to find C compiler.*KERNELS=0"):
+        assert not kernels_run_on(CUDA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not kernels_run_on(CUDA)
+
+
+def test_wrong_results_are_not_trusted(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = SimpleNamespace(tolist=lambda: [1.0, 1.0, 1.0])
+    module = sys.modules["spacy_psa.kernels.probe"]
+    monkeypatch.setattr(module, "add_one", lambda numbers: wrong)
+    assert not kernels_run_on(CUDA)
+
+
+def test_the_backend_without_kernels_is_logspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPACY_PSA_KERNELS", "0")
+    potentials = random_potentials(3, (4, 0, 2)).requires_grad_()
+    found, expected = (LinearChain(potentials, backend=name) for name in ("fused", "logspace"))
+    labels = torch.tensor([0, 1, 2, 0, 1, 1])
+    assert torch.equal(found.log_prob(labels), expected.log_prob(labels))
+    assert torch.equal(found.marginals, expected.marginals)
+    for one, other in zip(found.expected_counts(), expected.expected_counts(), strict=True):
+        assert torch.equal(one, other)
+    # It can be differentiated more than once, which fused programs cannot
+    (gradient,) = torch.autograd.grad(
+        found.log_partition.sum(), potentials.emissions, create_graph=True
+    )
+    gradient.square().sum().backward()
+    assert potentials.emissions.grad.any()
+
+
+def test_the_default_of_a_gpu_is_fused() -> None:
+    on_gpu = SimpleNamespace(device=CUDA, is_independent=False)
+    assert isinstance(LinearChain(on_gpu)._backend, fused.FusedBackend)
+    on_cpu = SimpleNamespace(device=CPU, is_independent=False)
+    assert not isinstance(LinearChain(on_cpu)._backend, fused.FusedBackend)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_gpu_takes_its_own_viterbi(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu = SimpleNamespace(device=CUDA, is_independent=False)
+    monkeypatch.setattr(viterbi, "can_be_fused", lambda potentials: there)
+    for name in ("viterbi_fused", "viterbi_torch", "viterbi_numpy"):
+        monkeypatch.setattr(viterbi, name, lambda potentials, name=name: name)
+    assert viterbi.best_labels(on_gpu) == ("viterbi_fused" if there else "viterbi_torch")
+
+
+def test_chains_that_kernels_do_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "kernels_run_on", lambda device: True)
+    assert fused.can_be_fused(random_potentials(3, (2,)))
+    assert not fused.can_be_fused(random_potentials(3, (0, 0)))
+    many = Potentials(torch.zeros(1, fused.MAX_LABELS + 1), (1,))
+    assert not fused.can_be_fused(many)
+
+
+def test_additive_scores_are_fused_on_gpus_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused_additive, "kernels_run_on", lambda device: True)
+    assert fused_additive.can_be_fused(CUDA)
+    assert not fused_additive.can_be_fused(CPU)
+    monkeypatch.setattr(fused_additive, "kernels_run_on", lambda device: False)
+    assert not fused_additive.can_be_fused(CUDA)

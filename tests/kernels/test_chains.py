@@ -1,0 +1,188 @@
+"""Sums over label sequences by kernels, in the types that a GPU computes in, against the CPU's.
+
+In float64 the backend "fused" is tested as all others, in tests/inference.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from spacy_psa.inference import LinearChain, Potentials
+from spacy_psa.inference.fused import FusedRecursion
+from spacy_psa.kernels import kernels_run_on
+
+from ..inference.brute_force import random_potentials
+
+ALL = ("transitions", "start", "end", "pairwise")
+FIELDS = [("transitions", "start", "end"), ("transitions",), ("start", "end"), ALL]
+INF = float("inf")
+interpreted = pytest.mark.skipif(
+    not kernels_run_on(torch.device("cpu")), reason="no Triton that interprets kernels"
+)
+
+
+def fused(potentials: Potentials, dtype: torch.dtype = torch.float32) -> FusedRecursion:
+    return FusedRecursion(*potentials.fields(), potentials.lengths, dtype, both_sides=True)
+
+
+def on(device: torch.device, potentials: Potentials) -> Potentials:
+    return potentials.map(lambda tensor: tensor.to(device))
+
+
+def direction_of(potentials: Potentials) -> Tensor:
+    generator = torch.Generator().manual_seed(7)
+    return torch.randn(potentials.emissions.shape, generator=generator)
+
+
+def expected_gradients(potentials: Potentials, weights: Tensor) -> tuple[dict[str, Tensor], ...]:
+    """In float64 on the CPU: of the weighted sum of log Z, and of the marginals in a direction."""
+    exact = potentials.map(lambda tensor: tensor.cpu().double())
+    leaf = exact.requires_grad_()
+    (
+        LinearChain(leaf, backend="scaled").log_partition.nan_to_num(neginf=0) * weights
+    ).sum().backward()
+    moved = exact.requires_grad_()
+    marginals = LinearChain(moved, backend="scaled").marginals
+    (marginals * direction_of(potentials).double()).sum().backward()
+    return leaf.gradients(), moved.gradients()
+
+
+def assert_like_the_cpu(potentials: Potentials, *, tolerance: float = 2e-5) -> None:
+    """log Z, marginals, and the gradients of both."""
+    exact = potentials.map(lambda tensor: tensor.cpu().double())
+    chain = LinearChain(exact, backend="scaled")
+    recursion = fused(potentials)
+    log_z, expected = recursion.log_partition.cpu(), chain.log_partition
+    assert torch.equal(log_z == -INF, expected == -INF)
+    torch.testing.assert_close(log_z, expected, rtol=1e-5, atol=tolerance)
+    assert recursion.marginals.dtype == torch.float32
+    found = recursion.marginals.cpu().double()
+    torch.testing.assert_close(found, chain.marginals, rtol=tolerance, atol=tolerance)
+    weights = torch.arange(1.0, len(log_z) + 1, dtype=torch.float64)
+    first, second = expected_gradients(potentials, weights)
+    of_tokens = recursion.of_tokens(weights.to(potentials.device))
+    gradient = recursion.gradient(of_tokens, pairs=True)
+    derivative = recursion.derivative(direction_of(potentials).to(potentials.device), pairs=True)
+    for actual, wanted in ((gradient, first), (derivative, second)):
+        for name, value in wanted.items():
+            part = getattr(actual, name).cpu().double()
+            size = max(1.0, float(value.abs().max())) if value.numel() else 1.0
+            torch.testing.assert_close(part, value, rtol=0, atol=tolerance * size, msg=name)
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids="+".join)
+@pytest.mark.parametrize("n_labels", [1, 5, 16, 37])
+def test_float32(fields: tuple[str, ...], n_labels: int, device: torch.device) -> None:
+    potentials = random_potentials(n_labels, (5, 0, 1, 9, 2), dtype=torch.float32, fields=fields)
+    assert_like_the_cpu(on(device, potentials))
+
+
+@interpreted
+@settings(max_examples=25)
+@given(
+    lengths=st.lists(st.integers(0, 7), min_size=1, max_size=4).filter(any),
+    n_labels=st.integers(1, 20),
+    fields=st.sampled_from(FIELDS),
+    scale=st.sampled_from([0.0, 1.0, 10.0]),
+    forbidden=st.floats(0.0, 0.7),
+    seed=st.integers(0, 99),
+)
+def test_any_chains_in_float32(
+    lengths: list[int],
+    n_labels: int,
+    fields: tuple[str, ...],
+    scale: float,
+    forbidden: float,
+    seed: int,
+) -> None:
+    potentials = random_potentials(
+        n_labels, tuple(lengths), dtype=torch.float32, fields=fields, scale=scale, seed=seed
+    )
+    generator = torch.Generator().manual_seed(seed)
+    for tensor in potentials.tensors().values():
+        tensor[torch.rand(tensor.shape, generator=generator) < forbidden / 2] = -INF
+    assert_like_the_cpu(potentials, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("fields", [FIELDS[0], ALL], ids=["shared", "pairwise"])
+@pytest.mark.parametrize("numbers", [16, 64, 1 << 11])
+def test_tiles_and_stretches_change_nothing(
+    fields: tuple[str, ...],
+    numbers: int,
+    device: torch.device,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With 16 labels in a block, tiles of 1 or 4 labels, or of all
+    monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
+    monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 3)
+    potentials = random_potentials(13, (6, 4, 1), dtype=torch.float32, fields=fields)
+    assert_like_the_cpu(on(device, potentials))
+
+
+def test_few_programs(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_psa.kernels.chains.PROGRAMS", 1)
+    monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 1)
+    assert_like_the_cpu(on(device, random_potentials(4, (6, 4, 1), dtype=torch.float32)))
+
+
+def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
+    potentials = random_potentials(6, (700,), dtype=torch.float32, scale=5.0)
+    exact = LinearChain(potentials.map(Tensor.double))
+    recursion = fused(on(device, potentials))
+    # Hundreds of nats: what is kept is relative, and added up in float64
+    torch.testing.assert_close(
+        recursion.log_partition.cpu(), exact.log_partition, rtol=3e-7, atol=0
+    )
+    torch.testing.assert_close(
+        recursion.marginals.cpu().double(), exact.marginals, rtol=0, atol=1e-5
+    )
+
+
+def test_a_chain_has_the_same_bits_alone_and_among_others(device: torch.device) -> None:
+    lengths = (7, 3, 12, 1)
+    potentials = on(device, random_potentials(9, lengths, dtype=torch.float32))
+    together = fused(potentials)
+    marginals = together.marginals.split(lengths)
+    for i, part in enumerate(potentials.emissions.split(lengths)):
+        transitions, start, end = potentials.transitions, potentials.start, potentials.end
+        alone = fused(Potentials(part, (len(part),), transitions, start, end))
+        assert torch.equal(alone.log_partition[0], together.log_partition[i])
+        assert torch.equal(alone.marginals, marginals[i])
+
+
+def test_no_number_in_one_chain_leaves_the_others_alone(device: torch.device) -> None:
+    potentials = on(device, random_potentials(4, (3, 2), dtype=torch.float32))
+    expected = fused(potentials)
+    potentials.emissions[1, 2] = torch.nan
+    found = fused(potentials)
+    assert found.log_partition.isnan().tolist() == [True, False]
+    assert torch.equal(found.log_partition[1], expected.log_partition[1])
+    assert torch.equal(found.marginals[3:], expected.marginals[3:])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_only_read(dtype: torch.dtype, device: torch.device) -> None:
+    potentials = on(device, random_potentials(5, (4, 3), dtype=torch.float32, fields=ALL))
+    half = potentials.map(lambda tensor: tensor.to(dtype))
+    wide = half.map(Tensor.float)
+    assert torch.equal(fused(half).log_partition, fused(wide).log_partition)
+    assert torch.equal(fused(half).marginals, fused(wide).marginals)
+
+
+def test_tensors_that_do_not_lie_in_a_row(device: torch.device) -> None:
+    potentials = on(device, random_potentials(5, (4, 3), dtype=torch.float32, fields=ALL))
+    strided = potentials.map(lambda t: t.unsqueeze(-1).repeat_interleave(2, dim=-1)[..., 0])
+    strided = Potentials(
+        strided.emissions,
+        strided.lengths,
+        strided.transitions.t().contiguous().t(),
+        strided.start,
+        strided.end,
+        strided.pairwise,
+    )
+    assert not strided.emissions.is_contiguous()
+    assert torch.equal(fused(strided).log_partition, fused(potentials).log_partition)
