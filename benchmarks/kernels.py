@@ -9,19 +9,16 @@ batches of sentences with lengths as in CoNLL-2000. All take turns (A B A B …)
 figure is the time of the peer divided by ours, as the ratio of medians.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spacy_psa.analysis.plots import line_plot, stack
-from spacy_psa.kernels.availability import SWITCH
 from spacy_psa.layers import BiLSTM
-from spacy_psa.layers.additive import additive_scores
+from spacy_psa.layers.additive import additive_scores, scores_in_tiles
 from spacy_psa.layers.fused_additive import can_be_fused
 from spacy_psa.layers.mask import SequenceMask
 
@@ -112,16 +109,12 @@ def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
         scores = function(*leaves)
         return (scores, *torch.autograd.grad(scores, leaves, upstream))
 
-    def in_tiles(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-        with patch.dict(os.environ, {SWITCH: "0"}):
-            return additive_scores(q, k, w)
-
     sides: Sides = {
         "ours": lambda: train(additive_scores),
         "broadcasting": lambda: train(broadcasting),
     }
     if can_be_fused(device):
-        sides[IN_TILES] = lambda: train(in_tiles)
+        sides[IN_TILES] = lambda: train(scores_in_tiles)
     return sides
 
 

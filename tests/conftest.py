@@ -5,8 +5,11 @@ Without a GPU, Triton interprets the kernels that are written for one, on the CP
 
 import os
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from spacy_psa.kernels import kernels_run_on
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -20,3 +23,13 @@ COMMON = {
 settings.register_profile("ci", max_examples=200, derandomize=True, **COMMON)
 settings.register_profile("nightly", max_examples=10_000, **COMMON)
 settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The backend "fused" is another one on the CPU, unless its kernels are interpreted there."""
+    if kernels_run_on(torch.device("cpu")):
+        return
+    skip = pytest.mark.skip(reason="no Triton that interprets kernels: tests/kernels has a GPU's")
+    for item in items:
+        if getattr(item, "callspec", None) and item.callspec.params.get("backend") == "fused":
+            item.add_marker(skip)

@@ -1,8 +1,8 @@
 """Whatever follows from a differentiable log Z by automatic differentiation."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +11,8 @@ from ..errors import Errors
 from .backends import ExpectedCounts
 from .potentials import Potentials
 from .scores import log_ratio, path_score, working_dtype
+
+Part = TypeVar("Part")
 
 
 class AutogradBackend(ABC):
@@ -77,20 +79,41 @@ class OnceDifferentiable(torch.autograd.Function):
         raise ValueError(Errors.P007)
 
 
-def refuse_to_go_on(
-    gradients: Sequence[Tensor | None], *depends_on: Tensor | None
-) -> list[Tensor | None]:
-    """Make gradients such that differentiating them raises an error.
+def wants_pairs(ctx: Any) -> bool:
+    """Tell what a function of emissions, transitions, start, end and pairwise scores has to find.
 
-    gradients (Sequence[Optional[Tensor]]): What a backward pass without a derivative has found.
-    depends_on (Optional[Tensor]): All that this depends on.
-    RETURNS (List[Optional[Tensor]]): The same numbers.
+    ctx (Any): Its context.
+    RETURNS (bool): Whether a gradient is wanted for scores of pairs of labels.
     """
+    _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
+    return transitions or pairwise
+
+
+def to_inputs(
+    ctx: Any,
+    gradient: Sequence[Part | None],
+    grad: Tensor,
+    convert: Callable[[Part, Tensor], Tensor],
+) -> list[Tensor | None]:
+    """What such a function gives back: the gradient of each input that needs one, which refuses to
+    be differentiated.
+
+    ctx (Any): Its context, which has saved the inputs alone.
+    gradient (Sequence[Optional[Any]]): What was found for each of them.
+    grad (Tensor): The upstream gradient.
+    convert (Callable): Makes a tensor of what was found, like an input.
+    RETURNS (List[Optional[Tensor]]): The gradients.
+    """
+    inputs = ctx.saved_tensors
+    tensors: list[Tensor | None] = []
+    for part, like, needed in zip(gradient, inputs, ctx.needs_input_grad[:5], strict=True):
+        assert part is not None or not needed
+        tensors.append(convert(part, like) if part is not None and needed else None)
     if not torch.is_grad_enabled():  # nobody is going to differentiate them
-        return list(gradients)
+        return tensors
     return [
-        None if gradient is None else OnceDifferentiable.apply(gradient, *depends_on)
-        for gradient in gradients
+        None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
+        for tensor in tensors
     ]
 
 

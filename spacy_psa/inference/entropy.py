@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from .array_ops import Array
+from .fused_trellis import FusedTrellis
 from .potentials import Potentials
 from .scores import working_dtype
 from .trellis import Trellis
@@ -43,6 +44,8 @@ def path_entropy(trellis: Trellis) -> Array:
     trellis (Trellis): The scores, of one token at least.
     RETURNS (Array): *Shape:* (counts[0],). From the longest chain to the shortest.
     """
+    if isinstance(trellis, FusedTrellis):
+        return trellis.path_entropies()
     forward = trellis.forward
     entropies = [trellis.ops.zeros(*forward[0].shape)]
     for t in range(1, len(forward)):

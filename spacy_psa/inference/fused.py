@@ -1,7 +1,7 @@
 """The forward-backward algorithm as programs of a GPU: a launch for a batch, not for each token.
 
 Messages from both sides are passed in the log domain, and all that is asked for follows from them
-for all tokens at once. What is computed on the GPU stands in `kernels.chain_kernels`; here it is
+for all tokens at once. What is computed on the GPU stands in `kernels.message_kernels`; here it is
 put together, in the same way as on the CPU by `recursion` and `curvature`.
 """
 
@@ -13,21 +13,22 @@ import torch
 from torch import Tensor
 
 from ..kernels import kernels_run_on
-from .autodiff import refuse_to_go_on
+from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .logspace import LogSpaceBackend
 from .potentials import Potentials
 from .scores import log_ratio, path_score, working_dtype
 
-# A tile of the kernels has a row for all labels, and a program a few thousand numbers
-MAX_LABELS = 1 << 12
+# One program goes through a chain on its own: with many labels, it leaves most of a GPU idle, which
+# fills up with what goes token by token. Where they meet is not measured yet
+MAX_LABELS = 1 << 10
 
 
 def can_be_fused(potentials: Potentials) -> bool:
     """Tell whether there are kernels for these scores.
 
     potentials (Potentials): The scores.
-    RETURNS (bool): Whether there are: on a GPU that Triton knows, for up to 4,096 labels.
+    RETURNS (bool): Whether there are: on a GPU that Triton knows, for up to 1,024 labels.
     """
     if not (potentials.n_tokens and 0 < potentials.n_labels <= MAX_LABELS):
         return False
@@ -45,7 +46,10 @@ class FusedBackend:
     def log_partition(self, potentials: Potentials) -> Tensor:
         if not can_be_fused(potentials):
             return self._fallback.log_partition(potentials)
-        return FusedLogPartition.apply(*_arguments(potentials))
+        arguments = _arguments(potentials)
+        if torch.is_grad_enabled() and potentials.requires_grad:
+            return FusedLogPartition.apply(*arguments)
+        return FusedRecursion(*arguments, both_sides=False).log_partition.to(arguments[-1])
 
     def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
         return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
@@ -113,7 +117,7 @@ class FusedRecursion:
         self.log_partition = self._messages.log_z.new_zeros(len(lengths))
         self.log_partition[self.chains.places] = self._messages.log_z
         if both_sides:
-            self.marginals = kernels.marginals_of(self.scores, self._messages)
+            self.marginals = kernels.marginals_of(self._messages)
 
     def of_tokens(self, weights: Tensor) -> Tensor:
         """weights (Tensor): *Shape:* (C,). One for each chain.
@@ -180,18 +184,16 @@ class FusedLogPartition(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> Tensor:
         inputs = (emissions, transitions, start, end, pairwise)
-        needed = any(ctx.needs_input_grad)
-        recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=needed)
-        if needed:
-            ctx.save_for_backward(*inputs)
-            ctx.recursion = recursion
-        return recursion.log_partition.to(dtype)
+        ctx.recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=True)
+        ctx.save_for_backward(*inputs)
+        # A copy: what is returned leads back to this function, which must not hold it
+        return ctx.recursion.log_partition.to(dtype, copy=True)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weights = ctx.recursion.of_tokens(grad.detach())
-        gradient = ctx.recursion.gradient(weights, pairs=_wants_pairs(ctx))
-        return (*_to_inputs(ctx, gradient, grad), None, None)
+        gradient = ctx.recursion.gradient(weights, pairs=wants_pairs(ctx))
+        return (*to_inputs(ctx, gradient, grad, _like), None, None)
 
 
 class FusedMarginals(torch.autograd.Function):
@@ -215,25 +217,14 @@ class FusedMarginals(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        gradient = ctx.recursion.derivative(grad.detach(), pairs=_wants_pairs(ctx))
-        return (*_to_inputs(ctx, gradient, grad), None, None)
+        gradient = ctx.recursion.derivative(grad.detach(), pairs=wants_pairs(ctx))
+        return (*to_inputs(ctx, gradient, grad, _like), None, None)
+
+
+def _like(part: Tensor, scores: Tensor) -> Tensor:
+    return part.to(scores.dtype)
 
 
 def _arguments(potentials: Potentials) -> tuple[Any, ...]:
     """Scores, lengths, and the type in which to compute."""
     return (*potentials.fields(), potentials.lengths, working_dtype(potentials))
-
-
-def _wants_pairs(ctx: Any) -> bool:
-    _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
-    return transitions or pairwise
-
-
-def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None]:
-    """The gradient of each input that needs one, in its type."""
-    inputs = ctx.saved_tensors
-    tensors: list[Tensor | None] = []
-    for part, like, needed in zip(gradient, inputs, ctx.needs_input_grad[:5], strict=True):
-        assert part is not None or not needed
-        tensors.append(part.to(like.dtype) if part is not None and needed else None)
-    return refuse_to_go_on(tensors, grad, *inputs)

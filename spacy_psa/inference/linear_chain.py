@@ -11,6 +11,7 @@ from .backends import Backend, ExpectedCounts, get_backend
 from .constraints import Constraints
 from .entropy import chain_entropy
 from .fused import FusedBackend
+from .fused_trellis import make_trellis
 from .independent import IndependentBackend
 from .logspace import LogSpaceBackend
 from .nbest import KBest, k_best
@@ -20,7 +21,7 @@ from .scaled import ScaledBackend
 from .scan import ScanBackend
 from .scores import UNKNOWN, check_labels, log_ratio, path_score
 from .spans import SpanQueries, Spans
-from .trellis import Trellis, make_trellis, torch_trellis
+from .trellis import Trellis, torch_trellis
 from .viterbi import best_labels
 
 BACKENDS: dict[str, Backend] = {

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .array_ops import Array, ArrayOps
+from .fused_trellis import FusedTrellis
 from .scores import UNKNOWN
 from .trellis import Trellis
 
@@ -47,6 +48,8 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     k (int): How many paths, at least 1.
     RETURNS (RankedPaths): The paths.
     """
+    if isinstance(trellis, FusedTrellis) and (found := trellis.ranked_paths(k)) is not None:
+        return RankedPaths(*found)
     ops, counts = trellis.ops, trellis.layout.counts
     best, reached = _viterbi(trellis)
     ends = trellis.ends(best) + trellis.end

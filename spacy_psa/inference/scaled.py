@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .arrays import Gradient, Scores, to_tensor
-from .autodiff import refuse_to_go_on
+from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .curvature import Posterior
 from .layout import TimeMajor, sum_by, time_major
@@ -82,10 +82,10 @@ class ScaledLogScore(torch.autograd.Function):
         weights = grad.detach().cpu().numpy().astype(np.float64, copy=False)
         weights = np.where(ctx.possible, weights, 0.0)
         sign = 1.0 if ctx.gold is None else -1.0
-        gradient = ctx.recursion.gradient(sign * weights, pairs=_wants_pairs(ctx))
+        gradient = ctx.recursion.gradient(sign * weights, pairs=wants_pairs(ctx))
         if ctx.gold is not None:
             ctx.gold.add_counts(gradient, weights)
-        return (*_to_inputs(ctx, gradient, grad), None, None)
+        return (*to_inputs(ctx, gradient[:5], grad, to_tensor), None, None)
 
 
 class ScaledMarginals(torch.autograd.Function):
@@ -109,30 +109,8 @@ class ScaledMarginals(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         direction = grad.detach().cpu().double().numpy()
-        gradient = ctx.posterior.derivative(direction, pairs=_wants_pairs(ctx))
-        return (*_to_inputs(ctx, gradient, grad), None)
-
-
-def _wants_pairs(ctx: Any) -> bool:
-    _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
-    return transitions or pairwise
-
-
-def _to_inputs(ctx: Any, gradient: Gradient, grad: Tensor) -> list[Tensor | None]:
-    """The gradient of each input that needs one, in its type and on its device."""
-    inputs = ctx.saved_tensors
-    arrays = (
-        gradient.emissions,
-        gradient.transitions,
-        gradient.start,
-        gradient.end,
-        gradient.pairwise,
-    )
-    tensors: list[Tensor | None] = []
-    for array, like, needed in zip(arrays, inputs, ctx.needs_input_grad[:5], strict=True):
-        assert array is not None or not needed
-        tensors.append(to_tensor(array, like) if array is not None and needed else None)
-    return refuse_to_go_on(tensors, grad, *inputs)
+        gradient = ctx.posterior.derivative(direction, pairs=wants_pairs(ctx))
+        return (*to_inputs(ctx, gradient[:5], grad, to_tensor), None)
 
 
 class _Gold:

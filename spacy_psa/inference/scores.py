@@ -1,10 +1,14 @@
 """Small operations on the scores of chains that all backends share."""
 
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .layout import time_major
+from .layout import REMEMBERED, time_major
 from .potentials import Potentials
 
 UNKNOWN = -1  # the label of a token that is not annotated
@@ -44,6 +48,50 @@ def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
     return labels.to(device=potentials.device, dtype=torch.long)
 
 
+class Places(NamedTuple):
+    """Which tokens and chains belong together, on some device."""
+
+    chain_of_token: Tensor  # (N,)
+    inner: Tensor  # the tokens that have one before them
+    chain_of_inner: Tensor
+    chains: Tensor  # those that have tokens
+    first: Tensor  # the first token of each of these
+    last: Tensor  # the last token
+
+
+def places_on(lengths: tuple[int, ...], device: torch.device) -> Places:
+    """Say to a device where chains lie.
+
+    lengths (Tuple[int, ...]): The lengths of the chains.
+    device (torch.device): The device. One that is not the CPU has to be waited for, and is told
+        once: the same batch asks for it several times.
+    RETURNS (Places): The places.
+    """
+    if device.type == "cpu" or sum(lengths) > REMEMBERED:
+        return _places(lengths, device)
+    return _remembered_places(lengths, device)
+
+
+def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
+    layout = time_major(lengths)
+    arrays = (
+        layout.chain_of_token,
+        layout.inner_tokens,
+        layout.chain_of_token[layout.inner_tokens],
+        layout.chains,
+        layout.first_tokens,
+        layout.last_tokens,
+    )
+    if device.type == "cpu":
+        return Places(*map(torch.from_numpy, arrays))
+    with torch.inference_mode(False):  # it may be kept, also for training
+        together = torch.from_numpy(np.concatenate(arrays)).to(device)
+        return Places(*together.split([array.size for array in arrays]))
+
+
+_remembered_places = lru_cache(maxsize=16)(_places)
+
+
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
     """Add up what belongs to the tokens of each chain.
 
@@ -51,9 +99,9 @@ def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
     potentials (Potentials): The chains.
     RETURNS (Tensor): *Shape:* (C,)
     """
-    chains = torch.from_numpy(time_major(potentials.lengths).chain_of_token)
+    chains = places_on(potentials.lengths, values.device).chain_of_token
     totals = values.new_zeros(len(potentials.lengths))
-    return totals.index_add(0, chains.to(values.device), values)
+    return totals.index_add(0, chains, values)
 
 
 def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
@@ -63,28 +111,22 @@ def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
     labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1.
     RETURNS (Tensor): *Shape:* (C,)
     """
-    layout, dtype = time_major(potentials.lengths), working_dtype(potentials)
-
-    def labels_at(tokens: Tensor) -> Tensor:
-        return labels[tokens.to(labels.device)]
-
+    places, dtype = places_on(potentials.lengths, labels.device), working_dtype(potentials)
     values = potentials.emissions.gather(1, labels.unsqueeze(1)).squeeze(1).to(dtype)
     score = sum_by_chain(values, potentials)
-    chains = torch.from_numpy(layout.chains).to(labels.device)
-    inner = torch.from_numpy(layout.inner_tokens)
-    chain_of_step = torch.from_numpy(layout.chain_of_token)[inner].to(labels.device)
+    before, after = labels[places.inner - 1], labels[places.inner]
     if potentials.transitions is not None:
-        steps = potentials.transitions[labels_at(inner - 1), labels_at(inner)].to(dtype)
-        score = score.index_add(0, chain_of_step, steps)
+        steps = potentials.transitions[before, after].to(dtype)
+        score = score.index_add(0, places.chain_of_inner, steps)
     if potentials.pairwise is not None:
-        at = (inner.to(labels.device), labels_at(inner - 1), labels_at(inner))
-        score = score.index_add(0, chain_of_step, potentials.pairwise[at].to(dtype))
+        steps = potentials.pairwise[places.inner, before, after].to(dtype)
+        score = score.index_add(0, places.chain_of_inner, steps)
     if potentials.start is not None:
-        first = labels_at(torch.from_numpy(layout.first_tokens))
-        score = score.index_add(0, chains, potentials.start[first].to(dtype))
+        first = potentials.start[labels[places.first]].to(dtype)
+        score = score.index_add(0, places.chains, first)
     if potentials.end is not None:
-        last = labels_at(torch.from_numpy(layout.last_tokens))
-        score = score.index_add(0, chains, potentials.end[last].to(dtype))
+        last = potentials.end[labels[places.last]].to(dtype)
+        score = score.index_add(0, places.chains, last)
     return score
 
 

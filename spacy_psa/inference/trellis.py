@@ -110,18 +110,6 @@ class Trellis:
         return default.index_put((chains,), values)
 
 
-def make_trellis(potentials: Potentials) -> Trellis:
-    """The trellis to compute with on a device.
-
-    potentials (Potentials): The scores.
-    RETURNS (Trellis): One of tensors for CUDA devices, one of NumPy arrays for others. No gradient
-        flows through it.
-    """
-    if potentials.device.type == "cuda":
-        return torch_trellis(potentials.detach())
-    return numpy_trellis(potentials)
-
-
 def numpy_trellis(potentials: Potentials) -> Trellis:
     """A trellis of NumPy arrays, which no gradient flows through.
 

@@ -166,10 +166,11 @@ def viterbi_fused(potentials: Potentials) -> Tensor:
     potentials (Potentials): The scores, which `can_be_fused`.
     RETURNS (Tensor): *Shape:* (N,)
     """
-    from ..kernels.chains import ChainScores, best_path, chains_on
+    from ..kernels.chain_queries import best_paths
+    from ..kernels.chains import ChainScores, chains_on
 
     chains = chains_on(potentials.lengths, potentials.device)
-    return best_path(ChainScores.of(*potentials.fields()), chains)
+    return best_paths(ChainScores.of(*potentials.fields()), chains)[0]
 
 
 def _of_tokens(

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .additive_kernels import gradient_kernel, scores_kernel
-from .launching import ceil_div, on_device
+from .launching import OPTIONS, ceil_div, on_device
 
 # Tiles: what is added up, (queries, keys, numbers), stays in the registers of four warps
 QUERIES, KEYS, WIDTH = 16, 16, 16
@@ -31,7 +31,7 @@ def additive_scores_of(
     scores = queries.new_zeros((batch_size, n, m), dtype=dtype)
     if scores.numel() and d:
         with on_device(scores):
-            scores_kernel[(ceil_div(n, QUERIES), ceil_div(m, KEYS), batch_size)](
+            scores_kernel[(batch_size, ceil_div(n, QUERIES), ceil_div(m, KEYS))](
                 queries.contiguous(),
                 keys.contiguous(),
                 weight.contiguous(),
@@ -43,6 +43,7 @@ def additive_scores_of(
                 QUERIES=QUERIES,
                 KEYS=KEYS,
                 WIDTH=WIDTH,
+                **OPTIONS,
             )
     return scores
 
@@ -77,7 +78,7 @@ def _one_side(
     found = gradient.new_empty(ones.shape)
     if found.numel():
         with on_device(found):
-            gradient_kernel[(ceil_div(n, ONES), ceil_div(d, NUMBERS), batch_size)](
+            gradient_kernel[(batch_size, ceil_div(n, ONES), ceil_div(d, NUMBERS))](
                 ones.contiguous(),
                 others.contiguous(),
                 weight.contiguous(),
@@ -93,6 +94,7 @@ def _one_side(
                 ONES=ONES,
                 OTHERS=OTHERS,
                 WIDTH=NUMBERS,
+                **OPTIONS,
             )
     return found
 
@@ -105,4 +107,5 @@ def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
     device (torch.device): The device.
     RETURNS (Tensor): *Shape:* (batch_size,). int32.
     """
-    return torch.tensor(lengths, dtype=torch.int32, device=device)
+    with torch.inference_mode(False):  # it is kept, also for training
+        return torch.tensor(lengths, dtype=torch.int32, device=device)

@@ -5,9 +5,12 @@ import triton.language as tl
 
 
 @triton.jit
-def _tanh(x):
-    # Where e^2x is infinite, this is 1
-    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
+def _tanh_and_slope(x):
+    """tanh(x) and its derivative, which keeps its digits where tanh is next to 1 or -1."""
+    e = tl.exp(-2.0 * tl.abs(x))
+    one = 1.0 / (1.0 + e)
+    value = (1.0 - e) * one
+    return tl.where(x < 0.0, -value, value), 4.0 * e * one * one
 
 
 # Sizes that differ from batch to batch are no reason to compile anew
@@ -25,18 +28,18 @@ def scores_kernel(
     KEYS: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """f(i, j) = Σ_d w_d · tanh(q_id + k_jd) of a tile of pairs. Grid: (tiles of queries, tiles of
-    keys, rows of the batch). Wei et al. (2021), equation 5.
+    """f(i, j) = Σ_d w_d · tanh(q_id + k_jd) of a tile of pairs. Grid: (rows of the batch, tiles of
+    queries, tiles of keys). Wei et al. (2021), equation 5.
 
     Pairs beyond the lengths (batch_size,) are left as they are.
     """
-    row = tl.program_id(2).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
-    i = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
-    j = tl.program_id(1) * KEYS + tl.arange(0, KEYS)
+    i = tl.program_id(1) * QUERIES + tl.arange(0, QUERIES)
+    j = tl.program_id(2) * KEYS + tl.arange(0, KEYS)
     is_query = (i < n_queries) & (i < length)
     is_key = (j < n_keys) & (j < length)
-    if (tl.program_id(0) * QUERIES < length) & (tl.program_id(1) * KEYS < length):
+    if (tl.program_id(1) * QUERIES < length) & (tl.program_id(2) * KEYS < length):
         kind = scores.dtype.element_ty
         summands = tl.zeros((QUERIES, KEYS, WIDTH), kind)
         for begin in range(0, width, WIDTH):
@@ -47,7 +50,8 @@ def scores_kernel(
             at = keys + (row * n_keys + j)[:, None] * width + d[None, :]
             k = tl.load(at, mask=is_key[:, None] & is_number[None, :], other=0.0).to(kind)
             w = tl.load(weight + d, mask=is_number, other=0.0).to(kind)
-            summands += w[None, None, :] * _tanh(q[:, None, :] + k[None, :, :])
+            tanh, _ = _tanh_and_slope(q[:, None, :] + k[None, :, :])
+            summands += w[None, None, :] * tanh
         at = scores + (row * n_queries + i)[:, None] * n_keys + j[None, :]
         tl.store(at, tl.sum(summands, axis=2), mask=is_query[:, None] & is_key[None, :])
 
@@ -73,16 +77,16 @@ def gradient_kernel(
     WIDTH: tl.constexpr,
 ):
     """The gradient of a tile of queries, given that of the scores; or that of a tile of keys, where
-    queries and keys change places. Grid: (tiles of ones, tiles of numbers, rows of the batch).
+    queries and keys change places. Grid: (rows of the batch, tiles of ones, tiles of numbers).
 
     df/dq_id = w_d · Σ_j g_ij · (1 − tanh²(q_id + k_jd)). With WITH_WEIGHT also the part that these
     queries have in the gradient of w, Σ_ij g_ij · tanh(q_id + k_jd): `for_weight` (batch_size,
     tiles of ones, d).
     """
-    row = tl.program_id(2).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
-    i = tl.program_id(0) * ONES + tl.arange(0, ONES)
-    d = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+    i = tl.program_id(1) * ONES + tl.arange(0, ONES)
+    d = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
     is_one = (i < n_ones) & (i < length)
     is_number = d < width
     kind = gradient.dtype.element_ty
@@ -92,7 +96,7 @@ def gradient_kernel(
     slopes = tl.zeros((ONES, OTHERS, WIDTH), kind)
     shares = tl.zeros((ONES, OTHERS, WIDTH), kind)
     stop = tl.minimum(length, n_others)
-    if tl.program_id(0) * ONES >= length:
+    if tl.program_id(1) * ONES >= length:
         stop = stop * 0
     for begin in range(0, stop, OTHERS):
         j = begin + tl.arange(0, OTHERS)
@@ -101,12 +105,12 @@ def gradient_kernel(
         other = tl.load(at, mask=is_other[:, None] & is_number[None, :], other=0.0).to(kind)
         at = gradient + row * stride_row + i[:, None] * stride_one + j[None, :] * stride_other
         g = tl.load(at, mask=is_one[:, None] & is_other[None, :], other=0.0)
-        t = _tanh(one[:, None, :] + other[None, :, :])
-        slopes += g[:, :, None] * (1.0 - t * t)
+        tanh, slope = _tanh_and_slope(one[:, None, :] + other[None, :, :])
+        slopes += g[:, :, None] * slope
         if WITH_WEIGHT:
-            shares += g[:, :, None] * t
+            shares += g[:, :, None] * tanh
     found = tl.sum(slopes, axis=1) * w[None, :]
     tl.store(for_ones + one_at, found, mask=(i < n_ones)[:, None] & is_number[None, :])
     if WITH_WEIGHT:
-        at = (row * tl.num_programs(0) + tl.program_id(0)) * width + d
+        at = (row * tl.num_programs(1) + tl.program_id(1)) * width + d
         tl.store(for_weight + at, tl.sum(tl.sum(shares, axis=1), axis=0), mask=is_number)

@@ -1,4 +1,4 @@
-"""Sums over the label sequences of linear chains, and the best ones, in one launch for a batch."""
+"""Sums over the label sequences of linear chains: a launch for a batch."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .chain_kernels import marginals_kernel, messages_kernel, pairs_kernel, tangents_kernel
-from .launching import ceil_div, on_device, power_of_2
-from .viterbi_kernels import viterbi_kernel
+from .launching import OPTIONS, ceil_div, on_device, power_of_2
+from .marginal_kernels import marginals_kernel, pairs_kernel
+from .message_kernels import messages_kernel, tangents_kernel
 
 # Pairs of labels in a tile, which stay in the registers of 4 or 8 warps
 TILE = 1 << 11
@@ -63,12 +63,10 @@ class ChainScores(NamedTuple):
     ) -> "ChainScores":
         """RETURNS (ChainScores): With zeros for what is missing. No gradient flows through it."""
         emissions = emissions.detach().contiguous()
-        zeros = emissions.new_zeros(()) if None in (transitions, start, end) else emissions
         n_labels = emissions.shape[1]
 
         def given(tensor: Tensor | None, *shape: int) -> Tensor:
-            tensor = zeros.expand(shape) if tensor is None else tensor.detach()
-            return tensor.contiguous()
+            return emissions.new_zeros(shape) if tensor is None else tensor.detach().contiguous()
 
         return cls(
             emissions,
@@ -80,7 +78,7 @@ class ChainScores(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """log Z, and the messages that lead to it. See `chain_kernels`.
+    """log Z, and the messages that lead to it. See `message_kernels`.
 
     log_z (Tensor): *Shape:* (C,). float64.
     forward (Tensor): *Shape:* (N, L)
@@ -111,14 +109,21 @@ def _make(lengths: tuple[int, ...], device: torch.device) -> Chains:
     is_inner = np.ones(chain_of_token.size, dtype=bool)
     is_inner[firsts[order]] = False
     arrays = (order, firsts[order], sizes[order], np.flatnonzero(is_inner), chain_of_token)
-    return Chains(*(torch.from_numpy(array).to(device) for array in arrays))
+    with torch.inference_mode(False):  # they are kept, also for training
+        together = torch.from_numpy(np.concatenate(arrays)).to(device)  # one way to wait for
+        return Chains(*together.split([array.size for array in arrays]))
 
 
 _chains_on = lru_cache(maxsize=16)(_make)
 
 
 def pass_messages(
-    scores: ChainScores, chains: Chains, dtype: torch.dtype, *, both_sides: bool
+    scores: ChainScores,
+    chains: Chains,
+    dtype: torch.dtype,
+    *,
+    both_sides: bool,
+    absolute: bool = False,
 ) -> Messages:
     """The forward algorithm and, at the same time, the backward algorithm.
 
@@ -126,13 +131,15 @@ def pass_messages(
     chains (Chains): At least one.
     dtype (torch.dtype): Of the messages, float32 or float64.
     both_sides (bool): Whether backward messages are wanted, too.
+    absolute (bool): Whether messages are wanted as they are, which takes float64; else they are
+        relative to the maximum of the one before.
     RETURNS (Messages): What came out.
     """
     emissions = scores.emissions
     forward = torch.empty_like(emissions, dtype=dtype)
     backward = torch.empty_like(forward) if both_sides else None
     log_z = emissions.new_empty(len(chains.sizes), dtype=torch.float64)
-    block, tile, warps = _blocks(emissions.shape[1])
+    block, tile, warps = blocks_of(emissions.shape[1])
     with on_device(emissions):
         messages_kernel[(len(chains.sizes), 2 if both_sides else 1)](
             emissions,
@@ -147,32 +154,32 @@ def pass_messages(
             log_z,
             emissions.shape[1],
             HAS_PAIRWISE=scores.pairwise is not None,
+            ABSOLUTE=absolute,
             BLOCK=block,
             TILE=tile,
             num_warps=warps,
+            **OPTIONS,
         )
     return Messages(log_z, forward, backward)
 
 
-def marginals_of(scores: ChainScores, messages: Messages) -> Tensor:
+def marginals_of(messages: Messages) -> Tensor:
     """The marginals of all tokens.
 
-    scores (ChainScores): The scores.
-    messages (Messages): Theirs, from both sides.
+    messages (Messages): The messages, from both sides.
     RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
     """
-    emissions = scores.emissions
     marginals = torch.empty_like(messages.forward)
-    block = power_of_2(emissions.shape[1])
-    with on_device(emissions):
-        marginals_kernel[(len(emissions),)](
-            emissions,
+    block = power_of_2(marginals.shape[1])
+    with on_device(marginals):
+        marginals_kernel[(len(marginals),)](
             messages.forward,
             messages.backward,
             marginals,
-            emissions.shape[1],
+            marginals.shape[1],
             BLOCK=block,
             num_warps=1 if block <= 128 else 4,
+            **OPTIONS,
         )
     return marginals
 
@@ -204,7 +211,7 @@ def pairs_of(
     n_inner = len(chains.inner)
     if not n_inner:
         return forward.new_zeros(n_labels, n_labels), by_token
-    block, tile, warps = _blocks(n_labels)
+    block, tile, warps = blocks_of(n_labels)
     tiles = ceil_div(n_labels, tile)
     # Always the same sums, whatever else is going on: no atomic additions
     stretches = min(ceil_div(n_inner, STRETCH), max(1, PROGRAMS // tiles))
@@ -213,7 +220,7 @@ def pairs_of(
     sums = forward.new_empty(stretches, n_labels, n_labels)
     left, right = sides or (forward, forward)
     with on_device(forward):
-        pairs_kernel[(tiles, stretches)](
+        pairs_kernel[(stretches, tiles)](
             scores.transitions,
             forward if pairwise is None else pairwise,
             forward,
@@ -232,6 +239,7 @@ def pairs_of(
             BLOCK=block,
             TILE=tile,
             num_warps=warps,
+            **OPTIONS,
         )
     return sums.sum(dim=0), by_token
 
@@ -245,14 +253,16 @@ def tangents_of(
     chains (Chains): Their places.
     messages (Messages): Theirs, from both sides.
     moved (Tensor): *Shape:* (N, L). The moves.
-    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). Of the forward and the backward messages.
+    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). Of the forward and the backward messages,
+        with the move of the token's own emission in both.
     """
     forward = messages.forward
     n_labels = forward.shape[1]
     tangents = torch.empty_like(forward), torch.empty_like(forward)
-    block, tile, warps = _blocks(n_labels)
+    block, tile, warps = blocks_of(n_labels)
     with on_device(forward):
         tangents_kernel[(len(chains.sizes), 2)](
+            scores.emissions,
             scores.transitions,
             forward if scores.pairwise is None else scores.pairwise,
             forward,
@@ -266,44 +276,15 @@ def tangents_of(
             BLOCK=block,
             TILE=tile,
             num_warps=warps,
+            **OPTIONS,
         )
     return tangents
 
 
-def best_path(scores: ChainScores, chains: Chains) -> Tensor:
-    """The best label sequences (Viterbi 1967).
-
-    scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    RETURNS (Tensor): *Shape:* (N,). int64.
+def blocks_of(n_labels: int) -> tuple[int, int, int]:
+    """RETURNS (Tuple[int, int, int]): All labels, filled up; the labels of a tile beside all of
+    them; and the warps for a tile.
     """
-    emissions = scores.emissions
-    n_labels = emissions.shape[1]
-    best = torch.empty_like(emissions, dtype=torch.float64)
-    path = emissions.new_empty(len(emissions), dtype=torch.long)
-    block, tile, warps = _blocks(n_labels)
-    with on_device(emissions):
-        viterbi_kernel[(len(chains.sizes),)](
-            emissions,
-            scores.transitions,
-            emissions if scores.pairwise is None else scores.pairwise,
-            scores.start,
-            scores.end,
-            chains.firsts,
-            chains.sizes,
-            best,
-            path,
-            n_labels,
-            HAS_PAIRWISE=scores.pairwise is not None,
-            BLOCK=block,
-            TILE=tile,
-            num_warps=warps,
-        )
-    return path
-
-
-def _blocks(n_labels: int) -> tuple[int, int, int]:
-    """All labels, filled up; the labels of a tile beside all of them; and the warps for a tile."""
     block = power_of_2(n_labels)
     numbers, warps = (TILE, 4) if block <= 32 else (WIDE_TILE, 8)
     return block, min(block, max(1, numbers // block)), warps

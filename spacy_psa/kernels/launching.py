@@ -5,6 +5,9 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
+# What every launch says: products and sums may be one operation. Triton warns if this is not said.
+OPTIONS = {"enable_fp_fusion": True}
+
 
 def on_device(tensor: Tensor) -> AbstractContextManager[object]:
     """Make the GPU of a tensor the current one: Triton launches kernels there.

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .launching import on_device
+from .launching import OPTIONS, on_device
 
 
 @triton.jit
@@ -19,5 +19,5 @@ def add_one(numbers: Tensor) -> Tensor:
     RETURNS (Tensor): *Shape:* (n,)
     """
     with on_device(numbers):
-        add_one_kernel[(1,)](numbers, numbers.numel(), BLOCK=16)
+        add_one_kernel[(1,)](numbers, numbers.numel(), BLOCK=16, **OPTIONS)
     return numbers

@@ -73,17 +73,25 @@ def additive_scores(
         scores = fused_additive_scores(queries, keys, weight, lengths)
     else:
         known = None if isinstance(lengths, Tensor) else lengths
-        scores = _scores_in_tiles(queries, keys, weight, known, overwrite)
+        scores = scores_in_tiles(queries, keys, weight, known, overwrite=overwrite)
     if torch.is_autocast_enabled(queries.device.type):
         return scores
     return scores.to(queries.dtype)
 
 
-def _scores_in_tiles(
-    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Sequence[int] | None, overwrite: bool
+def scores_in_tiles(
+    queries: Tensor,
+    keys: Tensor,
+    weight: Tensor,
+    lengths: Sequence[int] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Tensor:
-    """The scores, in float32 where queries have less precision: exponentials are beyond it, and so
-    are sums of many numbers.
+    """As `additive_scores`, by PyTorch on any device.
+
+    queries, keys, weight, lengths, overwrite: As there.
+    RETURNS (Tensor): The scores, in float32 where queries have less precision: exponentials are
+        beyond it, and so are sums of many numbers. Shape: (batch_size, n, m).
     """
     if queries.element_size() >= 4:
         return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)

@@ -23,13 +23,14 @@ def fused_additive_scores(
     weight: Tensor,
     lengths: Sequence[int] | Tensor | None = None,
 ) -> Tensor:
-    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), with each number read once into
-    the processors of a GPU, and nothing but the scores written.
+    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), of which nothing but the scores
+    themselves is ever in memory.
 
     queries (Tensor): Of any floating type. Shape: (batch_size, n, d).
     keys (Tensor): Shape: (batch_size, m, d).
     weight (Tensor): Shape: (d,).
     lengths (Optional[Union[Sequence[int], Tensor]]): As in `additive.additive_scores`.
+        Shape: (batch_size,).
     RETURNS (Tensor): The scores, in the type of the queries, but at least float32; zero for what is
         beyond the lengths. Shape: (batch_size, n, m).
 
@@ -41,6 +42,8 @@ def fused_additive_scores(
         lengths = (max(queries.shape[1], keys.shape[1]),) * len(queries)
     if not isinstance(lengths, Tensor):
         lengths = lengths_on(tuple(lengths), queries.device)
+    # In a row, and as many as there are sentences: a program reads them as if they were
+    lengths = lengths.contiguous().view(len(queries))
     return FusedAdditiveScores.apply(queries, keys, weight, lengths)
 
 

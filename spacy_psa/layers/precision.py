@@ -28,6 +28,7 @@ from torch.nn.functional import embedding, pad
 from .additive import EXP_LIMIT, additive_scores, are_small
 from .bfloat16 import BFloat16Linear, rounded
 from .characters import CharacterBiLSTM
+from .fused_additive import can_be_fused
 from .fusion import AdditiveSelfAttention
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
@@ -126,6 +127,9 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
+        if can_be_fused(queries.device):
+            weight = self.weight.float()
+            return additive_scores(queries, keys, weight, mask.lengths).double()
         # One large number decides how all scores of a call are computed. So sentences that have one
         # are scored apart, and in float64, for which the way does not matter.
         if are_small(queries) and are_small(keys):

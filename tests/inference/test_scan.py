@@ -135,7 +135,7 @@ def test_third_derivative():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("backend", ["scan", "logspace", "scaled", "fused"])
+@pytest.mark.parametrize("backend", ["scan", "logspace", "scaled"])
 def test_cuda_equals_cpu(backend):
     fields = ("transitions", "start", "end", "pairwise")
     potentials = random_potentials(9, (12, 0, 7, 1, 30), dtype=torch.float32, fields=fields)

@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from spacy_psa.inference import Potentials
 from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.inference.viterbi import viterbi_fused
+from spacy_psa.inference.fused_trellis import fused_trellis
 from spacy_psa.kernels.probe import add_one
 from spacy_psa.layers.fused_additive import fused_additive_scores
 
@@ -38,7 +38,9 @@ targets: list[GPUTarget] = []
 def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
     """What launches a kernel: compile it instead."""
 
-    def launch(*arguments: Any, num_warps: int = 4, **constants: Any) -> None:
+    def launch(
+        *arguments: Any, num_warps: int = 4, enable_fp_fusion: bool, **constants: Any
+    ) -> None:
         names = kernel.arg_names
         types = {
             name: f"*{TYPES[value.dtype]}" if isinstance(value, torch.Tensor) else "i32"
@@ -55,7 +57,8 @@ def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
             constexprs={(names.index(name),): value for name, value in constants.items()},
         )
         for target in targets:
-            binary = triton.compile(source, target=target, options={"num_warps": num_warps})
+            options = {"num_warps": num_warps, "enable_fp_fusion": enable_fp_fusion}
+            binary = triton.compile(source, target=target, options=options)
             assert binary.asm["cubin"], key
             print(kernel.__name__, target.arch, binary.metadata.shared, *key[1:])
 
@@ -81,7 +84,10 @@ def launch_all() -> None:
         recursion = FusedRecursion(*arguments, both_sides=True)
         recursion.gradient(torch.ones(5, dtype=computed), pairs=True)
         recursion.derivative(torch.ones(5, n_labels), pairs=True)
-        viterbi_fused(potentials)
+        trellis = fused_trellis(potentials)
+        trellis.path_entropies()
+        trellis.sampled_paths(torch.zeros(5, 20, dtype=torch.float64))
+        trellis.ranked_paths(3)
     for dtype in (torch.float32, torch.float16, torch.float64):
         tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
         leaves = [tensor.requires_grad_() for tensor in tensors]

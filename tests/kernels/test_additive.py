@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from spacy_psa.kernels import kernels_run_on
-from spacy_psa.layers import additive
+from spacy_psa.kernels.additive import lengths_on
+from spacy_psa.layers import AdditiveSelfAttention, additive, precision
 from spacy_psa.layers.fused_additive import fused_additive_scores
+from spacy_psa.layers.precision import to_bfloat16
 
-from ..layers.helpers import assert_close, normal
+from ..layers.helpers import assert_close, mask_of, normal, randomized
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 interpreted = pytest.mark.skipif(
@@ -65,6 +67,41 @@ def test_equal_tanh_over_all_pairs(
     n: int, m: int, dtype: torch.dtype, device: torch.device
 ) -> None:
     assert_like_tanh(inputs(2, n, m, 19), dtype, device)
+
+
+@pytest.mark.parametrize("size", [3.0, 6.0, 9.0, 40.0])
+def test_the_slope_of_tanh_keeps_its_digits_in_float32(size: float, device: torch.device) -> None:
+    queries, keys, weight = (tensor.abs() for tensor in inputs(1, 3, 3, 5))
+    for sign in (1.0, -1.0):
+        tensors = [sign * (queries + size / 2), sign * (keys + size / 2), weight]
+        ours = [tensor.to(device, torch.float32).requires_grad_() for tensor in tensors]
+        theirs = [tensor.detach().cpu().double().requires_grad_() for tensor in ours]
+        fused_additive_scores(*ours).sum().backward()
+        total = theirs[0].unsqueeze(2) + theirs[1].unsqueeze(1)
+        slopes = theirs[2] / torch.cosh(total) ** 2
+        for mine, dim in ((ours[0], 2), (ours[1], 1)):
+            torch.testing.assert_close(
+                mine.grad.cpu().double(), slopes.sum(dim).detach(), rtol=1e-5, atol=0.0
+            )
+
+
+def test_lengths_that_do_not_lie_in_a_row_or_do_not_fit(device: torch.device) -> None:
+    tensors = [tensor.to(device) for tensor in inputs(2, 5, 5, 3)]
+    there = torch.tensor([[5, 0], [2, 0]], device=device)[:, 0]
+    expected = fused_additive_scores(*tensors, lengths=[5, 2])
+    assert torch.equal(fused_additive_scores(*tensors, lengths=there), expected)
+    with pytest.raises(RuntimeError, match="shape"):
+        fused_additive_scores(*tensors, lengths=there[:1])
+
+
+def test_what_was_asked_for_in_inference_mode_serves_training(device: torch.device) -> None:
+    tensors = [tensor.to(device) for tensor in inputs(3, 4, 4, 3)]
+    lengths_on.cache_clear()
+    with torch.inference_mode():
+        fused_additive_scores(*tensors, lengths=[4, 1, 2])
+    leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+    fused_additive_scores(*leaves, lengths=[4, 1, 2]).sum().backward()
+    assert leaves[0].grad.any()
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
@@ -147,3 +184,20 @@ def test_the_layer_makes_use_of_them(device: torch.device, monkeypatch: pytest.M
     assert additive.additive_scores(*half).dtype == torch.bfloat16
     with torch.autocast(device.type, dtype=torch.bfloat16):
         assert additive.additive_scores(*half).dtype == torch.float32
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0], ids=["", "beyond the exponential limit"])
+def test_a_layer_in_bfloat16_makes_use_of_them(
+    scale: float, device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = to_bfloat16(randomized(AdditiveSelfAttention(6)).float()).to(device)
+    x = (scale * normal(3, 5, 6, seed=1)).float().to(device)
+    mask = mask_of([5, 2, 4], device)
+    outputs = []
+    for there in (False, True):
+        for module in (additive, precision):
+            monkeypatch.setattr(module, "can_be_fused", lambda device, there=there: there)
+        outputs.append(layer(x, mask))
+    expected, found = outputs
+    real = mask.positions.unsqueeze(2)
+    torch.testing.assert_close(found * real, expected * real, rtol=1e-5, atol=1e-5)

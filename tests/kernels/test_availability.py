@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -19,10 +20,12 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 
 
 @pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was found out about this machine."""
+def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What was found out about this machine, and what is made up here."""
     availability._works.cache_clear()
     monkeypatch.delenv(availability.SWITCH, raising=False)
+    yield
+    availability._works.cache_clear()
 
 
 @pytest.fixture
@@ -33,6 +36,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
     answer = SimpleNamespace(tolist=lambda: [2.0, 2.0, 2.0])
     module = SimpleNamespace(add_one=lambda numbers: answer)
     monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", module)
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__="3.3.0"))
     return tried
 
 
@@ -67,7 +71,7 @@ def test_other_devices_have_none(probe: list[torch.device]) -> None:
 
 
 def test_without_triton_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", None)  # import fails
+    monkeypatch.setitem(sys.modules, "triton", None)  # import fails
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not kernels_run_on(CUDA)
@@ -87,13 +91,50 @@ def test_a_triton_that_does_not_work_is_told_of_once(
         assert not kernels_run_on(CUDA)
 
 
+def test_a_triton_that_is_broken_is_told_of(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", None)  # import fails
+    with pytest.warns(UserWarning, match=r"W010.*spacy_psa.kernels.probe"):
+        assert not kernels_run_on(CUDA)
+
+
+def test_a_gpu_that_is_full_for_now_is_asked_again(
+    probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["spacy_psa.kernels.probe"]
+    works = module.add_one
+
+    def add_one(numbers: object) -> object:
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(module, "add_one", add_one)
+    assert not kernels_run_on(CUDA)
+    monkeypatch.setattr(module, "add_one", works)
+    assert kernels_run_on(CUDA)
+
+
+@pytest.mark.parametrize(("version", "fits"), [("3.2.0", False), ("3.10.1+git", True)])
+def test_an_old_triton_is_not_tried(
+    version: str, fits: bool, probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__=version))
+    if fits:
+        assert kernels_run_on(CUDA)
+        return
+    with pytest.warns(UserWarning, match=r"W010.*version 3\.2\.0 is older than 3\.3"):
+        assert not kernels_run_on(CUDA)
+    assert not probe
+
+
 def test_wrong_results_are_not_trusted(
     probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = SimpleNamespace(tolist=lambda: [1.0, 1.0, 1.0])
     module = sys.modules["spacy_psa.kernels.probe"]
     monkeypatch.setattr(module, "add_one", lambda numbers: wrong)
-    assert not kernels_run_on(CUDA)
+    with pytest.warns(UserWarning, match=r"W010.*wrong"):
+        assert not kernels_run_on(CUDA)
 
 
 def test_the_backend_without_kernels_is_logspace(monkeypatch: pytest.MonkeyPatch) -> None:

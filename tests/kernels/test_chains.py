@@ -5,6 +5,9 @@ In float64 the backend "fused" is tested as all others, in tests/inference.
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,7 +16,7 @@ from torch import Tensor
 
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.kernels import chains, kernels_run_on
 
 from ..inference.brute_force import random_potentials
 
@@ -116,11 +119,13 @@ def test_tiles_and_stretches_change_nothing(
     device: torch.device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # With 16 labels in a block, tiles of 1 or 4 labels, or of all
+    # With 16 labels in a block, tiles of 1 or 4 labels, or of all; with 64, of 1, 1 or 32
     monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
+    monkeypatch.setattr("spacy_psa.kernels.chains.WIDE_TILE", numbers)
     monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 3)
-    potentials = random_potentials(13, (6, 4, 1), dtype=torch.float32, fields=fields)
-    assert_like_the_cpu(on(device, potentials))
+    for n_labels, lengths in ((13, (6, 4, 1)), (37, (2, 1))):
+        potentials = random_potentials(n_labels, lengths, dtype=torch.float32, fields=fields)
+        assert_like_the_cpu(on(device, potentials))
 
 
 def test_few_programs(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +135,7 @@ def test_few_programs(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
-    potentials = random_potentials(6, (700,), dtype=torch.float32, scale=5.0)
+    potentials = random_potentials(6, (300,), dtype=torch.float32, scale=5.0)
     exact = LinearChain(potentials.map(Tensor.double))
     recursion = fused(on(device, potentials))
     # Hundreds of nats: what is kept is relative, and added up in float64
@@ -140,6 +145,95 @@ def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
     torch.testing.assert_close(
         recursion.marginals.cpu().double(), exact.marginals, rtol=0, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("offset", [1e6, -1e9, 1e30])
+def test_what_all_labels_of_a_token_have_in_common_costs_no_digits(
+    offset: float, device: torch.device
+) -> None:
+    # Whole numbers, which are there in float32 whatever is added
+    potentials = random_potentials(5, (6, 4), scale=0, dtype=torch.float32)
+    moved = Potentials(
+        potentials.emissions + (offset if abs(offset) < 1e7 else 0.0),
+        potentials.lengths,
+        potentials.transitions,
+        potentials.start,
+        potentials.end,
+    )
+    if abs(offset) > 1e7:  # there is nothing else that fits beside it
+        potentials.emissions[2], moved.emissions[2] = 0.0, offset
+    expected, found = fused(on(device, potentials)), fused(on(device, moved))
+    assert torch.equal(found.marginals, expected.marginals)
+    shift = (moved.emissions.double() - potentials.emissions)[:, 0].split(potentials.lengths)
+    shifts = torch.stack([part.sum() for part in shift])
+    wanted = expected.log_partition.cpu() + shifts
+    torch.testing.assert_close(found.log_partition.cpu(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_as_the_backend_of_a_chain(dtype: torch.dtype, device: torch.device) -> None:
+    potentials = random_potentials(4, (5, 0, 3), dtype=dtype, fields=ALL)
+    results = []
+    for place, backend in ((torch.device("cpu"), "scaled"), (device, "fused")):
+        leaf = on(place, potentials).requires_grad_()
+        chain = LinearChain(leaf, backend=backend)
+        log_z, marginals = chain.log_partition, chain.marginals
+        assert marginals.dtype == dtype
+        (log_z.sum() + marginals.square().sum()).backward()
+        with torch.inference_mode():
+            alone = LinearChain(leaf, backend=backend).log_partition
+        counts = chain.expected_counts()
+        found = [log_z, alone, marginals, *counts, *leaf.gradients().values()]
+        results.append([one.detach().cpu().double() for one in found])
+    tolerance = 1e-11 if dtype == torch.float64 else 1e-5
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("what", ["log_partition", "marginals"])
+def test_a_second_derivative_is_refused(what: str, device: torch.device) -> None:
+    leaf = on(device, random_potentials(3, (4,))).requires_grad_()
+    value = getattr(LinearChain(leaf, backend="fused"), what)
+    (gradient,) = torch.autograd.grad(value.square().sum(), leaf.emissions, create_graph=True)
+    with pytest.raises(ValueError, match="P007"):
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_nothing_is_kept_beyond_its_use(dtype: torch.dtype, device: torch.device) -> None:
+    """Nor may what is returned be what the gradient is made of."""
+    gc.disable()
+    try:
+        leaf = on(device, random_potentials(3, (4,), dtype=dtype)).requires_grad_()
+        log_z = LinearChain(leaf, backend="fused").log_partition
+        recursion = weakref.ref(log_z.grad_fn.recursion)
+        log_z.detach().fill_(-INF)
+        log_z.sum().backward()
+        assert leaf.emissions.grad.any()
+        del log_z
+        assert recursion() is None
+    finally:
+        gc.enable()
+
+
+def test_without_a_gradient_there_is_one_side(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = []
+    original = chains.pass_messages
+
+    def record(*given: object, both_sides: bool) -> chains.Messages:
+        sides.append(both_sides)
+        return original(*given, both_sides=both_sides)
+
+    monkeypatch.setattr(chains, "pass_messages", record)
+    leaf = on(device, random_potentials(3, (4,))).requires_grad_()
+    found = [LinearChain(leaf, backend="fused").log_partition]
+    with torch.no_grad():
+        found.append(LinearChain(leaf, backend="fused").log_partition)
+    found.append(LinearChain(leaf.detach(), backend="fused").log_partition)
+    assert [one.requires_grad for one in found] == [True, False, False]
+    assert sides == [True, False, False]
 
 
 def test_a_chain_has_the_same_bits_alone_and_among_others(device: torch.device) -> None:

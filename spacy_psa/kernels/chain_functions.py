@@ -1,0 +1,73 @@
+"""What several kernels for chains do, as functions that become a part of each of them."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def peak_of(values):
+    """The maximum, or 0 where there is nothing but -inf: what to subtract before exp."""
+    peak = tl.max(values, axis=0)
+    return tl.where(peak == float("-inf"), 0.0, peak)
+
+
+@triton.jit
+def log_sums(scores):
+    """log Σ exp over the first axis: -inf where there is nothing but -inf."""
+    peaks = peak_of(scores)
+    return peaks + tl.log(tl.sum(tl.exp(scores - peaks[None, :]), axis=0))
+
+
+@triton.jit
+def shares_of(scores):
+    """Softmax over the first axis: zeros where there is nothing but -inf."""
+    shares = tl.exp(scores - peak_of(scores)[None, :])
+    total = tl.sum(shares, axis=0)
+    return shares / tl.where(total == 0.0, 1.0, total)[None, :]
+
+
+@triton.jit
+def load_row(rows, row, labels, n_labels, KIND: tl.constexpr):
+    """What stands in one row (L,) of (N, L), and -inf beyond the labels."""
+    at = row * n_labels + labels
+    return tl.load(rows + at, mask=labels < n_labels, other=float("-inf")).to(KIND)
+
+
+@triton.jit
+def load_emissions(emissions, row, labels, n_labels, ABSOLUTE: tl.constexpr, KIND: tl.constexpr):
+    """Those of one token, less what all labels have in common, and this: their maximum; 0 if they
+    are wanted as they are.
+    """
+    own = load_row(emissions, row, labels, n_labels, KIND)
+    peak = peak_of(own)
+    if ABSOLUTE:
+        peak = peak * 0
+    return own - peak, peak
+
+
+@triton.jit
+def load_moves(
+    transitions,
+    pairwise,
+    token,
+    sources,
+    targets,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    KIND: tl.constexpr,
+):
+    """Scores of moving between labels of `token` and of the token before it: (sources, targets).
+
+    Targets are labels of `token`; in reverse, of the one before it.
+    """
+    if REVERSE:
+        places = targets[None, :] * n_labels + sources[:, None]
+    else:
+        places = sources[:, None] * n_labels + targets[None, :]
+    inside = (sources < n_labels)[:, None] & (targets < n_labels)[None, :]
+    scores = tl.load(transitions + places, mask=inside, other=float("-inf")).to(KIND)
+    if HAS_PAIRWISE:
+        own = pairwise + token * n_labels * n_labels
+        scores += tl.load(own + places, mask=inside, other=0.0).to(KIND)
+    return scores

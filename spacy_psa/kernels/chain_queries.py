@@ -1,0 +1,180 @@
+"""Label sequences of linear chains: the best ones, drawn ones, and how many there may be."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .chains import Chains, ChainScores, Messages, blocks_of
+from .launching import OPTIONS, ceil_div, on_device, power_of_2
+from .message_kernels import entropies_kernel
+from .sampling_kernels import samples_kernel
+from .search_kernels import k_best_kernel, viterbi_kernel
+
+# Samples of a block, and numbers of a tile (labels, samples) or (k, labels), at most
+SAMPLES = 16
+NUMBERS = 1 << 13
+
+
+class RankedPaths(NamedTuple):
+    """The k best paths, see `inference.nbest`.
+
+    labels (Tensor): *Shape:* (N, k). int64.
+    peaks (Tensor): *Shape:* (C,). The best scores, 0 where nothing is possible.
+    losses (Tensor): *Shape:* (C, k). How far behind that each path is.
+    """
+
+    labels: Tensor
+    peaks: Tensor
+    losses: Tensor
+
+
+def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
+    """The best label sequences (Viterbi 1967).
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    RETURNS (Tuple[Tensor, Tensor]): The labels, int64, of the *Shape:* (N,), and the score of the
+        best way to each label of each token, float64, of the *Shape:* (N, L).
+    """
+    emissions = scores.emissions
+    n_labels = emissions.shape[1]
+    best = torch.empty_like(emissions, dtype=torch.float64)
+    path = emissions.new_empty(len(emissions), dtype=torch.long)
+    block, tile, warps = blocks_of(n_labels)
+    with on_device(emissions):
+        viterbi_kernel[(len(chains.sizes),)](
+            emissions,
+            scores.transitions,
+            emissions if scores.pairwise is None else scores.pairwise,
+            scores.start,
+            scores.end,
+            chains.firsts,
+            chains.sizes,
+            best,
+            path,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+            **OPTIONS,
+        )
+    return path, best
+
+
+def fits_k_best(n_labels: int, k: int) -> bool:
+    """RETURNS (bool): Whether there are few enough labels and paths for `k_best_paths`."""
+    return power_of_2(n_labels) * power_of_2(k, least=4) <= NUMBERS
+
+
+def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> RankedPaths:
+    """The k best label sequences.
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    k (int): How many, see `fits_k_best`.
+    RETURNS (RankedPaths): For the chains in the order of `chains`.
+    """
+    _, best = best_paths(scores, chains)
+    n_tokens, n_labels = best.shape
+    n_chains = len(chains.sizes)
+    # Zeros: where scores are no numbers, there is no best, and some path has to be followed
+    kept = torch.zeros(n_tokens, k, dtype=torch.int32, device=best.device)
+    order = kept.new_zeros(n_chains, k)
+    losses, ranked = best.new_zeros(n_tokens, k), best.new_zeros(n_chains, k)
+    paths = torch.empty_like(kept, dtype=torch.long)
+    peaks = best.new_empty(n_chains)
+    with on_device(best):
+        k_best_kernel[(n_chains,)](
+            scores.transitions,
+            best if scores.pairwise is None else scores.pairwise,
+            scores.end,
+            best,
+            chains.firsts,
+            chains.sizes,
+            kept,
+            losses,
+            order,
+            paths,
+            peaks,
+            ranked,
+            k,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            PLACES=power_of_2(k, least=4),
+            BLOCK=power_of_2(n_labels),
+            num_warps=4,
+            **OPTIONS,
+        )
+    return RankedPaths(paths, peaks, ranked)
+
+
+def sampled_paths(
+    scores: ChainScores, chains: Chains, messages: Messages, uniform: Tensor
+) -> Tensor:
+    """Label sequences drawn from the distribution.
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    messages (Messages): Theirs, in float64.
+    uniform (Tensor): *Shape:* (N, n). float64, from 0 up to but not including 1.
+    RETURNS (Tensor): *Shape:* (N, n). int64.
+    """
+    forward = messages.forward
+    n_labels, n_samples = forward.shape[1], uniform.shape[1]
+    labels = torch.empty(uniform.shape, dtype=torch.long, device=forward.device)
+    block = power_of_2(n_labels)
+    at_once = max(1, min(SAMPLES, NUMBERS // block))
+    with on_device(forward):
+        samples_kernel[(len(chains.sizes), ceil_div(n_samples, at_once))](
+            scores.transitions,
+            forward if scores.pairwise is None else scores.pairwise,
+            scores.end,
+            forward,
+            uniform.contiguous(),
+            chains.firsts,
+            chains.sizes,
+            labels,
+            n_samples,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            SAMPLES=at_once,
+            num_warps=4 if block * at_once <= NUMBERS // 4 else 8,
+            **OPTIONS,
+        )
+    return labels
+
+
+def path_entropies(scores: ChainScores, chains: Chains, messages: Messages) -> Tensor:
+    """The entropy of the label sequences of each chain.
+
+    scores (ChainScores): The scores.
+    chains (Chains): Their places.
+    messages (Messages): Theirs, in float64.
+    RETURNS (Tensor): *Shape:* (C,). In the order of `chains`.
+    """
+    forward = messages.forward
+    n_labels = forward.shape[1]
+    entropies = torch.empty_like(forward)
+    of_chains = forward.new_empty(len(chains.sizes))
+    block, tile, warps = blocks_of(n_labels)
+    with on_device(forward):
+        entropies_kernel[(len(chains.sizes),)](
+            scores.transitions,
+            forward if scores.pairwise is None else scores.pairwise,
+            scores.end,
+            forward,
+            chains.firsts,
+            chains.sizes,
+            entropies,
+            of_chains,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+            **OPTIONS,
+        )
+    return of_chains

@@ -1,0 +1,310 @@
+"""Triton kernels that go through linear chains label by label: one program for each chain.
+
+Everything is in the log domain, in the type of the buffers: float32 or float64. A program reads
+from global memory what it has written there itself, after a barrier: what a label needs of all
+others does not fit into the registers of one thread.
+
+The forward message of a token has a number for each label, the log of the sum over all paths that
+end in this label, its emission included; the backward message that over all paths from there on,
+its emission left out. Each is relative to the maximum of the one before, and emissions to that of
+their token, such that numbers stay small however long the chain is and whatever all labels of a
+token have in common; or, if so wished, they are as they are (ABSOLUTE).
+"""
+
+import triton
+import triton.language as tl
+
+from .chain_functions import load_emissions, load_moves, load_row, log_sums, peak_of, shares_of
+
+
+@triton.jit
+def _pass_messages(
+    emissions,
+    transitions,
+    pairwise,
+    begin,
+    end,
+    messages,
+    total_of_chain,
+    first,
+    size,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    ABSOLUTE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    labels = tl.arange(0, BLOCK)
+    real = labels < n_labels
+    kind = messages.dtype.element_ty
+    row = first
+    if REVERSE:
+        row = first + size - 1
+    total = tl.full((), 0.0, tl.float64)
+    message = load_row(begin, 0, labels, n_labels, kind)
+    if not REVERSE:
+        own, peak = load_emissions(emissions, row, labels, n_labels, ABSOLUTE, kind)
+        message += own
+        total += peak.to(tl.float64)
+    tl.store(messages + row * n_labels + labels, message, mask=real)
+    for _ in range(1, size):
+        tl.debug_barrier()  # what all threads have written is there for each
+        before = load_row(messages, row, labels, n_labels, kind)
+        # The moves between two tokens stand at the later one, whose emission comes in now
+        token = row
+        if not REVERSE:
+            token = row + 1
+        own, peak = load_emissions(emissions, token, labels, n_labels, ABSOLUTE, kind)
+        if REVERSE:
+            before += own
+            row -= 1
+        else:
+            row += 1
+        if not ABSOLUTE:
+            shift = peak_of(before)
+            before -= shift
+            total += shift.to(tl.float64) + peak.to(tl.float64)
+        for left in range(0, n_labels, TILE):
+            targets = left + tl.arange(0, TILE)
+            moves = load_moves(
+                transitions, pairwise, token, labels, targets, n_labels, HAS_PAIRWISE, REVERSE, kind
+            )
+            reached = log_sums(before[:, None] + moves)
+            if not REVERSE:
+                reached += load_row(emissions, row, targets, n_labels, kind) - peak
+            tl.store(messages + row * n_labels + targets, reached, mask=targets < n_labels)
+    if not REVERSE:
+        tl.debug_barrier()
+        last = load_row(messages, row, labels, n_labels, kind)
+        last += load_row(end, 0, labels, n_labels, kind)
+        shift = peak_of(last)
+        rest = tl.log(tl.sum(tl.exp(last - shift), axis=0))
+        tl.store(total_of_chain, total + shift.to(tl.float64) + rest.to(tl.float64))
+
+
+@triton.jit
+def messages_kernel(
+    emissions,
+    transitions,
+    pairwise,
+    start,
+    end,
+    firsts,
+    sizes,
+    forward,
+    backward,
+    log_z,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    ABSOLUTE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """The messages of one chain, from one side. Grid: (chains, 1), or (chains, 2) for both sides.
+
+    Lafferty et al. (2001), section 3. Writes `forward` and `backward` (N, L), and log Z of each
+    chain in float64.
+    """
+    chain = tl.program_id(0)
+    first = tl.load(firsts + chain)
+    size = tl.load(sizes + chain)
+    if tl.program_id(1) == 0:
+        _pass_messages(
+            emissions,
+            transitions,
+            pairwise,
+            start,
+            end,
+            forward,
+            log_z + chain,
+            first,
+            size,
+            n_labels,
+            HAS_PAIRWISE,
+            False,
+            ABSOLUTE,
+            BLOCK,
+            TILE,
+        )
+    else:
+        _pass_messages(
+            emissions,
+            transitions,
+            pairwise,
+            end,
+            start,
+            backward,
+            log_z + chain,
+            first,
+            size,
+            n_labels,
+            HAS_PAIRWISE,
+            True,
+            ABSOLUTE,
+            BLOCK,
+            TILE,
+        )
+
+
+@triton.jit
+def _pass_tangents(
+    emissions,
+    transitions,
+    pairwise,
+    messages,
+    moved,
+    tangents,
+    first,
+    size,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    REVERSE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    labels = tl.arange(0, BLOCK)
+    real = labels < n_labels
+    kind = messages.dtype.element_ty
+    row = first
+    if REVERSE:
+        row = first + size - 1
+    at_labels = row * n_labels + labels
+    tl.store(tangents + at_labels, tl.load(moved + at_labels, mask=real, other=0.0), mask=real)
+    for _ in range(1, size):
+        tl.debug_barrier()
+        before = load_row(messages, row, labels, n_labels, kind)
+        tangent = tl.load(tangents + row * n_labels + labels, mask=real, other=0.0)
+        token = row
+        if REVERSE:
+            own, _ = load_emissions(emissions, row, labels, n_labels, False, kind)
+            before += own
+            row -= 1
+        else:
+            row += 1
+            token = row
+        for left in range(0, n_labels, TILE):
+            targets = left + tl.arange(0, TILE)
+            moves = load_moves(
+                transitions, pairwise, token, labels, targets, n_labels, HAS_PAIRWISE, REVERSE, kind
+            )
+            mean = tl.sum(shares_of(before[:, None] + moves) * tangent[:, None], axis=0)
+            at = row * n_labels + targets
+            inside = targets < n_labels
+            mean += tl.load(moved + at, mask=inside, other=0.0)
+            tl.store(tangents + at, mean, mask=inside)
+
+
+@triton.jit
+def tangents_kernel(
+    emissions,
+    transitions,
+    pairwise,
+    forward,
+    backward,
+    moved,
+    firsts,
+    sizes,
+    forward_tangents,
+    backward_tangents,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """How the messages of one chain change when its emissions move. Grid: (chains, 2).
+
+    A message is a logarithm: its tangent is the mean of those before it, weighted by their shares
+    in the sum. The move of the token's own emission is added, to those of both sides.
+    """
+    chain = tl.program_id(0)
+    first = tl.load(firsts + chain)
+    size = tl.load(sizes + chain)
+    if tl.program_id(1) == 0:
+        _pass_tangents(
+            emissions,
+            transitions,
+            pairwise,
+            forward,
+            moved,
+            forward_tangents,
+            first,
+            size,
+            n_labels,
+            HAS_PAIRWISE,
+            False,
+            BLOCK,
+            TILE,
+        )
+    else:
+        _pass_tangents(
+            emissions,
+            transitions,
+            pairwise,
+            backward,
+            moved,
+            backward_tangents,
+            first,
+            size,
+            n_labels,
+            HAS_PAIRWISE,
+            True,
+            BLOCK,
+            TILE,
+        )
+
+
+@triton.jit
+def _mixture_entropy(shares, entropies):
+    """Σ q · (H − log q) over the first axis."""
+    logs = tl.log(tl.where(shares > 0.0, shares, 1.0))
+    return tl.sum(tl.where(shares > 0.0, shares * (entropies - logs), 0.0), axis=0)
+
+
+@triton.jit
+def entropies_kernel(
+    transitions,
+    pairwise,
+    end,
+    forward,
+    firsts,
+    sizes,
+    entropies,
+    entropy_of_chain,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """The entropy of the label sequences of one chain, given its forward messages. Grid: (chains,).
+
+    Hernando et al. (2005), see `inference.entropy`. Writes `entropies` (N, L), those of the paths
+    up to each label, and those of whole chains.
+    """
+    chain = tl.program_id(0)
+    row = tl.load(firsts + chain)
+    size = tl.load(sizes + chain)
+    labels = tl.arange(0, BLOCK)
+    real = labels < n_labels
+    kind = forward.dtype.element_ty
+    tl.store(entropies + row * n_labels + labels, tl.zeros((BLOCK,), kind), mask=real)
+    for _ in range(1, size):
+        tl.debug_barrier()
+        before = load_row(forward, row, labels, n_labels, kind)
+        entropy = tl.load(entropies + row * n_labels + labels, mask=real, other=0.0)
+        row += 1
+        for left in range(0, n_labels, TILE):
+            targets = left + tl.arange(0, TILE)
+            moves = load_moves(
+                transitions, pairwise, row, labels, targets, n_labels, HAS_PAIRWISE, False, kind
+            )
+            mixed = _mixture_entropy(shares_of(before[:, None] + moves), entropy[:, None])
+            tl.store(entropies + row * n_labels + targets, mixed, mask=targets < n_labels)
+    tl.debug_barrier()
+    last = load_row(forward, row, labels, n_labels, kind)
+    last += load_row(end, 0, labels, n_labels, kind)
+    entropy = tl.load(entropies + row * n_labels + labels, mask=real, other=0.0)
+    shares = tl.exp(last - peak_of(last))
+    total = tl.sum(shares, axis=0)
+    shares /= tl.where(total == 0.0, 1.0, total)
+    tl.store(entropy_of_chain + chain, _mixture_entropy(shares, entropy))

@@ -1,0 +1,188 @@
+"""Triton kernels for the best label sequences of linear chains: one program for each chain.
+
+Scores are added up in float64, and in the same order as on the CPU, so that ties are broken alike.
+"""
+
+import triton
+import triton.language as tl
+
+from .chain_functions import load_row, peak_of
+
+# Less than any score, but more than -inf: what is impossible, beside what is out of the question
+LOWEST: tl.constexpr = tl.constexpr(-1.7976931348623157e308)
+
+
+@triton.jit
+def viterbi_kernel(
+    emissions,
+    transitions,
+    pairwise,
+    start,
+    end,
+    firsts,
+    sizes,
+    best,
+    path,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """The best labels of one chain (Viterbi 1967), without backpointers: on the way back, the best
+    predecessor is found again for one label a token. Grid: (chains,).
+
+    Writes `best` (N, L), the score of the best way to each label, and `path` (N,).
+    """
+    chain = tl.program_id(0)
+    first = tl.load(firsts + chain)
+    size = tl.load(sizes + chain)
+    labels = tl.arange(0, BLOCK)
+    real = labels < n_labels
+    at = first * n_labels + labels
+    scores = tl.load(emissions + at, mask=real, other=float("-inf")).to(tl.float64)
+    scores += tl.load(start + labels, mask=real, other=0.0).to(tl.float64)
+    tl.store(best + at, scores, mask=real)
+    row = first
+    for _ in range(1, size):
+        tl.debug_barrier()  # what all threads have written is there for each
+        before = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
+        row += 1
+        own = pairwise + row * n_labels * n_labels
+        for begin in range(0, n_labels, TILE):
+            targets = begin + tl.arange(0, TILE)
+            is_target = targets < n_labels
+            inside = real[:, None] & is_target[None, :]
+            places = labels[:, None] * n_labels + targets[None, :]
+            ways = tl.load(transitions + places, mask=inside, other=0.0).to(tl.float64)
+            ways += before[:, None]
+            if HAS_PAIRWISE:
+                ways += tl.load(own + places, mask=inside, other=0.0).to(tl.float64)
+            here = row * n_labels + targets
+            reached = tl.load(emissions + here, mask=is_target, other=0.0).to(tl.float64)
+            tl.store(best + here, reached + tl.max(ways, axis=0), mask=is_target)
+    tl.debug_barrier()
+    scores = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
+    scores += tl.load(end + labels, mask=real, other=0.0).to(tl.float64)
+    # NaN must not lead out of the labels
+    label = tl.minimum(tl.argmax(scores, axis=0), n_labels - 1)
+    tl.store(path + row, label)
+    for _ in range(1, size):
+        own = pairwise + row * n_labels * n_labels
+        row -= 1
+        places = labels * n_labels + label
+        ways = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
+        ways += tl.load(transitions + places, mask=real, other=0.0).to(tl.float64)
+        if HAS_PAIRWISE:
+            ways += tl.load(own + places, mask=real, other=0.0).to(tl.float64)
+        label = tl.minimum(tl.argmax(ways, axis=0), n_labels - 1)
+        tl.store(path + row, label)
+
+
+@triton.jit
+def _keep_best(
+    scores,
+    allowed,
+    numbers,
+    kept,
+    losses,
+    row,
+    k,
+    n_labels,
+    PLACES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Write the k largest of (PLACES, BLOCK) scores and their numbers, in the order of the numbers.
+    Of equal scores, those with lower numbers are taken.
+    """
+    rest = tl.where(allowed, tl.maximum(scores, LOWEST), float("-inf"))
+    taken = numbers < -1  # of none
+    for _ in range(k):
+        largest = tl.max(tl.max(rest, axis=1), axis=0)
+        number = tl.min(tl.min(tl.where(rest == largest, numbers, 1 << 30), axis=1), axis=0)
+        taken = taken | (numbers == number)
+        rest = tl.where(numbers == number, float("-inf"), rest)
+    # How many have been taken before each: in its own row, and in those above
+    counts = taken.to(tl.int32)
+    in_row = tl.sum(counts, axis=1)
+    above = tl.cumsum(in_row, axis=0) - in_row
+    place = above[:, None] + tl.cumsum(counts, axis=1) - 1
+    inside = taken & (place < k)
+    tl.store(kept + row * k + place, numbers, mask=inside)
+    tl.store(losses + row * k + place, scores, mask=inside)
+
+
+@triton.jit(do_not_specialize=["k"])
+def k_best_kernel(
+    transitions,
+    pairwise,
+    end,
+    best,
+    firsts,
+    sizes,
+    kept,
+    losses,
+    order,
+    paths,
+    peaks,
+    ranked,
+    k,
+    n_labels,
+    HAS_PAIRWISE: tl.constexpr,
+    PLACES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """The k best paths of one chain, from the end to the beginning, see `inference.nbest`. Grid:
+    (chains,).
+
+    Takes `best` of `viterbi_kernel`. Writes for each token the partial paths that were kept,
+    `kept` (N, k), as label + L · (place of the continuation), and by how much they fall short,
+    `losses` (N, k); an `order` (chains, k); and what is wanted: `paths` (N, k), the best score
+    `peaks` (chains,), and by how much the paths fall short of it, `ranked` (chains, k).
+    """
+    chain = tl.program_id(0)
+    first = tl.load(firsts + chain)
+    size = tl.load(sizes + chain)
+    labels = tl.arange(0, BLOCK)
+    places = tl.arange(0, PLACES)
+    real = labels < n_labels
+    is_kept = places < k
+    numbers = tl.where(real[None, :], places[:, None] * n_labels + labels[None, :], -1)
+    row = first + size - 1
+    ends = load_row(best, row, labels, n_labels, tl.float64)
+    ends += tl.load(end + labels, mask=real, other=0.0).to(tl.float64)
+    peak = peak_of(ends)
+    tl.store(peaks + chain, peak)
+    # Places beyond the first are empty, and taken where there are fewer labels than k
+    scores = tl.where((places == 0)[:, None], (ends - peak)[None, :], float("-inf"))
+    allowed = real[None, :] & (numbers < tl.maximum(k, n_labels))
+    _keep_best(scores, allowed, numbers, kept, losses, row, k, n_labels, PLACES, BLOCK)
+    for _ in range(1, size):
+        tl.debug_barrier()  # what all threads have written is there for each
+        number = tl.load(kept + row * k + places, mask=is_kept, other=0)
+        loss = tl.load(losses + row * k + places, mask=is_kept, other=float("-inf"))
+        inside = is_kept[:, None] & real[None, :]
+        at = labels[None, :] * n_labels + (number % n_labels)[:, None]
+        before = load_row(best, row - 1, labels, n_labels, tl.float64)
+        scores = tl.load(transitions + at, mask=inside, other=0.0).to(tl.float64) + before[None, :]
+        if HAS_PAIRWISE:
+            own = pairwise + row * n_labels * n_labels
+            scores += tl.load(own + at, mask=inside, other=0.0).to(tl.float64)
+        # By what this step loses: the best predecessor of each label loses nothing
+        scores -= tl.maximum(tl.max(scores, axis=1), LOWEST)[:, None]
+        scores += loss[:, None]
+        row -= 1
+        _keep_best(scores, inside, numbers, kept, losses, row, k, n_labels, PLACES, BLOCK)
+    tl.debug_barrier()
+    loss = tl.load(losses + row * k + places, mask=is_kept, other=float("-inf"))
+    earlier = (loss[None, :] == loss[:, None]) & (places[None, :] < places[:, None])
+    ahead = ((loss[None, :] > loss[:, None]) | earlier) & is_kept[None, :]
+    rank = tl.sum(ahead.to(tl.int32), axis=1)
+    tl.store(order + chain * k + rank, places, mask=is_kept)
+    tl.store(ranked + chain * k + rank, loss, mask=is_kept)
+    tl.debug_barrier()
+    place = tl.load(order + chain * k + places, mask=is_kept, other=0)
+    for _ in range(0, size):
+        number = tl.load(kept + row * k + place, mask=is_kept, other=0)
+        tl.store(paths + row * k + places, (number % n_labels).to(tl.int64), mask=is_kept)
+        place = number // n_labels
+        row += 1
