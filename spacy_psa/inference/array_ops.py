@@ -96,7 +96,7 @@ class NumpyOps:
         return array
 
     def from_tensor(self, tensor: Tensor) -> np.ndarray:
-        return tensor.cpu().numpy()
+        return tensor.cpu().double().numpy()
 
     def zeros(self, *shape: int) -> np.ndarray:
         return np.zeros(shape)
@@ -167,7 +167,7 @@ class TorchOps:
         return torch.from_numpy(array).to(self._device)
 
     def from_tensor(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self._device)
+        return tensor.to(self._device, torch.float64)
 
     def zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=self._device)

@@ -1,14 +1,15 @@
 """A trellis whose sums over paths, and paths, are programs of a GPU."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from .array_ops import TorchOps
 from .fused import can_be_fused
+from .layout import time_major
 from .potentials import Potentials
 from .trellis import Trellis, numpy_trellis, torch_trellis
 
@@ -16,32 +17,54 @@ if TYPE_CHECKING:
     from ..kernels.chains import Chains, ChainScores, Messages
 
 
-@dataclass(frozen=True)
 class FusedTrellis(Trellis):
-    """As `Trellis`, in float64 on a GPU, without a step of Python for each token. No gradient flows
-    through it.
+    """As `Trellis`, in float64 on a GPU, where all that goes through a chain is one program. No
+    gradient flows through it.
 
-    potentials (Potentials): The same scores, which `can_be_fused`.
+    potentials (Potentials): The scores, which `can_be_fused`.
     """
 
     potentials: Potentials
 
+    def __init__(self, potentials: Potentials) -> None:
+        # What a trellis of tensors has is made only if it is asked for
+        vars(self).update(
+            potentials=potentials.detach(),
+            layout=time_major(potentials.lengths),
+            ops=TorchOps(potentials.device),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """emissions, start, end and moves, step by step."""
+        if name not in ("emissions", "start", "end", "moves"):
+            raise AttributeError(name)
+        steps = torch_trellis(self.potentials)
+        vars(self).update(
+            emissions=steps.emissions, start=steps.start, end=steps.end, moves=steps.moves
+        )
+        return vars(self)[name]
+
     @cached_property
     def forward(self) -> list[Tensor]:
-        return self.by_step(self._messages.forward)
+        return self.by_step(self._forward.forward)
 
     @cached_property
     def backward(self) -> list[Tensor]:
-        assert self._messages.backward is not None
-        return self.by_step(self._messages.backward)
+        backward = self._pass(both_sides=True).backward
+        assert backward is not None
+        return self.by_step(backward)
+
+    @cached_property
+    def log_partition(self) -> Tensor:
+        return self._forward.log_z
 
     def path_entropies(self) -> Tensor:
         """RETURNS (Tensor): *Shape:* (counts[0],). As `entropy.path_entropy`."""
-        return self._queries.path_entropies(*self._chains, self._messages)
+        return self._queries.path_entropies(*self._chains, self._forward)
 
     def sampled_paths(self, uniform: Tensor) -> Tensor:
         """As `sampling.sampled_paths`."""
-        return self._queries.sampled_paths(*self._chains, self._messages, uniform)
+        return self._queries.sampled_paths(*self._chains, self._forward, uniform)
 
     def ranked_paths(self, k: int) -> tuple[Tensor, Tensor, Tensor] | None:
         """RETURNS (Optional[Tuple[Tensor, Tensor, Tensor]]): As `nbest.ranked_paths`; None if there
@@ -49,8 +72,7 @@ class FusedTrellis(Trellis):
         """
         if not self._queries.fits_k_best(self.potentials.n_labels, k):
             return None
-        labels, peaks, losses = self._queries.k_best_paths(*self._chains, k)
-        return labels, peaks.unsqueeze(1), losses
+        return self._queries.k_best_paths(*self._chains, k)
 
     @cached_property
     def _chains(self) -> "tuple[ChainScores, Chains]":
@@ -61,11 +83,14 @@ class FusedTrellis(Trellis):
         return ChainScores.of(*potentials.fields()), chains
 
     @cached_property
-    def _messages(self) -> "Messages":
+    def _forward(self) -> "Messages":
+        return self._pass(both_sides=False)
+
+    def _pass(self, *, both_sides: bool) -> "Messages":
         from ..kernels.chains import pass_messages
 
         scores, chains = self._chains
-        return pass_messages(scores, chains, torch.float64, both_sides=True, absolute=True)
+        return pass_messages(scores, chains, torch.float64, both_sides=both_sides, absolute=True)
 
     @property
     def _queries(self) -> ModuleType:
@@ -84,24 +109,5 @@ def make_trellis(potentials: Potentials) -> Trellis:
     if potentials.device.type != "cuda":
         return numpy_trellis(potentials)
     if can_be_fused(potentials):
-        return fused_trellis(potentials)
+        return FusedTrellis(potentials)
     return torch_trellis(potentials.detach())
-
-
-def fused_trellis(potentials: Potentials) -> FusedTrellis:
-    """A trellis for a GPU.
-
-    potentials (Potentials): The scores, which `can_be_fused`.
-    RETURNS (FusedTrellis): The trellis.
-    """
-    detached = potentials.detach()
-    scores = torch_trellis(detached)
-    return FusedTrellis(
-        scores.layout,
-        scores.emissions,
-        scores.start,
-        scores.end,
-        scores.moves,
-        scores.ops,
-        detached,
-    )

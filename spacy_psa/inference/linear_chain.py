@@ -14,7 +14,7 @@ from .fused import FusedBackend
 from .fused_trellis import make_trellis
 from .independent import IndependentBackend
 from .logspace import LogSpaceBackend
-from .nbest import KBest, k_best
+from .nbest import KBest, exact_log_partition, k_best
 from .potentials import Potentials
 from .sampling import Generator, draw_labels
 from .scaled import ScaledBackend
@@ -158,8 +158,9 @@ class LinearChain:
         RAISES (ValueError): If k is not a whole number above 0.
         """
         _check_count("k", k)
-        log_partition = self._backend.log_partition(self.potentials.detach())
-        return k_best(self._trellis, k, log_partition)
+        log_z = self._backend.log_partition(self.potentials.detach())
+        labels, log_prob = k_best(self._trellis, k, exact_log_partition(self._trellis, log_z))
+        return KBest(labels, log_prob.to(log_z.dtype))
 
     @property
     def entropy(self) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .array_ops import Array, ArrayOps
+from .array_ops import Array, ArrayOps, NumpyOps
 from .fused_trellis import FusedTrellis
 from .scores import UNKNOWN
 from .trellis import Trellis
@@ -102,6 +102,20 @@ def _viterbi(trellis: Trellis) -> tuple[list[Array], list[Array]]:
         best.append(emissions + before)
         reached.append(trellis.ops.finite(before))
     return best, reached
+
+
+def exact_log_partition(trellis: Trellis, log_partition: Tensor) -> Tensor:
+    """log Z in float64, in which probabilities are what is left of large numbers.
+
+    trellis (Trellis): The scores.
+    log_partition (Tensor): *Shape:* (C,). log Z of each chain, as a backend gives it.
+    RETURNS (Tensor): *Shape:* (C,). The same if it is exact, else that of the trellis.
+    """
+    if log_partition.dtype == torch.float64 or not trellis.layout.n_tokens:
+        return log_partition
+    if isinstance(trellis.ops, NumpyOps):  # of a device that does not know float64
+        log_partition = log_partition.cpu()
+    return trellis.by_chain(trellis.log_partition, torch.zeros_like(log_partition).double())
 
 
 def k_best(trellis: Trellis, k: int, log_partition: Tensor) -> KBest:

@@ -46,7 +46,8 @@ def load_emissions(emissions, row, labels, n_labels, ABSOLUTE: tl.constexpr, KIN
 
 
 @triton.jit
-def load_moves(
+def load_ways(
+    before,
     transitions,
     pairwise,
     token,
@@ -57,7 +58,8 @@ def load_moves(
     REVERSE: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Scores of moving between labels of `token` and of the token before it: (sources, targets).
+    """Scores `before` (sources,) plus those of moving between labels of `token` and of the token
+    before it: (sources, targets). They are added up in the same order as on the CPU.
 
     Targets are labels of `token`; in reverse, of the one before it.
     """
@@ -67,6 +69,7 @@ def load_moves(
         places = sources[:, None] * n_labels + targets[None, :]
     inside = (sources < n_labels)[:, None] & (targets < n_labels)[None, :]
     scores = tl.load(transitions + places, mask=inside, other=float("-inf")).to(KIND)
+    scores += before[:, None]
     if HAS_PAIRWISE:
         own = pairwise + token * n_labels * n_labels
         scores += tl.load(own + places, mask=inside, other=0.0).to(KIND)

@@ -1,7 +1,5 @@
 """Label sequences of linear chains: the best ones, drawn ones, and how many there may be."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -11,22 +9,14 @@ from .message_kernels import entropies_kernel
 from .sampling_kernels import samples_kernel
 from .search_kernels import k_best_kernel, viterbi_kernel
 
-# Samples of a block, and numbers of a tile (labels, samples) or (k, labels), at most
+# Samples of a block, and numbers of a tile (labels, samples), at most
 SAMPLES = 16
 NUMBERS = 1 << 13
-
-
-class RankedPaths(NamedTuple):
-    """The k best paths, see `inference.nbest`.
-
-    labels (Tensor): *Shape:* (N, k). int64.
-    peaks (Tensor): *Shape:* (C,). The best scores, 0 where nothing is possible.
-    losses (Tensor): *Shape:* (C, k). How far behind that each path is.
-    """
-
-    labels: Tensor
-    peaks: Tensor
-    losses: Tensor
+# The best paths, which are found one after the other, and numbers of a tile (k, labels), at most
+MAX_PATHS = 32
+K_BEST_NUMBERS = 1 << 12
+# Numbers in float64 that the registers of four warps hold
+FEW = 1 << 11
 
 
 def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
@@ -65,16 +55,18 @@ def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
 
 def fits_k_best(n_labels: int, k: int) -> bool:
     """RETURNS (bool): Whether there are few enough labels and paths for `k_best_paths`."""
-    return power_of_2(n_labels) * power_of_2(k, least=4) <= NUMBERS
+    return k <= MAX_PATHS and power_of_2(n_labels) * _places(k) <= K_BEST_NUMBERS
 
 
-def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> RankedPaths:
+def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """The k best label sequences.
 
     scores (ChainScores): The scores.
     chains (Chains): Their places.
     k (int): How many, see `fits_k_best`.
-    RETURNS (RankedPaths): For the chains in the order of `chains`.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): As `inference.nbest.RankedPaths`: labels, int64, of the
+        *Shape:* (N, k), and for the chains in the order of `chains` the best scores (C, 1), and how
+        far behind that each path is (C, k).
     """
     _, best = best_paths(scores, chains)
     n_tokens, n_labels = best.shape
@@ -102,12 +94,16 @@ def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> RankedPaths:
             k,
             n_labels,
             HAS_PAIRWISE=scores.pairwise is not None,
-            PLACES=power_of_2(k, least=4),
+            PLACES=_places(k),
             BLOCK=power_of_2(n_labels),
-            num_warps=4,
+            num_warps=4 if power_of_2(n_labels) * _places(k) < FEW else 8,
             **OPTIONS,
         )
-    return RankedPaths(paths, peaks, ranked)
+    return paths, peaks.unsqueeze(1), ranked
+
+
+def _places(k: int) -> int:
+    return power_of_2(k, least=4)
 
 
 def sampled_paths(
@@ -126,8 +122,9 @@ def sampled_paths(
     labels = torch.empty(uniform.shape, dtype=torch.long, device=forward.device)
     block = power_of_2(n_labels)
     at_once = max(1, min(SAMPLES, NUMBERS // block))
+    n_blocks = ceil_div(n_samples, at_once)
     with on_device(forward):
-        samples_kernel[(len(chains.sizes), ceil_div(n_samples, at_once))](
+        samples_kernel[(len(chains.sizes) * n_blocks,)](
             scores.transitions,
             forward if scores.pairwise is None else scores.pairwise,
             scores.end,
@@ -137,11 +134,12 @@ def sampled_paths(
             chains.sizes,
             labels,
             n_samples,
+            n_blocks,
             n_labels,
             HAS_PAIRWISE=scores.pairwise is not None,
             BLOCK=block,
             SAMPLES=at_once,
-            num_warps=4 if block * at_once <= NUMBERS // 4 else 8,
+            num_warps=4 if block * at_once < FEW else 8,
             **OPTIONS,
         )
     return labels

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .chain_functions import load_moves, load_row, peak_of, shares_of
+from .chain_functions import load_row, load_ways, peak_of, shares_of
 
 
 @triton.jit
@@ -63,13 +63,22 @@ def pairs_kernel(
     total = tl.zeros((BLOCK, TILE), kind)
     for step in range(stretch * per_stretch, tl.minimum((stretch + 1) * per_stretch, n_tokens)):
         token = tl.load(tokens + step)
-        moves = load_moves(
-            transitions, pairwise, token, sources, targets, n_labels, HAS_PAIRWISE, False, kind
-        )
         before = load_row(forward, token - 1, sources, n_labels, kind)
+        ways = load_ways(
+            before,
+            transitions,
+            pairwise,
+            token,
+            sources,
+            targets,
+            n_labels,
+            HAS_PAIRWISE,
+            False,
+            kind,
+        )
         ahead = token * n_labels + targets
         weight = tl.load(marginals + ahead, mask=is_target, other=0.0) * tl.load(weights + token)
-        pairs = shares_of(before[:, None] + moves) * weight[None, :]
+        pairs = shares_of(ways) * weight[None, :]
         if HAS_SIDES:
             behind = (token - 1) * n_labels + sources
             one = tl.load(left + behind, mask=is_source, other=0.0)

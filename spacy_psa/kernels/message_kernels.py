@@ -14,7 +14,7 @@ token have in common; or, if so wished, they are as they are (ABSOLUTE).
 import triton
 import triton.language as tl
 
-from .chain_functions import load_emissions, load_moves, load_row, log_sums, peak_of, shares_of
+from .chain_functions import load_emissions, load_row, load_ways, log_sums, peak_of, shares_of
 
 
 @triton.jit
@@ -67,10 +67,19 @@ def _pass_messages(
             total += shift.to(tl.float64) + peak.to(tl.float64)
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            moves = load_moves(
-                transitions, pairwise, token, labels, targets, n_labels, HAS_PAIRWISE, REVERSE, kind
+            ways = load_ways(
+                before,
+                transitions,
+                pairwise,
+                token,
+                labels,
+                targets,
+                n_labels,
+                HAS_PAIRWISE,
+                REVERSE,
+                kind,
             )
-            reached = log_sums(before[:, None] + moves)
+            reached = log_sums(ways)
             if not REVERSE:
                 reached += load_row(emissions, row, targets, n_labels, kind) - peak
             tl.store(messages + row * n_labels + targets, reached, mask=targets < n_labels)
@@ -185,10 +194,19 @@ def _pass_tangents(
             token = row
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            moves = load_moves(
-                transitions, pairwise, token, labels, targets, n_labels, HAS_PAIRWISE, REVERSE, kind
+            ways = load_ways(
+                before,
+                transitions,
+                pairwise,
+                token,
+                labels,
+                targets,
+                n_labels,
+                HAS_PAIRWISE,
+                REVERSE,
+                kind,
             )
-            mean = tl.sum(shares_of(before[:, None] + moves) * tangent[:, None], axis=0)
+            mean = tl.sum(shares_of(ways) * tangent[:, None], axis=0)
             at = row * n_labels + targets
             inside = targets < n_labels
             mean += tl.load(moved + at, mask=inside, other=0.0)
@@ -295,10 +313,19 @@ def entropies_kernel(
         row += 1
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            moves = load_moves(
-                transitions, pairwise, row, labels, targets, n_labels, HAS_PAIRWISE, False, kind
+            ways = load_ways(
+                before,
+                transitions,
+                pairwise,
+                row,
+                labels,
+                targets,
+                n_labels,
+                HAS_PAIRWISE,
+                False,
+                kind,
             )
-            mixed = _mixture_entropy(shares_of(before[:, None] + moves), entropy[:, None])
+            mixed = _mixture_entropy(shares_of(ways), entropy[:, None])
             tl.store(entropies + row * n_labels + targets, mixed, mask=targets < n_labels)
     tl.debug_barrier()
     last = load_row(forward, row, labels, n_labels, kind)

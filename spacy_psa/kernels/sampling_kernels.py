@@ -20,7 +20,7 @@ def _draw(scores, uniform, n_labels):
     return tl.minimum(label, n_labels - 1)
 
 
-@triton.jit(do_not_specialize=["n_samples"])
+@triton.jit(do_not_specialize=["n_samples", "n_blocks"])
 def samples_kernel(
     transitions,
     pairwise,
@@ -31,20 +31,21 @@ def samples_kernel(
     sizes,
     labels_drawn,
     n_samples,
+    n_blocks,
     n_labels,
     HAS_PAIRWISE: tl.constexpr,
     BLOCK: tl.constexpr,
     SAMPLES: tl.constexpr,
 ):
     """Label sequences of one chain, from the end to the beginning, given its forward messages and
-    numbers (N, samples), uniform in [0, 1). See `inference.sampling`. Grid: (chains, blocks of
-    samples). Writes `labels_drawn` (N, samples).
+    numbers (N, samples), uniform in [0, 1). See `inference.sampling`. Grid: (chains · blocks of
+    samples,). Writes `labels_drawn` (N, samples).
     """
-    chain = tl.program_id(0)
+    chain = tl.program_id(0) // n_blocks
     first = tl.load(firsts + chain)
     size = tl.load(sizes + chain)
     labels = tl.arange(0, BLOCK)
-    samples = tl.program_id(1) * SAMPLES + tl.arange(0, SAMPLES)
+    samples = (tl.program_id(0) % n_blocks) * SAMPLES + tl.arange(0, SAMPLES)
     is_sample = samples < n_samples
     inside = (labels < n_labels)[:, None] & is_sample[None, :]
     kind = forward.dtype.element_ty

@@ -105,6 +105,7 @@ def test_small_differences_between_large_float32_scores_count(kernel):
 @pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["shared", "pairwise"])
 @pytest.mark.parametrize("numbers", [16, 64])
 def test_interpreted_kernel_in_small_tiles(monkeypatch, fields, numbers):
+    pytest.importorskip("triton", reason="Triton is not installed")
     monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
     potentials = random_potentials(11, (6, 3, 1), scale=0, fields=fields)
     assert viterbi_interpreted(potentials).tolist() == viterbi_numpy(potentials).tolist()

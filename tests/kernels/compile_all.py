@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from spacy_psa.inference import Potentials
 from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.inference.fused_trellis import fused_trellis
+from spacy_psa.inference.fused_trellis import FusedTrellis
 from spacy_psa.kernels.probe import add_one
 from spacy_psa.layers.fused_additive import fused_additive_scores
 
@@ -42,10 +42,14 @@ def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
         *arguments: Any, num_warps: int = 4, enable_fp_fusion: bool, **constants: Any
     ) -> None:
         names = kernel.arg_names
-        types = {
-            name: f"*{TYPES[value.dtype]}" if isinstance(value, torch.Tensor) else "i32"
-            for name, value in zip(names, arguments, strict=False)
-        }
+        types = {}
+        for parameter, value in zip(kernel.params, arguments, strict=False):
+            if isinstance(value, torch.Tensor):
+                types[parameter.name] = f"*{TYPES[value.dtype]}"
+            elif value == 1 and not parameter.do_not_specialize:
+                constants[parameter.name] = value  # as Triton does it
+            else:
+                types[parameter.name] = "i32"
         assert set(types) | set(constants) == set(names), (kernel.__name__, names)
         key = (kernel.__name__, num_warps, *types.values(), *constants.values())
         if key in compiled:
@@ -73,6 +77,7 @@ def launch_all() -> None:
         (45, torch.bfloat16, torch.float32, True),
         (425, torch.float32, torch.float32, False),
         (9, torch.float64, torch.float64, True),
+        (1, torch.float32, torch.float32, True),
     ):
         potentials = Potentials(
             torch.zeros(5, n_labels, dtype=dtype),
@@ -84,10 +89,11 @@ def launch_all() -> None:
         recursion = FusedRecursion(*arguments, both_sides=True)
         recursion.gradient(torch.ones(5, dtype=computed), pairs=True)
         recursion.derivative(torch.ones(5, n_labels), pairs=True)
-        trellis = fused_trellis(potentials)
+        trellis = FusedTrellis(potentials)
         trellis.path_entropies()
         trellis.sampled_paths(torch.zeros(5, 20, dtype=torch.float64))
         trellis.ranked_paths(3)
+        trellis.ranked_paths(32)
     for dtype in (torch.float32, torch.float16, torch.float64):
         tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
         leaves = [tensor.requires_grad_() for tensor in tensors]

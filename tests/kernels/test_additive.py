@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+pytest.importorskip("triton", reason="Triton is not installed")
+
 from spacy_psa.kernels import kernels_run_on
 from spacy_psa.kernels.additive import lengths_on
 from spacy_psa.layers import AdditiveSelfAttention, additive, precision

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+pytest.importorskip("triton", reason="Triton is not installed")
+
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.inference.fused import FusedRecursion
 from spacy_psa.kernels import chains, kernels_run_on

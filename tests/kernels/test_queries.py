@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from spacy_psa.inference import LinearChain, Potentials, fused_trellis
 from spacy_psa.inference.entropy import path_entropy
 from spacy_psa.inference.fused_trellis import FusedTrellis
-from spacy_psa.inference.nbest import ranked_paths
+from spacy_psa.inference.nbest import exact_log_partition, k_best, ranked_paths
 from spacy_psa.inference.sampling import sampled_paths
-from spacy_psa.inference.trellis import Trellis, numpy_trellis
+from spacy_psa.inference.trellis import Trellis, numpy_trellis, torch_trellis
 from spacy_psa.kernels import kernels_run_on
 
 from ..inference.brute_force import BruteForce, random_potentials
+from ..inference.test_extremes import hostile_potentials
 
 ALL = ("transitions", "start", "end", "pairwise")
 FIELDS = [("transitions", "start", "end"), ALL, ("pairwise",), ("start",)]
@@ -32,10 +33,12 @@ interpreted = pytest.mark.skipif(
 )
 
 
-def both(potentials: Potentials, device: torch.device | str = "cpu") -> tuple[Trellis, Trellis]:
+def both(
+    potentials: Potentials, device: torch.device | str = "cpu"
+) -> tuple[FusedTrellis, Trellis]:
     """Ours for a GPU, and that of the CPU."""
     moved = potentials.map(lambda tensor: tensor.to(device))
-    return fused_trellis.fused_trellis(moved), numpy_trellis(potentials)
+    return FusedTrellis(moved), numpy_trellis(potentials)
 
 
 def assert_close(found: torch.Tensor, expected: np.ndarray) -> None:
@@ -45,7 +48,6 @@ def assert_close(found: torch.Tensor, expected: np.ndarray) -> None:
 def assert_same_paths(potentials: Potentials, k: int, device: torch.device | str = "cpu") -> None:
     """The k best ones; those that are impossible mean nothing."""
     fused, exact = both(potentials, device)
-    assert isinstance(fused, FusedTrellis)
     found, expected = fused.ranked_paths(k), ranked_paths(exact, k)
     assert found is not None
     assert_close(found[1], expected.peaks)
@@ -151,44 +153,95 @@ def test_paths_where_there_is_no_number_stay_within_the_labels(device: torch.dev
 
 
 def test_too_many_paths_are_found_without_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacy_psa.kernels.chain_queries.NUMBERS", 63)
+    monkeypatch.setattr("spacy_psa.kernels.chain_queries.K_BEST_NUMBERS", 63)
     potentials = random_potentials(3, (4, 2))
     fused, exact = both(potentials)
     assert fused.ranked_paths(4) is None
     found, expected = ranked_paths(fused, 4), ranked_paths(exact, 4)
     assert found.labels.tolist() == expected.labels.tolist()
-    monkeypatch.setattr("spacy_psa.kernels.chain_queries.NUMBERS", 64)
+    monkeypatch.setattr("spacy_psa.kernels.chain_queries.K_BEST_NUMBERS", 64)
     assert fused.ranked_paths(4) is not None
     assert fused.ranked_paths(5) is None
+    monkeypatch.setattr("spacy_psa.kernels.chain_queries.MAX_PATHS", 3)
+    assert fused.ranked_paths(4) is None
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_gpu_has_its_own_trellis(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused_trellis, "can_be_fused", lambda potentials: there)
-    for name in ("fused_trellis", "torch_trellis", "numpy_trellis"):
+    for name in ("FusedTrellis", "torch_trellis", "numpy_trellis"):
         monkeypatch.setattr(fused_trellis, name, lambda potentials, name=name: name)
     on_gpu = SimpleNamespace(device=torch.device("cuda"), detach=lambda: None)
     on_cpu = SimpleNamespace(device=torch.device("cpu"))
-    expected = "fused_trellis" if there else "torch_trellis"
+    expected = "FusedTrellis" if there else "torch_trellis"
     assert fused_trellis.make_trellis(on_gpu) == expected
     assert fused_trellis.make_trellis(on_cpu) == "numpy_trellis"
 
 
+def test_what_is_not_asked_for_is_not_made(device: torch.device) -> None:
+    fused, exact = both(random_potentials(3, (3, 2)), device)
+    fused.log_partition, fused.path_entropies(), fused.ranked_paths(2)
+    assert not {"emissions", "moves", "backward"} & set(vars(fused))
+    for found, expected in zip(fused.emissions, exact.emissions, strict=True):
+        assert_close(found, expected)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = fused.nothing
+
+
+def test_log_z_of_a_long_chain_costs_probabilities_no_digits() -> None:
+    # As it is on a GPU, where backends give log Z in the type of the emissions
+    potentials = random_potentials(3, (200,), dtype=torch.float32)
+    potentials.emissions.add_(500.0)
+    expected = LinearChain(potentials).topk(2)
+    trellis = torch_trellis(potentials)
+    rounded = LinearChain(potentials).log_partition.float()
+    log_z = exact_log_partition(trellis, rounded)
+    assert log_z.dtype == torch.float64
+    found = k_best(trellis, 2, log_z)
+    torch.testing.assert_close(found.log_prob, expected.log_prob, rtol=0, atol=1e-9)
+    # Rounded, it is wrong, and no error
+    worse = k_best(trellis, 2, rounded).log_prob.double()
+    assert not torch.allclose(worse, expected.log_prob, rtol=0, atol=1e-6)
+
+
 @interpreted
-def test_all_that_is_asked_of_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+@settings(max_examples=25)
+@given(scores=hostile_potentials(), seed=st.integers(0, 99))
+def test_hostile_scores(scores: Potentials, seed: int) -> None:
+    if not scores.n_tokens:
+        return
+    assert_same_paths(scores, 3)
+    fused, _ = both(scores)
+    entropy = path_entropy(fused)
+    assert bool(((entropy >= -1e-9) & entropy.isfinite()).all())
+    generator = torch.Generator().manual_seed(seed)
+    uniform = torch.rand(scores.n_tokens, 3, generator=generator, dtype=torch.float64)
+    chain = LinearChain(scores)
+    possible = chain.log_partition != -INF
+    for labels in sampled_paths(fused, uniform).unbind(dim=1):
+        assert bool((chain.score(labels)[possible] != -INF).all())
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_all_that_is_asked_of_a_chain(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a user asks for it, on a machine that takes its CPU for a GPU."""
-    potentials = random_potentials(3, (3, 0, 2), fields=ALL)
+    potentials = random_potentials(3, (3, 0, 2), fields=ALL, dtype=dtype)
     brute, exact = BruteForce(potentials), LinearChain(potentials)
     spans, allowed = [(0, 2), (1, 3), (3, 4)], torch.rand(5, 3).argsort(dim=1) < 2
-    expected = (exact.topk(2), exact.entropy, exact.span_probs(spans, allowed))
-    monkeypatch.setattr(
-        "spacy_psa.inference.linear_chain.make_trellis", fused_trellis.fused_trellis
-    )
+    best = exact.topk(2)
+    expected = [best.log_prob, exact.entropy, exact.span_probs(spans, allowed)]
+    monkeypatch.setattr("spacy_psa.inference.linear_chain.make_trellis", FusedTrellis)
+    for module in ("fused", "scores", "entropy", "spans"):
+        name = f"spacy_psa.inference.{module}.working_dtype"
+        monkeypatch.setattr(name, lambda potentials: potentials.emissions.dtype)
     chain = LinearChain(potentials, backend="fused")
-    assert torch.equal(chain.topk(2).labels, expected[0].labels)
-    torch.testing.assert_close(chain.topk(2).log_prob, expected[0].log_prob)
-    torch.testing.assert_close(chain.entropy, expected[1])
-    torch.testing.assert_close(chain.span_probs(spans, allowed), expected[2])
+    assert torch.equal(chain.topk(2).labels, best.labels)
+    found = [chain.topk(2).log_prob, chain.entropy, chain.span_probs(spans, allowed)]
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-9
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one.double(), other, rtol=tolerance, atol=tolerance)
     drawn = chain.sample(640, generator=torch.Generator().manual_seed(0))
     shares = torch.nn.functional.one_hot(drawn, 3).double().mean(dim=1)
     np.testing.assert_allclose(shares.numpy(), brute.marginals, atol=0.08)
