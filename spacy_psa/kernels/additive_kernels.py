@@ -50,7 +50,7 @@ def scores_kernel(
             at = keys + (row * n_keys + j)[:, None] * width + d[None, :]
             k = tl.load(at, mask=is_key[:, None] & is_number[None, :], other=0.0).to(kind)
             w = tl.load(weight + d, mask=is_number, other=0.0).to(kind)
-            tanh, _ = _tanh_and_slope(q[:, None, :] + k[None, :, :])
+            tanh, _slope = _tanh_and_slope(q[:, None, :] + k[None, :, :])
             summands += w[None, None, :] * tanh
         at = scores + (row * n_queries + i)[:, None] * n_keys + j[None, :]
         tl.store(at, tl.sum(summands, axis=2), mask=is_query[:, None] & is_key[None, :])

@@ -186,7 +186,7 @@ def _pass_tangents(
         tangent = tl.load(tangents + row * n_labels + labels, mask=real, other=0.0)
         token = row
         if REVERSE:
-            own, _ = load_emissions(emissions, row, labels, n_labels, False, kind)
+            own, _peak = load_emissions(emissions, row, labels, n_labels, False, kind)
             before += own
             row -= 1
         else:
