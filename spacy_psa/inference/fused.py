@@ -7,7 +7,7 @@ put together, in the same way as on the CPU by `recursion` and `curvature`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,8 +16,11 @@ from ..kernels import kernels_run_on
 from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .logspace import LogSpaceBackend
-from .potentials import Potentials
-from .scores import log_ratio, path_score, working_dtype
+from .potentials import Fields, Potentials
+from .scores import places_on, working_dtype
+
+if TYPE_CHECKING:
+    from ..kernels.chains import Chains, ChainScores
 
 # One program goes through a chain on its own: with many labels, it leaves most of a GPU idle, which
 # fills up with what goes token by token. Where they meet is not measured yet
@@ -35,28 +38,35 @@ def can_be_fused(potentials: Potentials) -> bool:
     return kernels_run_on(potentials.device)
 
 
-class FusedBackend:
+def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, Chains]:
+    """What kernels are given.
+
+    fields (Fields): Emissions, transitions, start, end and pairwise scores.
+    lengths (Tuple[int, ...]): The lengths of the chains.
+    RETURNS (Tuple[ChainScores, Chains]): The scores, and where chains lie.
+    """
+    from ..kernels.chains import Chains, ChainScores
+
+    places = places_on(lengths, fields[0].device)
+    return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner)
+
+
+class FusedBackend(LogSpaceBackend):
     """Sums over label sequences in Triton, see `fused`; where they cannot be had there, by PyTorch,
     token by token. Log-scores and marginals can be differentiated once.
     """
 
-    def __init__(self) -> None:
-        self._fallback = LogSpaceBackend()
-
     def log_partition(self, potentials: Potentials) -> Tensor:
         if not can_be_fused(potentials):
-            return self._fallback.log_partition(potentials)
+            return super().log_partition(potentials)
         arguments = _arguments(potentials)
         if torch.is_grad_enabled() and potentials.requires_grad:
             return FusedLogPartition.apply(*arguments)
         return FusedRecursion(*arguments, both_sides=False).log_partition.to(arguments[-1])
 
-    def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
-        return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
-
     def marginals(self, potentials: Potentials) -> Tensor:
         if not can_be_fused(potentials):
-            return self._fallback.marginals(potentials)
+            return super().marginals(potentials)
         if torch.is_grad_enabled() and potentials.requires_grad:
             return FusedMarginals.apply(*_arguments(potentials))
         recursion = FusedRecursion(*_arguments(potentials), both_sides=True)
@@ -64,7 +74,7 @@ class FusedBackend:
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
         if not can_be_fused(potentials):
-            return self._fallback.expected_counts(potentials)
+            return super().expected_counts(potentials)
         recursion = FusedRecursion(*_arguments(potentials), both_sides=True)
         ones = torch.ones_like(recursion.marginals[:, 0])
         gradient = recursion.gradient(ones, pairs=True)
@@ -109,13 +119,11 @@ class FusedRecursion:
         from ..kernels import chains as kernels
 
         self._kernels = kernels
-        self.scores = kernels.ChainScores.of(emissions, transitions, start, end, pairwise)
-        self.chains = kernels.chains_on(lengths, emissions.device)
-        self._messages = kernels.pass_messages(
-            self.scores, self.chains, dtype, both_sides=both_sides
-        )
+        self._places = places_on(lengths, emissions.device)
+        self._chains = for_kernels((emissions, transitions, start, end, pairwise), lengths)
+        self._messages = kernels.pass_messages(*self._chains, dtype, both_sides=both_sides)
         self.log_partition = self._messages.log_z.new_zeros(len(lengths))
-        self.log_partition[self.chains.places] = self._messages.log_z
+        self.log_partition[self._places.chains] = self._messages.log_z
         if both_sides:
             self.marginals = kernels.marginals_of(self._messages)
 
@@ -126,7 +134,7 @@ class FusedRecursion:
         """
         impossible = self.log_partition == -torch.inf
         weights = weights.to(self.marginals.dtype).masked_fill(impossible, 0.0)
-        return weights[self.chains.chain_of_token]
+        return weights[self._places.chain_of_token]
 
     def gradient(self, weights: Tensor, *, pairs: bool) -> Gradient:
         """The gradient of the weighted sum of log Z.
@@ -147,7 +155,7 @@ class FusedRecursion:
         """
         # Such that log Z stands still
         moved = self._centred(direction.to(self.marginals.dtype))
-        sides = self._kernels.tangents_of(self.scores, self.chains, self._messages, moved)
+        sides = self._kernels.tangents_of(*self._chains, self._messages, moved)
         # The move of the emission itself comes from both sides
         rows = self.marginals * self._centred(sides[0] + sides[1] - moved)
         return self._assemble(rows, torch.ones_like(rows[:, 0]), sides, pairs)
@@ -158,14 +166,13 @@ class FusedRecursion:
     def _assemble(
         self, rows: Tensor, weights: Tensor, sides: tuple[Tensor, Tensor] | None, pairs: bool
     ) -> Gradient:
-        chains = self.chains
         transitions = pairwise = None
         if pairs:
             transitions, pairwise = self._kernels.pairs_of(
-                self.scores, chains, self._messages, self.marginals, weights, sides
+                *self._chains, self._messages, self.marginals, weights, sides
             )
-        start = rows[chains.firsts].sum(dim=0)
-        end = rows[chains.firsts + chains.sizes - 1].sum(dim=0)
+        start = rows[self._places.first].sum(dim=0)
+        end = rows[self._places.last].sum(dim=0)
         return Gradient(rows, transitions, start, end, pairwise)
 
 
@@ -173,21 +180,12 @@ class FusedLogPartition(torch.autograd.Function):
     """log Z of each chain."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        emissions: Tensor,
-        transitions: Tensor | None,
-        start: Tensor | None,
-        end: Tensor | None,
-        pairwise: Tensor | None,
-        lengths: tuple[int, ...],
-        dtype: torch.dtype,
-    ) -> Tensor:
-        inputs = (emissions, transitions, start, end, pairwise)
-        ctx.recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=True)
-        ctx.save_for_backward(*inputs)
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        """given: As `FusedRecursion`."""
+        ctx.recursion = FusedRecursion(*given, both_sides=True)
+        ctx.save_for_backward(*given[:5])
         # A copy: what is returned leads back to this function, which must not hold it
-        return ctx.recursion.log_partition.to(dtype, copy=True)
+        return ctx.recursion.log_partition.to(given[-1], copy=True)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -200,20 +198,11 @@ class FusedMarginals(torch.autograd.Function):
     """The marginals of all tokens."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        emissions: Tensor,
-        transitions: Tensor | None,
-        start: Tensor | None,
-        end: Tensor | None,
-        pairwise: Tensor | None,
-        lengths: tuple[int, ...],
-        dtype: torch.dtype,
-    ) -> Tensor:
-        inputs = (emissions, transitions, start, end, pairwise)
-        ctx.recursion = FusedRecursion(*inputs, lengths, dtype, both_sides=True)
-        ctx.save_for_backward(*inputs)
-        return ctx.recursion.marginals.to(emissions.dtype, copy=True)
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        """given: As `FusedRecursion`."""
+        ctx.recursion = FusedRecursion(*given, both_sides=True)
+        ctx.save_for_backward(*given[:5])
+        return ctx.recursion.marginals.to(given[0].dtype, copy=True)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .array_ops import TorchOps
-from .fused import can_be_fused
+from .fused import can_be_fused, for_kernels
 from .layout import time_major
 from .potentials import Potentials
 from .trellis import Trellis, numpy_trellis, torch_trellis
@@ -76,11 +76,7 @@ class FusedTrellis(Trellis):
 
     @cached_property
     def _chains(self) -> "tuple[ChainScores, Chains]":
-        from ..kernels.chains import ChainScores, chains_on
-
-        potentials = self.potentials
-        chains = chains_on(potentials.lengths, potentials.device)
-        return ChainScores.of(*potentials.fields()), chains
+        return for_kernels(self.potentials.fields(), self.potentials.lengths)
 
     @cached_property
     def _forward(self) -> "Messages":

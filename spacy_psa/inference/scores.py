@@ -54,9 +54,10 @@ class Places(NamedTuple):
     chain_of_token: Tensor  # (N,)
     inner: Tensor  # the tokens that have one before them
     chain_of_inner: Tensor
-    chains: Tensor  # those that have tokens
+    chains: Tensor  # those that have tokens, from the longest to the shortest
     first: Tensor  # the first token of each of these
     last: Tensor  # the last token
+    sizes: Tensor  # how many tokens each of these has
 
 
 def places_on(lengths: tuple[int, ...], device: torch.device) -> Places:
@@ -81,12 +82,16 @@ def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
         layout.chains,
         layout.first_tokens,
         layout.last_tokens,
+        layout.sizes[layout.chains],
     )
     if device.type == "cpu":
         return Places(*map(torch.from_numpy, arrays))
+    # An even number of each: kernels are compiled anew for what begins anywhere in memory
+    even = [np.append(array, 0) if array.size % 2 else array for array in arrays]
     with torch.inference_mode(False):  # it may be kept, also for training
-        together = torch.from_numpy(np.concatenate(arrays)).to(device)
-        return Places(*together.split([array.size for array in arrays]))
+        together = torch.from_numpy(np.concatenate(even)).to(device)  # one way to wait for
+        parts = together.split([array.size for array in even])
+        return Places(*(part[: array.size] for part, array in zip(parts, arrays, strict=True)))
 
 
 _remembered_places = lru_cache(maxsize=16)(_places)

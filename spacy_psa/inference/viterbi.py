@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .fused import can_be_fused
+from .fused import can_be_fused, for_kernels
 from .layout import TimeMajor, time_major
 from .potentials import Potentials
 
@@ -167,10 +167,8 @@ def viterbi_fused(potentials: Potentials) -> Tensor:
     RETURNS (Tensor): *Shape:* (N,)
     """
     from ..kernels.chain_queries import best_paths
-    from ..kernels.chains import ChainScores, chains_on
 
-    chains = chains_on(potentials.lengths, potentials.device)
-    return best_paths(ChainScores.of(*potentials.fields()), chains)[0]
+    return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]
 
 
 def _of_tokens(

@@ -3,10 +3,11 @@
 from functools import lru_cache
 
 import torch
+import triton
 from torch import Tensor
 
 from .additive_kernels import gradient_kernel, scores_kernel
-from .launching import OPTIONS, ceil_div, on_device
+from .launching import OPTIONS, on_device
 
 # Tiles: what is added up, (queries, keys, numbers), stays in the registers of four warps
 QUERIES, KEYS, WIDTH = 16, 16, 16
@@ -31,7 +32,7 @@ def additive_scores_of(
     scores = queries.new_zeros((batch_size, n, m), dtype=dtype)
     if scores.numel() and d:
         with on_device(scores):
-            scores_kernel[(batch_size, ceil_div(n, QUERIES), ceil_div(m, KEYS))](
+            scores_kernel[(batch_size, triton.cdiv(n, QUERIES), triton.cdiv(m, KEYS))](
                 queries.contiguous(),
                 keys.contiguous(),
                 weight.contiguous(),
@@ -59,7 +60,7 @@ def additive_gradients_of(
         queries, keys and weight.
     """
     batch_size, n, d = queries.shape
-    tiles = ceil_div(n, ONES)
+    tiles = triton.cdiv(n, ONES)
     for_weight = gradient.new_zeros(batch_size, tiles, d)
     for_queries = _one_side(queries, keys, weight, lengths, gradient, for_weight)
     for_keys = _one_side(keys, queries, weight, lengths, gradient.mT, None)
@@ -78,7 +79,7 @@ def _one_side(
     found = gradient.new_empty(ones.shape)
     if found.numel():
         with on_device(found):
-            gradient_kernel[(batch_size, ceil_div(n, ONES), ceil_div(d, NUMBERS))](
+            gradient_kernel[(batch_size, triton.cdiv(n, ONES), triton.cdiv(d, NUMBERS))](
                 ones.contiguous(),
                 others.contiguous(),
                 weight.contiguous(),

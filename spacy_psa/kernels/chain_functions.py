@@ -27,6 +27,14 @@ def shares_of(scores):
 
 
 @triton.jit
+def shares_of_row(scores):
+    """Softmax: zeros where there is nothing but -inf."""
+    shares = tl.exp(scores - peak_of(scores))
+    total = tl.sum(shares, axis=0)
+    return shares / tl.where(total == 0.0, 1.0, total)
+
+
+@triton.jit
 def load_row(rows, row, labels, n_labels, KIND: tl.constexpr):
     """What stands in one row (L,) of (N, L), and -inf beyond the labels."""
     at = row * n_labels + labels

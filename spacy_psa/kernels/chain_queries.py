@@ -1,11 +1,12 @@
 """Label sequences of linear chains: the best ones, drawn ones, and how many there may be."""
 
 import torch
+import triton
 from torch import Tensor
 
 from .chains import Chains, ChainScores, Messages, blocks_of
-from .launching import OPTIONS, ceil_div, on_device, power_of_2
-from .message_kernels import entropies_kernel
+from .entropy_kernels import entropies_kernel
+from .launching import OPTIONS, block_of, on_device
 from .sampling_kernels import samples_kernel
 from .search_kernels import k_best_kernel, viterbi_kernel
 
@@ -55,7 +56,7 @@ def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
 
 def fits_k_best(n_labels: int, k: int) -> bool:
     """RETURNS (bool): Whether there are few enough labels and paths for `k_best_paths`."""
-    return k <= MAX_PATHS and power_of_2(n_labels) * _places(k) <= K_BEST_NUMBERS
+    return k <= MAX_PATHS and block_of(n_labels) * _places(k) <= K_BEST_NUMBERS
 
 
 def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -95,15 +96,15 @@ def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> tuple[Tensor, T
             n_labels,
             HAS_PAIRWISE=scores.pairwise is not None,
             PLACES=_places(k),
-            BLOCK=power_of_2(n_labels),
-            num_warps=4 if power_of_2(n_labels) * _places(k) < FEW else 8,
+            BLOCK=block_of(n_labels),
+            num_warps=4 if block_of(n_labels) * _places(k) < FEW else 8,
             **OPTIONS,
         )
     return paths, peaks.unsqueeze(1), ranked
 
 
 def _places(k: int) -> int:
-    return power_of_2(k, least=4)
+    return block_of(k, least=4)
 
 
 def sampled_paths(
@@ -120,9 +121,9 @@ def sampled_paths(
     forward = messages.forward
     n_labels, n_samples = forward.shape[1], uniform.shape[1]
     labels = torch.empty(uniform.shape, dtype=torch.long, device=forward.device)
-    block = power_of_2(n_labels)
+    block = block_of(n_labels)
     at_once = max(1, min(SAMPLES, NUMBERS // block))
-    n_blocks = ceil_div(n_samples, at_once)
+    n_blocks = triton.cdiv(n_samples, at_once)
     with on_device(forward):
         samples_kernel[(len(chains.sizes) * n_blocks,)](
             scores.transitions,

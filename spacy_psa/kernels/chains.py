@@ -1,13 +1,12 @@
 """Sums over the label sequences of linear chains: a launch for a batch."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
 import torch
+import triton
 from torch import Tensor
 
-from .launching import OPTIONS, ceil_div, on_device, power_of_2
+from .launching import OPTIONS, block_of, on_device
 from .marginal_kernels import marginals_kernel, pairs_kernel
 from .message_kernels import messages_kernel, tangents_kernel
 
@@ -20,20 +19,17 @@ STRETCH = 16
 
 
 class Chains(NamedTuple):
-    """Where chains lie among the N tokens. Chains without tokens are left out.
+    """Where chains lie among the N tokens. Chains without tokens are left out. All are int64.
 
-    places (Tensor): *Shape:* (C,). Which of all chains each is. All are int64.
     firsts (Tensor): *Shape:* (C,). The first token of each.
-    sizes (Tensor): *Shape:* (C,). The number of tokens of each, from the largest on.
+    sizes (Tensor): *Shape:* (C,). The number of tokens of each. The longest take longest, and
+        should go first.
     inner (Tensor): *Shape:* (N - C,). The tokens that have one before them.
-    chain_of_token (Tensor): *Shape:* (N,). Which of all chains each token is of.
     """
 
-    places: Tensor
     firsts: Tensor
     sizes: Tensor
     inner: Tensor
-    chain_of_token: Tensor
 
 
 class ChainScores(NamedTuple):
@@ -90,33 +86,6 @@ class Messages(NamedTuple):
     backward: Tensor | None
 
 
-def chains_on(lengths: tuple[int, ...], device: torch.device) -> Chains:
-    """Say to a device where chains lie. The same batch asks for it several times.
-
-    lengths (Tuple[int, ...]): The lengths of all chains.
-    device (torch.device): The device.
-    RETURNS (Chains): Those that have tokens.
-    """
-    return _chains_on(lengths, device) if sum(lengths) <= 1 << 16 else _make(lengths, device)
-
-
-def _make(lengths: tuple[int, ...], device: torch.device) -> Chains:
-    sizes = np.asarray(lengths, dtype=np.int64)
-    firsts = np.cumsum(sizes) - sizes
-    order = np.argsort(-sizes, kind="stable")  # the longest take longest: they go first
-    order = order[sizes[order] > 0]
-    chain_of_token = np.repeat(np.arange(sizes.size), sizes)
-    is_inner = np.ones(chain_of_token.size, dtype=bool)
-    is_inner[firsts[order]] = False
-    arrays = (order, firsts[order], sizes[order], np.flatnonzero(is_inner), chain_of_token)
-    with torch.inference_mode(False):  # they are kept, also for training
-        together = torch.from_numpy(np.concatenate(arrays)).to(device)  # one way to wait for
-        return Chains(*together.split([array.size for array in arrays]))
-
-
-_chains_on = lru_cache(maxsize=16)(_make)
-
-
 def pass_messages(
     scores: ChainScores,
     chains: Chains,
@@ -170,7 +139,7 @@ def marginals_of(messages: Messages) -> Tensor:
     RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
     """
     marginals = torch.empty_like(messages.forward)
-    block = power_of_2(marginals.shape[1])
+    block = block_of(marginals.shape[1])
     with on_device(marginals):
         marginals_kernel[(len(marginals),)](
             messages.forward,
@@ -212,11 +181,11 @@ def pairs_of(
     if not n_inner:
         return forward.new_zeros(n_labels, n_labels), by_token
     block, tile, warps = blocks_of(n_labels)
-    tiles = ceil_div(n_labels, tile)
+    tiles = triton.cdiv(n_labels, tile)
     # Always the same sums, whatever else is going on: no atomic additions
-    stretches = min(ceil_div(n_inner, STRETCH), max(1, PROGRAMS // tiles))
-    per_stretch = ceil_div(n_inner, stretches)
-    stretches = ceil_div(n_inner, per_stretch)
+    stretches = min(triton.cdiv(n_inner, STRETCH), max(1, PROGRAMS // tiles))
+    per_stretch = triton.cdiv(n_inner, stretches)
+    stretches = triton.cdiv(n_inner, per_stretch)
     sums = forward.new_empty(stretches, n_labels, n_labels)
     left, right = sides or (forward, forward)
     with on_device(forward):
@@ -285,6 +254,6 @@ def blocks_of(n_labels: int) -> tuple[int, int, int]:
     """RETURNS (Tuple[int, int, int]): All labels, filled up; the labels of a tile beside all of
     them; and the warps for a tile.
     """
-    block = power_of_2(n_labels)
+    block = block_of(n_labels)
     numbers, warps = (TILE, 4) if block <= 32 else (WIDE_TILE, 8)
     return block, min(block, max(1, numbers // block)), warps

@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
+import triton
 from torch import Tensor
 
 # What every launch says: products and sums may be one operation. Triton warns if this is not said.
@@ -18,11 +19,6 @@ def on_device(tensor: Tensor) -> AbstractContextManager[object]:
     return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
-def power_of_2(number: int, *, least: int = 16) -> int:
-    """RETURNS (int): The next power of 2, from `least` on: of what size blocks have to be."""
-    return max(least, 1 << max(0, number - 1).bit_length())
-
-
-def ceil_div(number: int, size: int) -> int:
-    """RETURNS (int): How many pieces of a size cover a number of things."""
-    return -(-number // size)
+def block_of(number: int, *, least: int = 16) -> int:
+    """RETURNS (int): The size of a block for a number of things: a power of 2, at least `least`."""
+    return max(least, triton.next_power_of_2(number))

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .chain_functions import load_row, load_ways, peak_of, shares_of
+from .chain_functions import load_row, load_ways, shares_of, shares_of_row
 
 
 @triton.jit
@@ -17,10 +17,8 @@ def marginals_kernel(forward, backward, marginals, n_labels, BLOCK: tl.constexpr
     kind = forward.dtype.element_ty
     paths = load_row(forward, row, labels, n_labels, kind)
     paths += load_row(backward, row, labels, n_labels, kind)
-    shares = tl.exp(paths - peak_of(paths))
-    total = tl.sum(shares, axis=0)
-    shares /= tl.where(total == 0.0, 1.0, total)
-    tl.store(marginals + row * n_labels + labels, shares, mask=labels < n_labels)
+    at = row * n_labels + labels
+    tl.store(marginals + at, shares_of_row(paths), mask=labels < n_labels)
 
 
 @triton.jit(do_not_specialize=["n_tokens", "per_stretch"])

@@ -6,7 +6,7 @@ Scores are added up in float64, and in the same order as on the CPU, so that tie
 import triton
 import triton.language as tl
 
-from .chain_functions import load_row, peak_of
+from .chain_functions import load_row, load_ways, peak_of
 
 # Less than any score, but more than -inf: what is impossible, beside what is out of the question
 LOWEST: tl.constexpr = tl.constexpr(-1.7976931348623157e308)
@@ -38,31 +38,34 @@ def viterbi_kernel(
     size = tl.load(sizes + chain)
     labels = tl.arange(0, BLOCK)
     real = labels < n_labels
-    at = first * n_labels + labels
-    scores = tl.load(emissions + at, mask=real, other=float("-inf")).to(tl.float64)
-    scores += tl.load(start + labels, mask=real, other=0.0).to(tl.float64)
-    tl.store(best + at, scores, mask=real)
+    scores = load_row(emissions, first, labels, n_labels, tl.float64)
+    scores += load_row(start, 0, labels, n_labels, tl.float64)
+    tl.store(best + first * n_labels + labels, scores, mask=real)
     row = first
     for _ in range(1, size):
         tl.debug_barrier()  # what all threads have written is there for each
-        before = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
+        before = load_row(best, row, labels, n_labels, tl.float64)
         row += 1
-        own = pairwise + row * n_labels * n_labels
-        for begin in range(0, n_labels, TILE):
-            targets = begin + tl.arange(0, TILE)
-            is_target = targets < n_labels
-            inside = real[:, None] & is_target[None, :]
-            places = labels[:, None] * n_labels + targets[None, :]
-            ways = tl.load(transitions + places, mask=inside, other=0.0).to(tl.float64)
-            ways += before[:, None]
-            if HAS_PAIRWISE:
-                ways += tl.load(own + places, mask=inside, other=0.0).to(tl.float64)
-            here = row * n_labels + targets
-            reached = tl.load(emissions + here, mask=is_target, other=0.0).to(tl.float64)
-            tl.store(best + here, reached + tl.max(ways, axis=0), mask=is_target)
+        for left in range(0, n_labels, TILE):
+            targets = left + tl.arange(0, TILE)
+            ways = load_ways(
+                before,
+                transitions,
+                pairwise,
+                row,
+                labels,
+                targets,
+                n_labels,
+                HAS_PAIRWISE,
+                False,
+                tl.float64,
+            )
+            reached = load_row(emissions, row, targets, n_labels, tl.float64)
+            reached += tl.max(ways, axis=0)
+            tl.store(best + row * n_labels + targets, reached, mask=targets < n_labels)
     tl.debug_barrier()
-    scores = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
-    scores += tl.load(end + labels, mask=real, other=0.0).to(tl.float64)
+    scores = load_row(best, row, labels, n_labels, tl.float64)
+    scores += load_row(end, 0, labels, n_labels, tl.float64)
     # NaN must not lead out of the labels
     label = tl.minimum(tl.argmax(scores, axis=0), n_labels - 1)
     tl.store(path + row, label)
@@ -70,7 +73,7 @@ def viterbi_kernel(
         own = pairwise + row * n_labels * n_labels
         row -= 1
         places = labels * n_labels + label
-        ways = tl.load(best + row * n_labels + labels, mask=real, other=float("-inf"))
+        ways = load_row(best, row, labels, n_labels, tl.float64)
         ways += tl.load(transitions + places, mask=real, other=0.0).to(tl.float64)
         if HAS_PAIRWISE:
             ways += tl.load(own + places, mask=real, other=0.0).to(tl.float64)
@@ -149,7 +152,7 @@ def k_best_kernel(
     numbers = tl.where(real[None, :], places[:, None] * n_labels + labels[None, :], -1)
     row = first + size - 1
     ends = load_row(best, row, labels, n_labels, tl.float64)
-    ends += tl.load(end + labels, mask=real, other=0.0).to(tl.float64)
+    ends += load_row(end, 0, labels, n_labels, tl.float64)
     peak = peak_of(ends)
     tl.store(peaks + chain, peak)
     # Places beyond the first are empty, and taken where there are fewer labels than k
