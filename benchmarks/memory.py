@@ -18,7 +18,17 @@ from spacy.tokens import Doc
 
 from spacy_psa.layers.additive import additive_scores
 
-from .limits_cases import MARKS, MIB, SENTENCE, endless, peak, read_stream, running_text, tagger_of
+from .limits_cases import (
+    MARKS,
+    MIB,
+    SENTENCE,
+    endless,
+    grown_since,
+    peak,
+    read_stream,
+    running_text,
+    tagger_of,
+)
 from .limits_cases import train as train_step
 from .synthetic import make_sentences
 from .systems import ROOT
@@ -62,7 +72,7 @@ def used(device: str, before: float) -> float:
     """
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / MIB
-    return max(0.0, peak() - before)
+    return grown_since(before)
 
 
 def long_sentence(folder: str, size: int, device: str, *, whole: bool) -> dict[str, Any]:

@@ -90,6 +90,11 @@ def test_results_have_all_cases(small: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "| 40 tokens, no sentence boundaries |" in page
 
 
+def test_memory_that_comes_out_lower_later_on_has_not_grown() -> None:
+    assert limits_cases.grown_since(limits_cases.peak() + 1000.0) == 0.0
+    assert limits_cases.grown_since(0.0) >= limits_cases.peak() - 1.0 > 0.0
+
+
 def test_the_page_has_the_figures_of_the_results() -> None:
     results = json.loads(RESULTS.read_text(encoding="utf8"))
     page = PAGE.read_text(encoding="utf8")
