@@ -10,16 +10,19 @@ from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from .dropout import Dropout
+from .few_words import FewWords, weights_for_few_words
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .onednn import n_filled_up
+from .onednn import OrderedWeights, is_mere_prediction, n_filled_up
 from .packed_lstm import may_be_packed, packed_bilstm
+from .versions import Forgetful
 
-# Words of which padding costs less in prediction than leaving it out
+# Words that are read one way or another without packing them, in prediction, where to call
+# PyTorch takes longer than what it computes
 FEW_WORDS = 64
 
 
-class CharacterBiLSTM(nn.Module):
+class CharacterBiLSTM(Forgetful):
     """The last states of a bidirectional LSTM over the characters of a word.
 
     n_characters (int): Rows of the embedding table; row 0 is padding.
@@ -36,6 +39,11 @@ class CharacterBiLSTM(nn.Module):
         uniform_embedding_(self.embedding.weight)
         self.forwards = lstm(embedding_width, width // 2)
         self.backwards = lstm(embedding_width, width - width // 2)
+        self._ordered = OrderedWeights()
+
+    def forget_weights(self) -> None:
+        """Put weights in order anew the next time."""
+        self._ordered.forget()
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words.
@@ -45,9 +53,9 @@ class CharacterBiLSTM(nn.Module):
         lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
-        mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         if len(lengths) <= FEW_WORDS and not torch.is_grad_enabled():
-            return self._read_padded(characters, mask)
+            return self._read_few(characters, lengths)
+        mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         if mask.known_lengths is not None and may_be_packed(self.forwards, self.backwards):
             inputs = self.embedding(characters.flatten()[mask.steps.places])
             states = packed_bilstm(inputs, mask.steps.sizes, self.forwards, self.backwards)
@@ -62,7 +70,17 @@ class CharacterBiLSTM(nn.Module):
             finals.append(last[0])
         return torch.cat(finals, dim=1)
 
-    def _read_padded(self, characters: Tensor, mask: SequenceMask) -> Tensor:
+    def _read_few(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        words = None
+        weights = weights_for_few_words(self.embedding, self.forwards, self.backwards)
+        if weights is not None and is_mere_prediction(characters, weights[0]):
+            words = self._ordered.run(
+                weights, FewWords, lambda ordered: ordered.read(characters, lengths)
+            )
+        return self._read_padded(characters, lengths) if words is None else words
+
+    def _read_padded(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         # Step by step, as the layers read them, so that each copies nothing for itself
         both = torch.stack([characters, characters.gather(1, mask.reversal)])
         ids = pad(both.transpose(1, 2), (0, n_filled_up(len(characters))))

@@ -21,7 +21,8 @@ if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
 
 
 class OrderedWeights:
-    """The weights of a layer in oneDNN's order, for as long as they stay what they are.
+    """The weights of a layer in another order, such as oneDNN's, for as long as they stay what they
+    are.
 
     They are made anew where `Versions` tells that the weights are others than before. Threads may
     share it. Copies of it, and what other processes get, are empty.
@@ -48,8 +49,8 @@ class OrderedWeights:
         weights (Sequence[Tensor]): Its weights, as PyTorch has them.
         order (Callable[..., Any]): Puts them in order; called with them.
         compute (Callable[[Any], ResultT]): Computes the layer with what `order` made.
-        RETURNS (Optional[ResultT]): What it computes; None if oneDNN refuses one or the other, as
-            with bfloat16 on some processors, which is remembered for these weights.
+        RETURNS (Optional[ResultT]): What it computes; None if one or the other fails, as oneDNN
+            does with bfloat16 on some processors, which is remembered for these weights.
         """
         kept = self._kept
         try:
@@ -62,8 +63,7 @@ class OrderedWeights:
 
 
 def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
-    """Tell whether a layer may be computed by oneDNN, with weights that are kept for it. Then there
-    are no gradients, and nobody watches what is computed, or wants it in another way.
+    """Tell whether a layer may be computed by oneDNN, with weights that are kept for it.
 
     x (Tensor): What the layer is to read.
     weight (Tensor): A weight of it.
@@ -71,14 +71,27 @@ def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     """
     return bool(
         HAS_ONEDNN
-        and not torch.is_grad_enabled()
-        and type(x) is Tensor
-        and x.device.type == weight.device.type == "cpu"
+        and is_mere_prediction(x, weight)
         and x.dtype == weight.dtype
         and x.dtype in DTYPES
         and x.dim() >= 2
-        and x.numel() > 0
         and torch.backends.mkldnn.enabled
+    )
+
+
+def is_mere_prediction(x: Tensor, weight: Tensor) -> bool:
+    """Tell whether something may be computed by others than PyTorch. Then it is on a CPU, there are
+    no gradients, and nobody watches what is computed, or wants it in another way.
+
+    x (Tensor): What is to be read, if anything.
+    weight (Tensor): A weight of what reads it.
+    RETURNS (bool): Whether it may.
+    """
+    return bool(
+        not torch.is_grad_enabled()
+        and type(x) is Tensor
+        and x.device.type == weight.device.type == "cpu"
+        and x.numel() > 0
         and not torch.is_autocast_enabled("cpu")
         and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()

@@ -48,7 +48,7 @@ def test_words_come_to_the_same_and_are_read_once(make):
     memory, counting = CharacterMemory(), Counting(part)
     batches = [
         words([1, 2, 3], [4, 5]),
-        words([6, 7, 8, 1], [1, 2, 3], [2], [4, 5]),
+        words([6, 7, 8, 1], [1, 2, 3], [4, 5], [2]),
         words([4, 5], [2]),
     ]
     with torch.no_grad():
