@@ -132,11 +132,12 @@ def weights_for_few_words(
     if any(part._forward_hooks or part._forward_pre_hooks for part in parts):
         return None
     places = (embedding, "weight"), *((lstm, name) for lstm in parts[1:] for name in NAMES)
-    weights = [
-        weight for part, name in places if (weight := part._parameters.get(name)) is not None
-    ]
-    if len(weights) < len(places) or any(weight.dtype not in DTYPES for weight in weights):
-        return None
+    weights: list[Tensor] = []
+    for part, name in places:
+        weight = part._parameters.get(name)
+        if weight is None or weight.dtype not in DTYPES:
+            return None
+        weights.append(weight)
     n_characters, n_gates, n_others = (len(weights[i]) for i in (0, 1, 1 + len(NAMES)))
     is_small = n_characters * (n_gates + n_others) <= LARGEST
     return weights if n_gates == n_others and is_small else None
