@@ -30,9 +30,10 @@ DTYPES = torch.float32, torch.float64
 GATES = [0, 1, 3, 2]
 HALVED = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1)
 N_DIRECTIONS = 2
-# Words are left out when this share of those that are read has ended: to move the states of the
-# others takes as long as to read on a few that have ended.
+# Words are left out when this share of those that are read has ended, and not if only so many are
+# read: to move the states of the others takes longer than to read on a few that have ended.
 ENDED = 0.5
+FEWEST = 8
 # Numbers of the table that is made of the characters, at most: 16 MB of float32
 LARGEST = 1 << 22
 
@@ -152,7 +153,7 @@ def _stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
     """
     start, n_read = 0, len(sizes)
     while n_read:
-        n_left = int(n_read * (1.0 - ENDED))
+        n_left = int(n_read * (1.0 - ENDED)) if n_read > FEWEST else 0
         stop = sizes[n_left]
         while n_left and sizes[n_left - 1] == stop:
             n_left -= 1
