@@ -41,7 +41,7 @@ class Script(NamedTuple):
 
 SCRIPTS = {
     "roofline": Script("--repeat 1 --systems bilstm-crf psa --sentences 20 --hidden 20"),
-    "kernels": Script("--repeat 1 --widths 20 --lengths 10 25 --batches 3 --hidden 20"),
+    "kernels": Script("--repeat 1 --widths 20 --lengths 10 25 --batches 3 --hidden 20 --words 1 4"),
     "crf": Script("--repeat 1 --shapes 2x5 --labels 3 9"),
     "components": Script(
         "--repeat 1 --systems bilstm-crf psa --sentences 20 --warm-up 20",

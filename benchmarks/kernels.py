@@ -5,8 +5,9 @@
 Additive attention, forwards and backwards, against tanh over all pairs by broadcasting; and our
 BiLSTM, forwards and backwards, against PyTorch's bidirectional `nn.LSTM`, packed and padded (which
 lets the backward direction read padding: it is there to show the speed, and is not right), on
-batches of sentences with lengths as in CoNLL-2000. All take turns (A B A B …) in one process. A
-figure is the time of the peer divided by ours, as the ratio of medians.
+batches of sentences with lengths as in CoNLL-2000; and the characters of a few words in prediction,
+against PyTorch's packed LSTM. All take turns (A B A B …) in one process. A figure is the time of
+the peer divided by ours, as the ratio of medians.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from spacy_psa.layers.additive import additive_scores, scores_in_tiles
 from spacy_psa.layers.fused_additive import can_be_fused
 from spacy_psa.layers.mask import SequenceMask
 
+from .kernels_characters import WORDS, characters, characters_table
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import sentence_lengths
 from .timing import Clock, make_clock, measure, use_device
@@ -44,6 +46,7 @@ def main() -> None:
     parser.add_argument("--lengths", nargs="+", type=int, default=[25, 100, 300], help="n")
     parser.add_argument("--batches", nargs="+", type=int, default=[10, 32, 64], help="sentences")
     parser.add_argument("--hidden", nargs="+", type=int, default=[300, 600], help="both directions")
+    parser.add_argument("--words", nargs="+", type=int, default=list(WORDS), help="of a batch")
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=False)
     clock = make_clock(arguments.clock, arguments.device)
@@ -59,6 +62,9 @@ def main() -> None:
             bilstm_case(hidden, size, device, repeat, clock)
             for hidden in arguments.hidden
             for size in arguments.batches
+        ],
+        "characters": [
+            characters_case(n_words, device, repeat, clock) for n_words in arguments.words
         ],
     }
     write(arguments.output, NAME, results, to_markdown(results), draw(results))
@@ -191,6 +197,22 @@ def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Side
     }
 
 
+def characters_case(
+    n_words: int, device: torch.device, repeat: int, clock: Clock
+) -> dict[str, Any]:
+    """Time the characters of words.
+
+    n_words (int): Words of a batch.
+    device (torch.device): Where.
+    repeat (int): Turns.
+    clock (Callable[[], float]): The time.
+    RETURNS (Dict[str, Any]): Milliseconds of both, and their ratio.
+    """
+    milliseconds = timed(characters(n_words, device), repeat, clock, f"characters, {n_words}")
+    speed = round(milliseconds["packed"] / milliseconds["ours"], 2)
+    return {"words": n_words, "milliseconds": milliseconds, "speed": speed}
+
+
 def timed(sides: Sides, repeat: int, clock: Clock, what: str) -> dict[str, float]:
     """Time both ways.
 
@@ -237,7 +259,8 @@ def tables(results: dict[str, Any]) -> list[str]:
         ]
         for case in results["bilstm"]
     ]
-    return lines + table(header, rows_of_bilstm)
+    lines += table(header, rows_of_bilstm)
+    return lines + characters_table(results["characters"])
 
 
 def attention_table(cases: list[dict[str, Any]], speed: str) -> list[str]:

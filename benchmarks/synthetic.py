@@ -18,6 +18,8 @@ VOCABULARY = 5_000
 VECTOR_WIDTH = 100
 # How long the sentences of CoNLL-2000 are, about: 24 tokens on average, 1 to 70
 LONGEST, SHAPE, SCALE = 70, 4.0, 6.0
+# And its distinct words: 7 characters on average, most of them 3 to 13
+LONGEST_WORD, WORD_SHAPE, WORD_SCALE = 30, 6.5, 1.1
 Sentences = list[list[str]]
 
 
@@ -46,6 +48,17 @@ def sentence_lengths(n: int, seed: int = 0) -> list[int]:
     """
     found = np.random.default_rng(seed).gamma(SHAPE, SCALE, n)
     return found.round().clip(1, LONGEST).astype(int).tolist()
+
+
+def word_lengths(n: int, seed: int = 0) -> list[int]:
+    """Lengths as those of the distinct words of a newspaper.
+
+    n (int): How many.
+    seed (int): What they depend on.
+    RETURNS (List[int]): Numbers of characters.
+    """
+    found = np.random.default_rng(seed).gamma(WORD_SHAPE, WORD_SCALE, n)
+    return found.round().clip(1, LONGEST_WORD).astype(int).tolist()
 
 
 def make_sentences(

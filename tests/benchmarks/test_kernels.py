@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from benchmarks import kernels
+from benchmarks.kernels_characters import characters
 from spacy_psa.kernels import kernels_run_on
 from spacy_psa.layers import additive
 
@@ -43,7 +44,7 @@ def test_a_gpu_also_has_the_way_without_its_program(monkeypatch: pytest.MonkeyPa
     assert len(fused) == 1
     case = kernels.attention_case(4, 5, CPU, 1, time.process_time)
     assert set(case["milliseconds"]) == set(sides)
-    text = "\n".join(kernels.tables({"attention": [case], "bilstm": []}))
+    text = "\n".join(kernels.tables({"attention": [case], "bilstm": [], "characters": []}))
     assert "as fast as in tiles, in PyTorch" in text
 
 
@@ -55,17 +56,29 @@ def test_our_bilstm_finds_what_the_packed_one_finds() -> None:
             torch.testing.assert_close(found * real, expected * real, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("n_words", [1, 4, 70])
+def test_our_characters_come_to_what_those_of_the_packed_one_come_to(n_words: int) -> None:
+    sides = characters(n_words, CPU, 6)
+    ours, theirs = sides["ours"](), sides["packed"]()
+    assert len(ours) == len(theirs) > 1
+    for found, expected in zip(ours, theirs, strict=True):
+        assert found.shape == (n_words, 6)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_results_have_all_cases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    options = "--widths 4 6 --lengths 3 5 --batches 2 3 --hidden 4 --repeat 1 --clock processor"
+    options = "--widths 4 6 --lengths 3 5 --batches 2 3 --hidden 4 --words 1 3 --repeat 1"
+    options += " --clock processor"
     monkeypatch.setattr(sys, "argv", ["kernels", *options.split(), "--output", str(tmp_path)])
     kernels.main()
     results = json.loads((tmp_path / "kernels.json").read_text(encoding="utf8"))
     sizes = [(case["width"], case["tokens"]) for case in results["attention"]]
     assert sizes == [(4, 3), (4, 5), (6, 3), (6, 5)]
-    for case in [*results["attention"], *results["bilstm"]]:
+    for case in [*results["attention"], *results["bilstm"], *results["characters"]]:
         assert all(time > 0 for time in case["milliseconds"].values())
     assert [case["sentences"] for case in results["bilstm"]] == [2, 3]
     assert set(results["bilstm"][0]["speed"]) == {"packed", "padded"}
+    assert [case["words"] for case in results["characters"]] == [1, 3]
     assert "d = 6" in (tmp_path / "kernels.svg").read_text(encoding="utf8")
 
 
@@ -82,8 +95,10 @@ def test_the_page_gives_ratios() -> None:
                         "speed": {"packed": 1.5, "padded": 2.0},
                     }
                 ],
+                "characters": [{"words": 1, "speed": 2.32}, {"words": 64, "speed": 1.16}],
             }
         )
     )
     assert "| d = 200 | 6.4 |" in page
     assert "| 300 | 10 | 40% | 1.50 | 2.00 |" in page
+    assert "|  | 1 words | 64 words |" in page and "| speed | 2.3 | 1.2 |" in page
