@@ -222,12 +222,13 @@ def test_no_tensor_over_all_pairs_and_features_is_allocated():
     shape=st.tuples(*[st.integers(1, 6)] * 4),
     tile=st.integers(1, 300),
     scale=st.sampled_from([0.1, 1.0, 20.0, 100.0]),
+    n_threads=st.integers(1, 5),
     seed=st.integers(0, 2**20),
 )
-def test_any_shape_and_tile_equals_tanh(shape, tile, scale, seed):
+def test_any_shape_and_tile_equals_tanh(shape, tile, scale, n_threads, seed):
     q, k, w = inputs(*shape, seed=seed)
     tensors = (q * scale, k * scale, w)
-    with patch.object(additive, "CPU_TILE", tile):
+    with patch.object(additive, "CPU_TILE", tile), threads(n_threads):
         assert_close(additive_scores(*tensors), naive(*tensors), 1e-11)
         for a, e in zip(
             gradients(additive_scores, tensors), gradients(naive, tensors), strict=True
@@ -240,9 +241,10 @@ def test_any_shape_and_tile_equals_tanh(shape, tile, scale, seed):
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
     extra=st.integers(0, 2),
     tile=st.integers(1, 300),
+    n_threads=st.integers(1, 5),
     seed=st.integers(0, 2**20),
 )
-def test_known_lengths_change_nothing_between_real_positions(lengths, extra, tile, seed):
+def test_known_lengths_change_nothing_between_real_positions(lengths, extra, tile, n_threads, seed):
     n, d = max(lengths) + extra, 3
     tensors = inputs(len(lengths), n, n, d, seed=seed)
     order = torch.arange(n)
@@ -254,7 +256,7 @@ def test_known_lengths_change_nothing_between_real_positions(lengths, extra, til
     def ragged(q, k, w):
         return additive_scores(q, k, w, lengths)
 
-    with patch.object(additive, "CPU_TILE", tile):
+    with patch.object(additive, "CPU_TILE", tile), threads(n_threads):
         assert_close(masked(ragged)(*tensors), masked(naive)(*tensors), 1e-11)
         actual = gradients(masked(ragged), tensors)
     for a, e in zip(actual, gradients(masked(naive), tensors), strict=True):
@@ -268,13 +270,44 @@ def test_padding_is_left_out_where_lengths_are_known():
         for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
     ]
     assert sum(pairs) == 2 * 36
-    with patch.object(additive, "CPU_TILE", 36 * 3):
+    with patch.object(additive, "CPU_TILE", 36 * 3), threads(1):
         pairs = [
             r.shape[1] * r.shape[2]
             for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
         ]
     assert pairs == [36, 4]
     assert additive_scores(q, k, w, [6, 2]).isfinite().all()
+
+
+@pytest.mark.parametrize("lengths", [None, [9, 9, 8, 5, 4, 3, 2]])
+@pytest.mark.parametrize("tile", [36, 150, 400])
+def test_two_threads_meet_at_the_same_place_between_sentences(lengths, tile, monkeypatch):
+    monkeypatch.setattr(additive, "CPU_TILE", tile)
+    monkeypatch.setattr(additive, "_buffers", threading.local())
+    q, k, _ = inputs(7, 9, 9, 2)
+    with threads(2):
+        all_tiles = additive._Reciprocals.of(q, k, lengths, False).tiles()
+        # The last sentence may be alone
+        tiles = [(rows.stop - rows.start, r) for rows, *_, r in all_tiles if rows.stop < 7]
+    assert len(tiles) > 1 and all(size % 2 == 0 for size, _ in tiles)
+    middles = [r.data_ptr() + r.nbytes // 2 for _, r in tiles]
+    assert max(middles) - min(middles) <= 2 * additive.ALIGNED * q.element_size()
+    assert lengths is None or len({r.numel() for _, r in tiles}) > 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 12])
+def test_sums_over_queries_are_sums_of_what_threads_wrote(n_threads, n_rows, n):
+    r = normal(n_rows, n, 3, 2)
+    with threads(n_threads):
+        found = additive._sum_over_queries(r)
+    assert_close(found, r.sum(dim=1), 1e-14)
+
+
+def threads(n: int):
+    """As if PyTorch had so many."""
+    return patch.object(torch, "get_num_threads", lambda: n)
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2)])
