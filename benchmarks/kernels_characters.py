@@ -64,5 +64,5 @@ def characters_table(cases: list[dict[str, Any]]) -> list[str]:
         "The characters of words that were not read before, in prediction: how many times as fast "
         "as by PyTorch's packed bidirectional LSTM. A sentence has a few such words."
     )
-    header = ["", *(f"{case['words']} words" for case in cases)]
-    return ["", text, *table(header, [["speed", *(f"{case['speed']:.1f}" for case in cases)]])]
+    header = ["words", *(str(case["words"]) for case in cases)]
+    return ["", text, *table(header, [["times as fast", *(f"{case['speed']:.1f}" for case in cases)]])]
