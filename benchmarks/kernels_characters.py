@@ -65,4 +65,8 @@ def characters_table(cases: list[dict[str, Any]]) -> list[str]:
         "as by PyTorch's packed bidirectional LSTM. A sentence has a few such words."
     )
     header = ["words", *(str(case["words"]) for case in cases)]
-    return ["", text, *table(header, [["times as fast", *(f"{case['speed']:.1f}" for case in cases)]])]
+    return [
+        "",
+        text,
+        *table(header, [["times as fast", *(f"{case['speed']:.1f}" for case in cases)]]),
+    ]

@@ -146,7 +146,9 @@ class _Reciprocals:
             left, right = self.left[rows, :n].unsqueeze(2), self.right[rows, keys].unsqueeze(1)
             numerator = left if numerators is self.left else numerators[rows, :n].unsqueeze(2)
             steps = _evenly(n, budget // max(1, size * m * d))
-            steps = min(n, steps + -steps % torch.get_num_threads()) or 1
+            more = -steps % torch.get_num_threads()
+            if more < steps:  # as many for each thread
+                steps = min(n, steps + more)
             buffer = _scratch(self.left, size * steps * m * d)
             for i in range(0, n, steps):
                 n_queries = min(steps, n - i)

@@ -34,8 +34,9 @@ N_DIRECTIONS = 2
 # read: to move the states of the others takes longer than to read on a few that have ended.
 ENDED = 0.5
 FEWEST = 8
-# Numbers of the table that is made of the characters, at most: 16 MB of float32
-LARGEST = 1 << 22
+# Numbers of the table that is made of the characters, at most: 4 MB of float32, which takes as long
+# to make as to read twenty sentences; 2,600 characters for words of width 100
+LARGEST = 1 << 20
 
 
 class FewWords:
