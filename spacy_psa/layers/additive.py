@@ -147,7 +147,7 @@ class _Reciprocals:
             numerator = left if numerators is self.left else numerators[rows, :n].unsqueeze(2)
             steps = _evenly(n, budget // max(1, size * m * d))
             more = -steps % torch.get_num_threads()
-            if more < steps:  # as many for each thread
+            if more < steps and self.left.device.type == "cpu":  # as many for each thread
                 steps = min(n, steps + more)
             buffer = _scratch(self.left, size * steps * m * d)
             for i in range(0, n, steps):
@@ -219,8 +219,9 @@ _buffers = threading.local()
 
 
 def _scratch(like: Tensor, size: int) -> Tensor:
-    """A place for a tile. On a CPU each thread keeps its own: new memory would cost more than what
-    is done on it. A row of a very long sentence is a tile of its own, too large to be kept.
+    """A place for a tile. On a CPU each thread keeps its own, of one size for all tiles but the
+    largest: new memory would cost more than what is done on it. A row of a very long sentence is a
+    tile of its own, too large to be kept.
     """
     # A tensor of inference mode may not be written to outside of it, and one that wraps another
     # (of a tracer, say) has no memory to be kept.

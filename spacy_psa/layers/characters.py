@@ -71,11 +71,13 @@ class CharacterBiLSTM(Forgetful):
         return torch.cat(finals, dim=1)
 
     def _read_few(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        words = None
+        words, given = None, (characters, lengths)
         weights = weights_for_few_words(self.embedding, self.forwards, self.backwards)
         if weights is not None and is_mere_prediction(characters, weights[0]):
             words = self._ordered.run(
-                weights, FewWords, lambda ordered: ordered.read(characters, lengths)
+                weights,
+                FewWords,
+                lambda few: few.read(*given) if few.can_read(*given) else None,
             )
         return self._read_padded(characters, lengths) if words is None else words
 

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 
 from .reordered_lstm import NAMES, ReorderedLSTM
 
-# PyTorch's order of gates is i, f, g, o; tanh(x / 2) is that of all but g.
 DTYPES = torch.float32, torch.float64
+# PyTorch's order of gates is i, f, g, o; tanh(x / 2) is that of all but g.
 GATES = [0, 1, 3, 2]
 HALVED = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1)
 N_DIRECTIONS = 2
@@ -37,6 +37,11 @@ FEWEST = 8
 # Numbers of the table that is made of the characters, at most: 4 MB of float32, which takes as long
 # to make as to read twenty sentences; 2,600 characters for words of width 100
 LARGEST = 1 << 20
+# Characters, padding included, whose gates are in memory at a time
+MOST_CHARACTERS = 1 << 14
+# Products of numbers at a character, for a gate of a direction: from about so many on, NumPy's
+# library has threads of its own
+MOST_PRODUCTS = 1 << 18
 
 
 class FewWords:
@@ -50,6 +55,7 @@ class FewWords:
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
 
+    @np.errstate(all="ignore")  # as PyTorch, which is silent about infinities and what they become
     def __init__(self, embedding: Tensor, *directions: Tensor) -> None:
         inputs, states = [], []
         for weights in (directions[: len(NAMES)], directions[len(NAMES) :]):
@@ -64,10 +70,27 @@ class FewWords:
         self._inputs = table.reshape(-1, table.shape[-1])
         self._states = np.ascontiguousarray(np.stack(states).transpose(2, 0, 1, 3), dtype)
 
+    def can_read(self, characters: Tensor, lengths: Tensor) -> bool:
+        """Tell whether words are such as are read correctly here, and faster than by PyTorch.
+
+        characters, lengths (Tensor): As for `CharacterBiLSTM`, on the CPU.
+        RETURNS (bool): Whether they are sorted and of known characters, and neither so many nor so
+            long that memory or NumPy's own threads would matter.
+        """
+        ids, sizes = characters.numpy(), lengths.numpy()
+        return bool(
+            ids.size <= MOST_CHARACTERS
+            and len(sizes) * self._states.shape[-1] ** 2 <= MOST_PRODUCTS
+            and sizes[-1] > 0
+            and (sizes[1:] <= sizes[:-1]).all()
+            and ids.min() >= 0
+        )
+
+    @np.errstate(all="ignore")
     def read(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words by the last states of both directions.
 
-        characters, lengths (Tensor): As for `CharacterBiLSTM`, on the CPU.
+        characters, lengths (Tensor): Words that `can_read` is true of.
         RETURNS (Tensor): Shape: (words, 2 · width).
         RAISES (IndexError): If there is no such character.
         """
@@ -77,14 +100,12 @@ class FewWords:
         words = np.empty((n_words, N_DIRECTIONS, width), self._states.dtype)
         h = np.zeros((N_DIRECTIONS, n_words, width), words.dtype)
         c = np.zeros_like(h)
-        # As PyTorch, which is silent about infinities and what comes of them
-        with np.errstate(all="ignore"):
-            for start, stop, n_read, n_left in _stretches(sizes.tolist()):
-                states = self._go_on(rows[start:stop, :, :, :n_read], h[:, :n_read], c[:, :n_read])
-                ended = np.arange(n_left, n_read)
-                words[ended] = states[sizes[ended] - 1 - start, :, ended]
-                h, c = states[-1], c[:, :n_left].copy()
-            words *= 0.5  # of h'
+        for start, stop, n_read, n_left in _stretches(sizes.tolist()):
+            states = self._go_on(rows[start:stop, :, :, :n_read], h[:, :n_read], c[:, :n_read])
+            ended = np.arange(n_left, n_read)
+            words[ended] = states[sizes[ended] - 1 - start, :, ended]
+            h, c = states[-1], c[:, :n_left].copy()
+        words *= 0.5  # of h'
         return torch.from_numpy(words.reshape(n_words, -1))
 
     def _rows(self, characters: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -133,6 +154,8 @@ def weights_for_few_words(
         return None  # someone's own, or such as are in int8
     if any(part._forward_hooks or part._forward_pre_hooks for part in parts):
         return None
+    if parts[0].max_norm is not None:
+        return None  # embeddings change when they are looked up
     places = (embedding, "weight"), *((lstm, name) for lstm in parts[1:] for name in NAMES)
     weights: list[Tensor] = []
     for part, name in places:

@@ -140,6 +140,10 @@ def in_half_precision(layer: CharacterBiLSTM) -> None:
     layer.half()
 
 
+def with_a_largest_norm(layer: CharacterBiLSTM) -> None:
+    layer.embedding.max_norm = 0.1
+
+
 def of_their_own(layer: CharacterBiLSTM) -> None:
     layer.embedding = randomized(Scaled(N_CHARACTERS, 3))
 
@@ -160,6 +164,7 @@ def without_a_weight(layer: CharacterBiLSTM) -> None:
     "change",
     [
         in_half_precision,
+        with_a_largest_norm,
         of_their_own,
         by_pytorchs_own_lstm,
         of_other_widths,
@@ -237,7 +242,52 @@ def test_hostile_weights_come_to_what_they_come_to_in_pytorch(name, value, by_py
     assert_close(found.nan_to_num(), expected.nan_to_num().numpy(), 1e-6)
 
 
-@pytest.mark.parametrize("number", [N_CHARACTERS, 10**6])
+@pytest.mark.parametrize(
+    ("row", "weight"), [([np.inf, -np.inf, 1.0], 1.0), ([1e38, 1e38, 1e38], 10.0)]
+)
+def test_so_do_those_that_are_infinite_before_any_word_is_read(row, weight, by_pytorch):
+    layer, words = make(dtype=torch.float32), words_of([4, 2, 1])
+    with torch.no_grad():
+        layer.embedding.weight[1] = torch.tensor(row)
+        layer.forwards.weight_ih_l0.fill_(weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read(layer, *words)
+    expected = by_pytorch(layer, *words)
+    assert torch.equal(found.isnan(), expected.isnan())
+    assert_close(found.nan_to_num(), expected.nan_to_num().numpy(), 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_words_in_any_order_are_read_by_pytorch(seed, n_read, by_pytorch):
+    rng = np.random.default_rng(seed)
+    lengths = rng.permutation([9, 7, 4, 4, 3, 2, 1, 1, 1, 1]).tolist()
+    layer, words = make(), words_of(lengths)
+    assert_close(read(layer, *words), by_pytorch(layer, *words), 1e-13)
+    assert not n_read
+
+
+def test_words_without_characters_are_refused():
+    layer, (ids, lengths) = make(), words_of([3, 1])
+    lengths[1] = 0
+    with pytest.raises(IndexError):
+        read(layer, ids, lengths)
+
+
+def test_words_that_are_long_or_wide_are_read_by_pytorch(monkeypatch, n_read, by_pytorch):
+    layer, words = make(), words_of([5, 1])
+    for name, most in (("MOST_CHARACTERS", 10), ("MOST_PRODUCTS", 2 * 2 * 2)):
+        with monkeypatch.context() as patched:
+            patched.setattr(few_words, name, most - 1)
+            assert_close(read(layer, *words), by_pytorch(layer, *words), 1e-13)
+            assert not n_read
+            patched.setattr(few_words, name, most)
+            read(layer, *words)
+            assert n_read
+            n_read.clear()
+
+
+@pytest.mark.parametrize("number", [-1, N_CHARACTERS, 10**6])
 def test_characters_that_are_not_there_are_refused(number):
     layer, (ids, lengths) = make(), words_of([3, 1])
     ids[0, 1] = number
