@@ -147,7 +147,7 @@ class _Reciprocals:
             numerator = left if numerators is self.left else numerators[rows, :n].unsqueeze(2)
             steps = _evenly(n, budget // max(1, size * m * d))
             more = -steps % torch.get_num_threads()
-            if more < steps and self.left.device.type == "cpu":  # as many for each thread
+            if 0 < more < steps and self.left.device.type == "cpu":  # as many for each thread
                 steps = min(n, steps + more)
             buffer = _scratch(self.left, size * steps * m * d)
             for i in range(0, n, steps):

@@ -310,12 +310,14 @@ def threads(n: int):
     return patch.object(torch, "get_num_threads", lambda: n)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 16])
 @pytest.mark.parametrize("shape", [(0, 3, 3, 2), (2, 0, 3, 2), (2, 3, 0, 2)])
-def test_empty_dimensions_have_empty_scores_and_zero_gradients(shape):
+def test_empty_dimensions_have_empty_scores_and_zero_gradients(shape, n_threads):
     tensors = inputs(*shape)
-    assert additive_scores(*tensors).shape == shape[:3]
-    for gradient in gradients(additive_scores, tensors):
-        assert not gradient.any()
+    with threads(n_threads):
+        assert additive_scores(*tensors).shape == shape[:3]
+        for gradient in gradients(additive_scores, tensors):
+            assert not gradient.any()
 
 
 def test_strided_inputs_and_gradients_are_welcome():
