@@ -46,8 +46,7 @@ def sentence_lengths(n: int, seed: int = 0) -> list[int]:
     seed (int): What they depend on.
     RETURNS (List[int]): Numbers of tokens.
     """
-    found = np.random.default_rng(seed).gamma(SHAPE, SCALE, n)
-    return found.round().clip(1, LONGEST).astype(int).tolist()
+    return _lengths(n, seed, SHAPE, SCALE, LONGEST)
 
 
 def word_lengths(n: int, seed: int = 0) -> list[int]:
@@ -57,8 +56,12 @@ def word_lengths(n: int, seed: int = 0) -> list[int]:
     seed (int): What they depend on.
     RETURNS (List[int]): Numbers of characters.
     """
-    found = np.random.default_rng(seed).gamma(WORD_SHAPE, WORD_SCALE, n)
-    return found.round().clip(1, LONGEST_WORD).astype(int).tolist()
+    return _lengths(n, seed, WORD_SHAPE, WORD_SCALE, LONGEST_WORD)
+
+
+def _lengths(n: int, seed: int, shape: float, scale: float, longest: int) -> list[int]:
+    found = np.random.default_rng(seed).gamma(shape, scale, n)
+    return found.round().clip(1, longest).astype(int).tolist()
 
 
 def make_sentences(
