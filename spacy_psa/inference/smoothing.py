@@ -1,4 +1,4 @@
-"""Label smoothing (Szegedy et al. 2016), for chains as for single labels."""
+"""Label smoothing, for chains as for single labels."""
 
 import numpy as np
 import torch
@@ -24,8 +24,12 @@ def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> T
         E_q[score(y)] = q_1·start + Σ_t q_t·emissions_t
             + Σ_{t>1} q_{t−1}ᵀ·(transitions + pairwise_t)·q_t + q_n·end,
 
-    which for a softmax is the usual label smoothing. Unknown labels u are not smoothed; they are
-    summed over, as in `LinearChain.log_prob`, with the annotated labels a at their expected scores:
+    which for a softmax is the label smoothing of the authors' code. Szegedy et al. (2016), and
+    PyTorch, share ε among all L labels, the annotated one included: theirs is ours with
+    ε·(L − 1) / L in place of ε.
+
+    Unknown labels u are not smoothed; they are summed over, as in `LinearChain.log_prob`, with the
+    annotated labels a at their expected scores:
 
         log Σ_u exp(E_{a∼q}[score(a, u)]) − log Z
 

@@ -33,7 +33,9 @@ class DeepAtt(nn.Module):
       the softmax layer'.
     - Weights of sub-layers are orthogonal. 'Other parameters', here that of the input map, are
       normally distributed with the standard deviation 1 / √d, as in the code; the paper calls this
-      the variance. Layer normalization begins with the gain 1 and the offset 0.
+      the variance. Layer normalization begins with the gain 1 and the offset 0. What stands outside
+      of these layers begins as in all systems here, where the code has normal distributions: the
+      softmax's weights (uniform, Glorot), and words without a vector (uniform).
     - The code multiplies the input by √d, and has the residual dropout on the sum of input and
       positions; the paper says neither. Choose so with `scale_input` and `input_dropout`.
 

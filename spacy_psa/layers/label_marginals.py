@@ -22,7 +22,7 @@ class LabelMarginals(nn.Module):
     The marginals p(y_t = j | h) are exact, and so are gradients through them. The rest of
     equation 11 is the part of a connection, e.g. `ResidualNorm`.
 
-    Equation 10 has no bias. The paper's numbers of parameters (table 9: 9d² + 3d for another layer
+    Equation 10 has no bias. The paper's numbers of parameters (table 9: d² + 3d for another layer
     besides the LSTM's) leave room for one bias and the layer normalization, so V has a bias here.
 
     labels (LabelEmbeddings): The embeddings v.

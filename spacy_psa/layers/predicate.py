@@ -14,7 +14,7 @@ class PredicateMask(nn.Module):
     """Put the embedding of the predicate's mark beside each word's vector: x_t = [e(w_t), e(m_t)].
 
     The mark m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, embeddings are
-    normally distributed with the standard deviation 1 / √d, where d is the width of both together.
+    normally distributed with the standard deviation 1 / √d, where d is the width of the mark alone.
 
     input_width (int): Width of the word vectors.
     mask_width (int): Width of the mark's embedding.
@@ -25,7 +25,7 @@ class PredicateMask(nn.Module):
     def __init__(self, input_width: int, mask_width: int) -> None:
         super().__init__()
         self.width = input_width + mask_width
-        self.marks = nn.Parameter(torch.empty(2, mask_width).normal_(std=self.width**-0.5))
+        self.marks = nn.Parameter(torch.empty(2, mask_width).normal_(std=mask_width**-0.5))
 
     def forward(self, x: Tensor, tokens: Tensor, is_predicate: Tensor) -> Tensor:
         """Copy word vectors for each predicate, and mark it.

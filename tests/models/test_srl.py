@@ -27,6 +27,12 @@ def test_the_mask_stands_beside_the_word() -> None:
         np.testing.assert_allclose(found[row].detach().numpy(), wanted, atol=1e-12)
 
 
+def test_marks_begin_as_in_the_authors_code() -> None:
+    torch.manual_seed(0)
+    marks = PredicateMask(900, 400).marks  # what stands beside them does not count
+    assert marks.std().item() == pytest.approx(400**-0.5, rel=0.1)
+
+
 def test_the_gradients_of_the_mask_are_right() -> None:
     mask = randomized(PredicateMask(3, 2))
     x = normal(4, 3).requires_grad_()

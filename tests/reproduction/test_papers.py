@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from spacy.util import load_model_from_config
+from spacy.util import load_model_from_config, registry
 from thinc.api import Config
 
 from spacy_psa.cli._cells import Plan, change, make_system
@@ -191,6 +191,15 @@ def test_variants_are_made_of_their_system(folder: Path, systems: dict[str, Conf
     expected = systems["psa"].copy()
     change(expected, PAPERS.variants["psa-no-bias"].settings, "psa")
     assert config == expected
+
+
+def test_the_concatenation_of_table_8_is_equation_4(systems: dict[str, Config]) -> None:
+    config = systems["refinement"].copy()
+    change(config, PAPERS.variants["refinement-concatenation"].settings, "refinement")
+    encoder = config["components"]["psa_tagger"]["model"]["encoder"]
+    connect = registry.resolve({"connection": encoder["connection"]})["connection"](2)
+    hidden, refined = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    assert connect(hidden, refined).tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_windows_are_those_of_their_names() -> None:
