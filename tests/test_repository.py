@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,11 @@ def test_requirements_cover_what_is_imported() -> None:
         "triton",
         "vl_convert",
     }
+
+
+def test_the_constraints_are_what_this_build_of_pytorch_asks_for() -> None:
+    asked = [line for line in requires("torch") or () if line.startswith("triton")]
+    if not asked:
+        pytest.skip("this build of PyTorch asks for no Triton")
+    pinned = re.findall(r"^(triton==\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert pinned == [re.match(r"triton==[\w.]+", line)[0] for line in asked]

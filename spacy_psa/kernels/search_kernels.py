@@ -97,7 +97,8 @@ def _keep_best(
     """Write the k largest of (PLACES, BLOCK) scores and their numbers, in the order of the numbers.
     Of equal scores, those with lower numbers are taken.
     """
-    rest = tl.where(allowed, tl.maximum(scores, LOWEST), float("-inf"))
+    # Not a maximum, of which some releases of the interpreter make NaN where there is one
+    rest = tl.where(allowed, tl.where(scores > LOWEST, scores, LOWEST), float("-inf"))
     taken = numbers < -1  # of none
     for _ in range(k):
         largest = tl.max(tl.max(rest, axis=1), axis=0)
