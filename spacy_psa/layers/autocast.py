@@ -23,3 +23,14 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
         return
     with torch.autocast(device, enabled=False):
         yield tuple(x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors)
+
+
+def without_autocast(device: torch.device) -> contextlib.AbstractContextManager:
+    """Have no mixed precision for a while.
+
+    device (torch.device): Where what runs meanwhile does so.
+    RETURNS (ContextManager): What to enter for it, which does nothing where there is none anyway.
+    """
+    if not torch.is_autocast_enabled(device.type):
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, enabled=False)

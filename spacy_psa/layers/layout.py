@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Errors
+
 # Positions, padding included, that go through the encoder at a time: large enough to keep the
 # matrix products busy, small enough to waste little on padding and memory.
 BUCKET_POSITIONS = 4096
@@ -119,9 +121,13 @@ def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]
     max_length (int): Tokens of a window at most.
     overlap (int): Tokens that neighbouring windows share at least.
     RETURNS (List[Window]): The windows, in order. What they keep is the sequence, once.
+    RAISES (ValueError): If the overlap is not smaller than the window.
     """
     if length <= max_length:
         return [Window(offset, length, offset, offset + length)]
+    # Both may have been set since the model was made
+    if not 0 <= overlap < max_length:
+        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
     stride = max_length - overlap
     starts = [*range(0, length - max_length, stride), length - max_length]
     # Two windows part in the middle of what they share.

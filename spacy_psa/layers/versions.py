@@ -29,10 +29,13 @@ class Versions:
         """Tell whether weights are the same, unchanged.
 
         weights (Sequence[Tensor]): The weights.
-        RETURNS (bool): Whether they are.
+        RETURNS (bool): Whether they are. Of weights made in inference mode nobody knows: False.
         """
         return len(weights) == len(self._seen) and all(
-            weight.data_ptr() == seen.data_ptr() and _version(weight) == version
+            weight.data_ptr() == seen.data_ptr()
+            and _version(weight) == version
+            # PyTorch does not count how often these are changed
+            and not weight.is_inference()
             for weight, (seen, version) in zip(weights, self._seen, strict=True)
         )
 

@@ -106,6 +106,8 @@ class WordCharacterEmbedding(Forgetful):
         self.memory.forget()
 
     def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        if self.training or torch.is_grad_enabled() or characters.device.type != "cpu":
+        # What is remembered is of one precision
+        is_plain = not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"))
+        if self.training or not is_plain or characters.device.type != "cpu":
             return read_words(part, characters, lengths)
         return self.memory.represent(part, characters, lengths)

@@ -18,6 +18,7 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import Tensor, nn
 
 from ..errors import Errors
+from ..layers.autocast import without_autocast
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
@@ -101,13 +102,14 @@ class NetworkShim(PyTorchShim):
         self.precision = precision
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        """Run the network without gradients.
+        """Run the network without gradients, in full precision.
 
         inputs (ArgsKwargs): The arguments of the network.
         RETURNS: Its output.
         """
         forking.note_network()
-        with torch.no_grad():
+        # Whatever runs around it: what is remembered of a prediction is read by the next ones
+        with torch.no_grad(), without_autocast(self.device):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:

@@ -156,6 +156,17 @@ def test_very_long_words_are_not_remembered(monkeypatch):
     assert len(memory) == 1
 
 
+def test_words_of_up_to_fifty_characters_are_remembered() -> None:
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    memory, counting = CharacterMemory(), Counting(part)
+    batch = words([1] * 51, [2] * 50)
+    with torch.no_grad():
+        for n_words in (2, 3):
+            memory.represent(part, *batch)
+            assert counting.n_words == n_words
+    assert len(memory) == 1
+
+
 def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     sizes = []
@@ -244,3 +255,15 @@ def test_numbers_that_are_not_parameters_are_weights_as_well():
         before = memory.represent(part, *batch)
         part.scale.fill_(2.0)
         assert_close(memory.represent(part, *batch), 2 * before, 1e-12)
+
+
+def test_weights_whose_changes_nobody_counts_are_read_anew() -> None:
+    with torch.inference_mode():
+        part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+        memory = CharacterMemory()
+        before = memory.represent(part, *words([1, 2, 3], [4, 5]))
+        for parameter in part.parameters():
+            parameter.add_(0.5)
+        after = memory.represent(part, *words([1, 2, 3], [4, 5]))
+        assert_close(after, part(*words([1, 2, 3], [4, 5])), 1e-12)
+    assert not torch.allclose(before, after)

@@ -189,6 +189,13 @@ def test_nor_if_the_table_of_characters_would_be_large(monkeypatch, n_read):
     assert n_read
 
 
+@pytest.mark.parametrize(("n_characters", "is_small"), [(2**16, True), (2**16 + 1, False)])
+def test_a_table_of_a_million_numbers_is_the_largest(n_characters: int, is_small: bool) -> None:
+    layer = CharacterBiLSTM(n_characters, embedding_width=1, width=4)
+    weights = weights_for_few_words(layer.embedding, layer.forwards, layer.backwards)
+    assert (weights is not None) == is_small
+
+
 @pytest.mark.parametrize("name", [name for name, _ in make().named_parameters()])
 def test_it_notices_that_a_weight_has_changed(name, by_pytorch):
     layer, words = make(), words_of([3, 1])

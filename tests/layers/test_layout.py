@@ -86,3 +86,9 @@ def test_neighbouring_windows_share_the_overlap_at_least(overlap):
     assert all(b - a <= 10 - overlap for a, b in pairwise(starts))
     assert starts[0] == 0
     assert starts[-1] == 37
+
+
+@pytest.mark.parametrize(("max_length", "overlap"), [(64, 64), (32, 64), (64, -5), (0, 0)])
+def test_windows_that_do_not_advance_are_an_error(max_length: int, overlap: int) -> None:
+    with pytest.raises(ValueError, match=r"P208.*max_length"):
+        make_layout([3, 100], max_length=max_length, overlap=overlap)

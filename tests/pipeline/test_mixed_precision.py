@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import spacy
 import torch
+from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_psa.models import labeler
@@ -210,3 +212,29 @@ def test_a_checkpoint_has_the_scale() -> None:
     for one, sgd in ((nlp, optimizer), (other, others_optimizer)):
         one.update(make_examples(one), sgd=sgd)
     assert_same_weights(weights(other), weights(nlp))
+
+
+def some_outside(nlp: Language, words: list[list[str]]) -> list[NDArray[np.float32]]:
+    """The emissions of sentences, one by one, of which every other one is read under autocast."""
+    found = []
+    for i, of_one in enumerate(words):
+        doc = Doc(nlp.vocab, words=of_one)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=i % 2 == 0):
+            found.append(tagger_of(nlp).model.predict([doc]).emissions.numpy())
+    return found
+
+
+def test_predictions_do_not_depend_on_mixed_precision_around_them() -> None:
+    words = [["Ann", "likes"], ["Bob", "likes"], ["Bob", "saw", "Berlin"], ["Berlin", "green"]]
+    nlp, plain = initialized_nlp(), initialized_nlp()
+    for found, of_one in zip(some_outside(nlp, words), words, strict=True):
+        expected = tagger_of(plain).model.predict([Doc(plain.vocab, words=of_one)]).emissions
+        np.testing.assert_array_equal(found, expected.numpy())
+
+
+def test_roles_do_not_depend_on_mixed_precision_around_them() -> None:
+    nlp, plain = srl_data.trained_nlp(), srl_data.trained_nlp()
+    for i in (0, 1, 0):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=i == 0):
+            found = srl_data.arguments(nlp(srl_data.given_doc(nlp, i)))
+        assert found == srl_data.arguments(plain(srl_data.given_doc(plain, i)))
