@@ -515,9 +515,9 @@ class Errors(metaclass=_Coded):
     )
     P303 = "Unknown target '{name}'.{suggestion} Choose one of: {options}."
     P304 = (
-        "The component '{name}' cannot take the new label '{label}': its model has been "
-        "initialized with {n_tags} outputs. Add labels before nlp.initialize(), or initialize a "
-        "new component."
+        "The component '{name}' cannot take the new label '{label}': its model has {n_tags} "
+        "outputs. Add labels before nlp.initialize(), initialize a new component, or, if "
+        "[components.{name}.model] sets nO, leave it out."
     )
     P305 = (
         "The training examples have no labels for '{name}' (target '{target}'{key}). Check that "
@@ -557,6 +557,14 @@ class Errors(metaclass=_Coded):
     )
     P313 = "A label must be a string, but this one is of type {type}: {label!r}."
 
+    P315 = (
+        "The model of '{name}' has nO = {found} outputs in the config, but its labels need "
+        "{n_tags}. Leave nO out of [components.{name}.model]: it follows from the labels."
+    )
+    P316 = (
+        "What '{name}' reads and writes ({options}) has been changed in its cfg, which has no "
+        "effect on a component that is there already. Change it back, or make a new component with it."
+    )
     # Semantic roles (P320-P349)
     P320 = (
         "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "
@@ -874,10 +882,20 @@ class Errors(metaclass=_Coded):
         "layers of this package."
     )
     P443 = "The pipeline cannot be written to '{path}': {problem}. Choose another folder{force}."
-    # Images (P450-P459)
+    # Images (P450)
     P450 = (
         "'{format}' cannot be the format of '{path}'. --format is svg or png, of the images in a "
         "folder; a file has its format by its ending."
+    )
+    # Commands (P451-P459)
+    P451 = "The output {path} is a file that is read. Give it another name, to keep that one."
+    P452 = (
+        "'{name}' in [training] is {value}, but counts {what}. Set it to 1 or more, "
+        "e.g. by --training.{name} 1."
+    )
+    P453 = (
+        "GPU {gpu_id} cannot be used ({reason}): install CuPy and a PyTorch for your version of "
+        "CUDA, give the number of a GPU that is there, or leave out --gpu-id to use the CPU."
     )
     # Robustness: documents (P460-P469)
     P460 = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from math import isnan
 from pathlib import Path
@@ -26,7 +27,7 @@ from . import workers  # noqa: F401  (what workers do when they are forked)
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
 from .restoring import load_or_restore
-from .settings import CFG, Setting, check_saved, dump_settings
+from .settings import CFG, Setting, check_saved, check_settings, dump_settings
 from .watch import Batch, TrainingWatch, leave_alone, skips_update
 
 
@@ -100,6 +101,16 @@ class LabelSequencePipe(TrainablePipe):
         self.vocab.strings.add(label)
         return 1
 
+    @contextmanager
+    def keeping_labels(self) -> Iterator[None]:
+        """Leave no labels behind if an initialization fails, which would become outputs."""
+        before = list(self.cfg["labels"])
+        try:
+            yield
+        except Exception:
+            self.cfg["labels"] = before
+            raise
+
     def label_problem(self, label: str) -> str | None:
         """Say why a string cannot be a label.
 
@@ -152,7 +163,12 @@ class LabelSequencePipe(TrainablePipe):
         for node in self.model.walk():
             if "observe" in node.attrs:
                 node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
-        self.model.set_dim("nO", len(self.tags))
+        n_tags = len(self.tags)
+        if self.model.has_dim("nO") and self.model.get_dim("nO") != n_tags:
+            raise ValueError(
+                Errors.P315.format(name=self.name, found=self.model.get_dim("nO"), n_tags=n_tags)
+            )
+        self.model.set_dim("nO", n_tags)
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
 
     def _check_examples(self, examples: Iterable[Example]) -> None:
@@ -236,10 +252,9 @@ class LabelSequencePipe(TrainablePipe):
 
         exclude (Iterable[str]): What to leave out.
         RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
-        RAISES (ValueError): If the weights are not finite.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of its range.
         """
-        if "model" not in exclude:
-            self.watch.check_saving(self.name, self.model)
+        self._check_saving(exclude)
         data = super().to_bytes(exclude=[*exclude, CFG])
         return add_checksum(data, {} if CFG in exclude else {CFG: dump_settings(self.cfg)})
 
@@ -251,16 +266,28 @@ class LabelSequencePipe(TrainablePipe):
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What to leave out.
         RAISES (OutputError): If it cannot be written.
-        RAISES (ValueError): If the weights are not finite; or if training has diverged, and a model
-            has been saved before, which is kept.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of its range; or if
+            training has diverged, and a model has been saved before, which is kept.
         """
-        if "model" not in exclude:
-            self.watch.check_saving(self.name, self.model)
+        self._check_saving(exclude)
         with with_checksum(Path(path)) as temporary:
             super().to_disk(temporary, exclude=[*exclude, CFG])
             if CFG not in exclude:
                 (temporary / CFG).write_text(dump_settings(self.cfg), encoding="utf8")
         self.watch.is_saved |= "model" not in exclude
+
+    def _check_saving(self, exclude: Iterable[str]) -> None:
+        if CFG not in exclude:
+            self.check_cfg()
+        if "model" not in exclude:
+            self.watch.check_saving(self.name, self.model)
+
+    def check_cfg(self) -> None:
+        """Check that settings, which anyone may have changed, are such as can be loaded again.
+
+        RAISES (ValueError): If one of them is out of its range.
+        """
+        check_settings(self.cfg, self.settings)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> LabelSequencePipe:
         """Load the component from bytes.

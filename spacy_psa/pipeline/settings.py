@@ -11,6 +11,9 @@ from ..errors import Errors
 
 # What the settings of a component are saved as
 CFG = "cfg"
+# Scores divided by it are numbers of float32 still, and so they are by its reciprocal. What is
+# fitted is from 0.05 to 20.
+LOWEST_TEMPERATURE = 1e-3
 
 
 class Setting(NamedTuple):
@@ -106,7 +109,10 @@ MAX_GRAD_NORM = Setting(
     lambda value: value is None or (_is_number(value) and value > 0.0), "greater than 0, or null"
 )
 SMOOTHING = Setting(lambda value: _is_number(value) and 0.0 <= value < 1.0, "in [0, 1)")
-TEMPERATURE = Setting(_is_weight, "greater than 0, and finite")
+TEMPERATURE = Setting(
+    lambda value: _is_number(value) and LOWEST_TEMPERATURE <= value <= 1.0 / LOWEST_TEMPERATURE,
+    f"in [{LOWEST_TEMPERATURE}, {1.0 / LOWEST_TEMPERATURE:g}]",
+)
 LABEL_WEIGHTS = Setting(
     lambda value: value is None or _by_label(value, _is_weight),
     "greater than 0, and finite",

@@ -63,7 +63,7 @@ class RoleLearner(LabelSequencePipe):
         labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default,
             those that stand in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no frames, or an argument has no
-            role or no tokens.
+            role or no tokens. The labels are then those of before.
         """
         if next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
@@ -76,9 +76,10 @@ class RoleLearner(LabelSequencePipe):
             if not found:
                 raise ValueError(Errors.P323.format(name=self.name))
             labels = sorted(found)
-        for label in labels:
-            self.add_label(label)
-        self.initialize_model(get_examples)
+        with self.keeping_labels():
+            for label in labels:
+                self.add_label(label)
+            self.initialize_model(get_examples)
 
     @input_errors()
     def update(

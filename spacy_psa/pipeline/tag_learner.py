@@ -23,8 +23,11 @@ from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from .common import LabelSequencePipe, loss_and_gradient
 from .input_errors import input_errors
+from .scorer import tagger_score
 
 logger = logging.getLogger("spacy")
+# The score of the factory's default target
+TAG_SCORE = "tag_acc"
 
 
 class TagLearner(LabelSequencePipe):
@@ -133,41 +136,50 @@ class TagLearner(LabelSequencePipe):
         labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default,
             those that stand in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
-            label or no tokens, or a weight is that of a label which there is not.
+            label or no tokens, or a weight is that of a label which there is not. The labels are
+            then those of before.
         """
         if next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "PSATagger.initialize")
-        if labels is None:
-            found: set[str] = set()
-            for eg in get_examples():
-                self.target.check(eg.reference)
-                found.update(self.gold_labels(eg.reference))
-            labels = sorted(found)
-        for label in labels:
-            self.add_label(label)
-        if not self.labels:
-            key = f", key '{self.cfg['spans_key']}'" if self.cfg["target"] == "spans" else ""
-            raise ValueError(Errors.P305.format(name=self.name, target=self.cfg["target"], key=key))
-        self._check_label_weights()
-        self.initialize_model(get_examples)
+        with self.keeping_labels():
+            for label in self._annotated_labels(get_examples) if labels is None else labels:
+                self.add_label(label)
+            if not self.labels:
+                target = self.cfg["target"]
+                key = f", key '{self.cfg['spans_key']}'" if target == "spans" else ""
+                raise ValueError(Errors.P305.format(name=self.name, target=target, key=key))
+            self._check_label_weights()
+            self.initialize_model(get_examples)
         if nlp is not None:
-            self._add_score_weights(nlp)
+            self.add_score_weights(nlp)
 
-    def _add_score_weights(self, nlp: Language) -> None:
-        """Let this target's scores decide which model is the best, unless some of them do already.
+    def _annotated_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
+        found: set[str] = set()
+        for eg in get_examples():
+            self.target.check(eg.reference)
+            found.update(self.gold_labels(eg.reference))
+        return sorted(found)
 
-        A factory has one set of weights, which is that of its default target.
+    def add_score_weights(self, nlp: Language) -> None:
+        """Let this target's scores decide which model is the best, if the config does not say what
+        they weigh (not even nothing). Scores of another scorer than ours are left to the config.
+
+        A factory has one set of weights, which is that of its default target. `initialize` does
+        this; spaCy leaves it out for a component that is taken from another pipeline.
+
+        nlp (Language): The pipeline, whose `[training.score_weights]` are changed.
         """
-        if self.scorer is None:
+        if self.scorer is not tagger_score:
             return
         weights = nlp.config["training"]["score_weights"]
         own = self.target.score_weights
-        if not any(weights.get(score) for score in own):
+        # Without weight, `tag_acc` may be left over from a training without tags, see below
+        if not any(score in weights and (weights[score] or score != TAG_SCORE) for score in own):
             weights.update(own)
             logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
-        if not any(self._is_scored_by(nlp, other, "tag_acc") for other in nlp.pipe_names):
-            weights["tag_acc"] = None
+        if not any(self._is_scored_by(nlp, other, TAG_SCORE) for other in nlp.pipe_names):
+            weights[TAG_SCORE] = None
 
     @staticmethod
     def _is_scored_by(nlp: Language, pipe_name: str, score: str) -> bool:

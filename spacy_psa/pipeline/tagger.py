@@ -287,9 +287,21 @@ class PSATagger(TagQueries):
         self._check_threshold()
         self.target = found
 
+    def check_cfg(self) -> None:
+        """See `LabelSequencePipe.check_cfg`."""
+        super().check_cfg()
+        self._check_threshold()
+        names = ("target", "spans_key", "set_separator")
+        target, spans_key, separator = (self.cfg[name] for name in names)
+        made = make_target(target, spans_key=spans_key, set_separator=separator)
+        own, sets = self.target.score_weights, self.target.sets
+        if made.score_weights != own or separator != (sets and sets.separator):
+            raise ValueError(Errors.P316.format(name=self.name, options=", ".join(names)))
+
     def _check_threshold(self) -> None:
-        """Make sure that all labels of the threshold are those of the component."""
+        """Make sure that the threshold is in its range, and its labels are the component's."""
         threshold = self.cfg["threshold"]
+        check_settings({"threshold": threshold}, self.settings)
         if not isinstance(threshold, dict) or not self.labels:
             return
         for label in threshold:

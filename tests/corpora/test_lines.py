@@ -1,4 +1,6 @@
 import gzip
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -76,3 +78,15 @@ def test_longer_lines_are_errors(write, end):
 
 def test_a_byte_order_mark_is_no_part_of_the_text(write):
     assert list(read_lines(write(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"))) == [(1, "a"), (2, "\ufeffb")]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 5, 1 << 17])
+def test_a_byte_order_mark_at_the_beginning_of_a_later_piece_is_text(
+    write: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(lines, "_CHUNK_BYTES", chunk)
+    path = write(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n\xef\xbb\xbf\xff\n")
+    found = read_lines(path)
+    assert [next(found), next(found)] == [(1, "a"), (2, "\ufeffb")]
+    with pytest.raises(ValueError, match=r"P113.*line 3: .* byte 4"):
+        next(found)

@@ -65,6 +65,14 @@ def test_p_value_of_a_system_that_is_never_worse(n: int):
     assert (result.exact, result.n_trials) == (True, 2**n)
 
 
+@pytest.mark.parametrize(("n_trials", "exact"), [(7, False), (8, True), (9, True)])
+def test_all_ways_are_looked_at_if_there_are_trials_enough(n_trials: int, exact: bool) -> None:
+    first, second = right_or_wrong("000" + "11"), right_or_wrong("111" + "11")
+    result = approximate_randomization(first, second, accuracy, n_trials=n_trials)
+    assert (result.exact, result.n_trials) == (exact, min(n_trials, 2**3))
+    assert (result.p_value == 2 / 2**3) == exact
+
+
 def test_p_value_is_that_of_the_sign_test():
     # 7 sentences gained and 2 lost: two-sided binomial test with 9 fair coins.
     first, second = right_or_wrong("0000000" + "11"), right_or_wrong("1111111" + "00")

@@ -121,6 +121,18 @@ def test_the_cache_does_not_grow_forever(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(lookup._cache) <= 8
 
 
+@pytest.mark.parametrize(("length", "n"), [(200, 1), (201, 0), (1000, 0)])
+@pytest.mark.parametrize(("attr", "limit"), [(ORTH, 50), (NORM, 2000)], ids=["form", "text"])
+def test_very_long_words_are_not_in_the_cache(attr: int, limit: int, length: int, n: int) -> None:
+    lookup, vocab = make_lookup(attr, limit), Vocab()
+    doc = Doc(vocab, words=["x" * length])
+    doc[0].norm_ = "ann"
+    for _ in range(2):
+        features = lookup.features([doc], vocab)
+        assert features.lengths.tolist() == [min(length, limit)]
+        assert len(lookup._cache) == n
+
+
 def test_the_cache_changes_nothing() -> None:
     lookup, vocab = make_lookup(), vocab_with("rome")
     doc = Doc(vocab, words=["rome", "ann", "xyz"])

@@ -10,6 +10,8 @@ import pytest
 import spacy
 import srsly
 
+from spacy_psa.pipeline.checksums import check_folder
+
 from .conftest import NAME, assert_same_weights, initialized_nlp, tagger_of, trained_nlp, weights
 from .srl_data import NAME as SRL_NAME
 from .srl_data import srl_of
@@ -20,6 +22,19 @@ def test_the_checksum_is_that_of_sha256sum(tmp_path: Path) -> None:
     tagger_of(trained_nlp()).to_disk(tmp_path)
     digest = hashlib.sha256((tmp_path / "model").read_bytes()).hexdigest()
     assert (tmp_path / "model.sha256").read_text(encoding="utf8") == f"{digest}  model\n"
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 2])
+def test_the_checksum_is_one_of_the_first_two(tmp_path: Path, n_before: int) -> None:
+    (tmp_path / "model").write_bytes(b"weights")
+    own = hashlib.sha256(b"weights").hexdigest()
+    lines = [f"{digest}  model\n" for digest in (*(f"{i}" * 64 for i in range(n_before)), own)]
+    (tmp_path / "model.sha256").write_text("".join(lines), encoding="utf8")
+    if n_before < 2:
+        check_folder(tmp_path)
+    else:
+        with pytest.raises(ValueError, match=rf"P314.*{own[:12]}….*not {'0' * 12}…"):
+            check_folder(tmp_path)
 
 
 def test_any_flipped_bit_of_the_model_is_noticed(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from .conftest import (
     make_examples,
     make_nlp,
     tagger_of,
+    tiny_model,
     train,
     trained_nlp,
     weights,
@@ -93,6 +94,21 @@ def test_a_label_after_initialization_is_an_error_and_changes_nothing(target: st
     with pytest.raises(ValueError, match="P304"):
         tagger.add_label("Case=Voc" if target == "morph" else "ADP")
     assert tagger.labels == before
+
+
+def test_an_initialization_that_fails_leaves_no_labels_behind() -> None:
+    nlp = make_nlp(label_weights={"XX": 2.0})
+    tagger = tagger_of(nlp)
+    tagger.add_label("ADP")
+    with pytest.raises(ValueError, match="P372"):
+        nlp.initialize(lambda: make_examples(nlp))
+    assert tagger.labels == ("ADP",)
+
+
+def test_a_number_of_outputs_that_does_not_fit_the_labels_is_an_error() -> None:
+    nlp = make_nlp(model=tiny_model(nO=40))
+    with pytest.raises(ValueError, match=r"P315.*nO = 40.*psa_tagger"):
+        nlp.initialize(lambda: make_examples(nlp))
 
 
 def test_pos_takes_universal_parts_of_speech_only() -> None:

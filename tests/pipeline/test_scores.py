@@ -115,6 +115,28 @@ def test_scores_that_were_given_weights_are_left_alone() -> None:
     assert weights_after_initialize(nlp) == {"ents_p": 0.7, "ents_r": 0.3}
 
 
+@pytest.mark.parametrize("weight", [0.0, None])
+def test_scores_that_were_given_no_weight_are_left_alone(weight: float | None) -> None:
+    nlp = make_nlp("ents")
+    nlp.add_pipe(NAME, "second", config={"model": tiny_model()})
+    given = {"tag_acc": 1.0, "ents_f": weight, "ents_p": None, "ents_r": None}
+    nlp.config["training"]["score_weights"] = given
+    assert weights_after_initialize(nlp) == {"tag_acc": 1.0}
+
+
+def test_tags_get_their_weight_back() -> None:
+    nlp = make_nlp("tag")
+    nlp.config["training"]["score_weights"] = {"tag_acc": None, "ents_f": 0.0}
+    assert weights_after_initialize(nlp) == {"tag_acc": 1.0}
+
+
+def test_the_scores_of_another_scorer_are_left_to_the_config() -> None:
+    nlp = make_nlp("ents")
+    tagger_of(nlp).scorer = lambda examples, **_: {"mine": 1.0}
+    nlp.config["training"]["score_weights"] = {"tag_acc": None, "mine": 1.0}
+    assert weights_after_initialize(nlp) == {"mine": 1.0}
+
+
 def test_without_a_scorer_no_weights_are_added() -> None:
     assert weights_after_initialize(make_nlp("ents", scorer=None)) == {"tag_acc": 1.0}
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 import torch
@@ -149,6 +150,31 @@ def test_pretrained_vectors_travel_with_the_pipeline(tmp_path: Path) -> None:
     for text in ("Rome", "Ann saw Rome and rome .", "zzz"):
         one, other = (tagger_of(n).model.predict([n.make_doc(text)]) for n in (nlp, loaded))
         assert torch.equal(one.emissions, other.emissions)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("threshold", 80), ("threshold", np.float32(0.5)), ("temperature", 1e-40)]
+)
+def test_settings_that_could_not_be_loaded_are_not_saved(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    nlp = trained_nlp()
+    nlp.to_disk(tmp_path)
+    tagger_of(nlp).cfg[name] = value
+    for save in (nlp.to_bytes, lambda: nlp.to_disk(tmp_path)):
+        with pytest.raises(ValueError, match=f"P210.*'{name}'"):
+            save()
+    assert tagger_of(spacy.load(tmp_path)).cfg[name] != value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("target", "pos"), ("spans_key", "other"), ("set_separator", "|")]
+)
+def test_what_is_read_and_written_cannot_be_changed(name: str, value: str) -> None:
+    nlp = trained_nlp("spans")
+    tagger_of(nlp).cfg[name] = value
+    with pytest.raises(ValueError, match=f"P316.*{name}"):
+        nlp.to_bytes()
 
 
 @pytest.mark.parametrize("name", ["overwrite", "constrain_training", "max_grad_norm", "spans_key"])

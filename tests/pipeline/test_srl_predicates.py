@@ -168,6 +168,41 @@ def test_a_sentence_larger_than_a_batch_is_one() -> None:
     assert list(batch_by_propositions(size=5)([example, example])) == [[example], [example]]
 
 
+def batches_of(*lengths: int, seed: int = 0, **settings: int) -> list[list[int]]:
+    """The lengths of the sentences of each batch. They have no predicates."""
+    docs = [doc_of(words=["a"] * length) for length in lengths]
+    fix_random_seed(seed)
+    batches = batch_by_propositions(**settings)([Example(doc, doc) for doc in docs])
+    return [[len(eg.reference) for eg in batch] for batch in batches]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "expected"),
+    [
+        (1, [[1], [1], [1], [1], [9], [9], [9], [9]]),
+        (2, [[9, 1], [9, 1], [9, 1], [9, 1]]),
+        (4, [[1, 1], [1, 1], [9, 9], [9, 9]]),
+        (8, [[1, 1, 1, 1], [9, 9], [9, 9]]),
+        (4096, [[1, 1, 1, 1], [9, 9], [9, 9]]),
+    ],
+)
+def test_sentences_of_similar_length_are_put_together(
+    buffer: int, expected: list[list[int]]
+) -> None:
+    assert sorted(batches_of(1, 9, 1, 9, 1, 9, 1, 9, size=18, buffer=buffer)) == expected
+
+
+def test_sentences_are_put_together_with_those_of_their_buffer() -> None:
+    found = batches_of(1, 7, 2, 8, 3, 9, size=9, buffer=2)
+    assert [sorted(found[i : i + 2]) for i in (0, 2, 4)] == [[[1], [7]], [[2], [8]], [[3], [9]]]
+
+
+def test_batches_come_in_an_order_that_depends_on_the_seed() -> None:
+    one, same, other = (batches_of(*range(1, 9), size=1, seed=seed) for seed in (0, 0, 1))
+    assert one == same != other
+    assert sorted(one) == sorted(other) == [[length] for length in range(1, 9)]
+
+
 @pytest.mark.parametrize("settings", [{"size": 0}, {"buffer": 0}])
 def test_sizes_out_of_range_are_refused(settings) -> None:
     with pytest.raises(ValueError, match="P210"):

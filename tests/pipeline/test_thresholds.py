@@ -11,6 +11,10 @@ from spacy.cli.find_threshold import find_threshold
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_psa.annotation.targets import make_target
+from spacy_psa.pipeline.tag_prediction import TagPrediction
+from spacy_psa.pipeline.tagger import PSATagger
+
 from .conftest import (
     NAME,
     WORDS,
@@ -99,6 +103,18 @@ def test_tags_have_thresholds_of_their_own() -> None:
         assert [token.tag_ for token in after] == expected
 
 
+@pytest.mark.parametrize(("score", "is_kept"), [(1 - 1e-7, True), (1 - 1e-5, False)])
+@pytest.mark.parametrize(("target", "tag"), [("tag", "NNP"), ("ents", "S-PER")])
+def test_a_threshold_of_one_keeps_what_is_certain_but_for_rounding(
+    target: str, tag: str, score: float, is_kept: bool
+) -> None:
+    scores = np.array([score], dtype="float32")
+    prediction = TagPrediction(np.array([0]), scores, {(0, 1, "PER"): score})
+    for threshold in (1.0, {"NNP": 1.0, "PER": 1.0}):
+        found = prediction.tags_above(threshold, make_target(target, spans_key="sc"), [tag])
+        assert found == [tag if is_kept else None]
+
+
 @pytest.mark.parametrize("threshold", [None, 0.0, {}, {"PER": 0.0}])
 def test_these_thresholds_drop_nothing(threshold: Any) -> None:
     for before, after in pairs(initialized_nlp("ents"), threshold):
@@ -164,9 +180,14 @@ def test_unknown_labels_are_found_in_prediction() -> None:
         nlp("Ann")
 
 
-def test_unknown_labels_are_found_when_a_pipeline_is_loaded() -> None:
+def test_unknown_labels_are_found_when_a_pipeline_is_saved_or_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     nlp = trained_nlp("ents")
     tagger_of(nlp).cfg["threshold"] = {"PERSON": 0.5}
+    with pytest.raises(ValueError, match=r"\[P343\].*'PERSON'"):
+        nlp.to_bytes()
+    monkeypatch.setattr(PSATagger, "check_cfg", lambda tagger: None)
     data = nlp.to_bytes()
     with pytest.raises(ValueError, match=r"\[P343\].*'PERSON'"):
         make_nlp("ents").from_bytes(data)

@@ -17,6 +17,7 @@ from spacy.training import Example
 from thinc.api import Optimizer
 
 from spacy_psa.cli.train import train as psa_train
+from spacy_psa.inference import Potentials
 from spacy_psa.training.optimizers import create_sgd
 
 from ..cli.commands import plain, run
@@ -153,6 +154,19 @@ def test_a_large_loss_that_can_be_learnt_from_is_none() -> None:
     nlp.update(make_examples(nlp), sgd=make_adam())
 
 
+def test_the_largest_loss_grows_with_the_longest_document() -> None:
+    nlp = initialized_nlp()
+    tagger = tagger_of(nlp)
+
+    def check(*lengths: int) -> None:
+        gradient = Potentials(torch.zeros(sum(lengths), 2), lengths)
+        tagger.watch.check_loss(NAME, tagger.model, 5 * 2.0**24, gradient, make_docs(nlp))
+
+    check(2, 5)
+    with pytest.raises(ValueError, match=r"P307.*loss is 8\.39e\+07 in update 1 "):
+        check(4, 3, 4)
+
+
 def test_an_overflow_of_mixed_precision_is_left_to_thinc() -> None:
     nlp = initialized_nlp()
     shim = tagger_of(nlp).model.get_ref("network").shims[0]
@@ -212,6 +226,25 @@ def test_what_was_saved_is_not_written_over_after_a_divergence(tmp_path: Path) -
         nlp.to_disk(tmp_path)
     assert (tmp_path / NAME / "model").read_bytes() == saved
     spacy.load(tmp_path)
+
+
+def test_settings_that_were_saved_are_no_model_to_keep(tmp_path: Path) -> None:
+    nlp = initialized_nlp()
+    tagger_of(nlp).to_disk(tmp_path, exclude=["model"])
+    assert_stops(nlp, create_sgd(1e9), "P307")
+    tagger_of(nlp).to_disk(tmp_path)
+    loaded = initialized_nlp(seed=3)
+    tagger_of(loaded).from_disk(tmp_path)
+    assert_same_weights(weights(loaded), weights(nlp))
+
+
+def test_a_model_is_kept_if_settings_alone_were_saved_later(tmp_path: Path) -> None:
+    nlp = initialized_nlp()
+    for exclude in ([], ["model"]):
+        tagger_of(nlp).to_disk(tmp_path, exclude=exclude)
+    assert_stops(nlp, create_sgd(1e9), "P307")
+    with pytest.raises(ValueError, match=r"P431.*P307"):
+        tagger_of(nlp).to_disk(tmp_path)
 
 
 def test_a_divergence_is_over_when_a_batch_is_learnt_from(tmp_path: Path) -> None:

@@ -484,7 +484,7 @@ def test_parameters_of_spacys_embeddings_are_checked(node: str, change: Callable
     [
         *(("labels", value) for value in (3, None, "NN", {}, [1], ["A", "A"], [""], [["A"]])),
         *(("labels", value) for value in ([], ["\ud800"], [str(i) for i in range(10)])),
-        *(("temperature", value) for value in ("1", None, 0, -1.0, -1e308, True, [1.0])),
+        *(("temperature", value) for value in ("1", None, 0, -1.0, 1e-40, 1e39, True, [1.0])),
         *(("threshold", value) for value in (-0.1, 1.1, "0.5", [0.5], True, {"NN": 2}, {"XX": 1})),
         *(("label_smoothing", value) for value in (-0.1, 1.0, None, "0", True)),
         *(("label_weights", value) for value in (1, [], {"NN": 0}, {"NN": -1}, {"NN": "1"})),

@@ -10,7 +10,13 @@ import torch
 from spacy.util import registry
 from thinc.api import Linear, Model, Optimizer
 
-from spacy_psa.training.optimizers import BLOCK, MomentumSGD, create_adadelta, create_sgd
+from spacy_psa.training.optimizers import (
+    BLOCK,
+    MomentumSGD,
+    _average,
+    create_adadelta,
+    create_sgd,
+)
 from spacy_psa.training.schedules import inverse_epoch_decay
 
 from .steps import take_steps, take_torch_steps
@@ -146,6 +152,25 @@ def test_averages_are_those_of_thinc(weights: np.ndarray) -> None:
     found, expected = ours.averages[0, "W"], thincs.averages[0, "W"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert np.abs(expected - weights).max() > 0.01
+
+
+def test_late_averages_are_those_of_thinc(weights: np.ndarray) -> None:
+    ours = create_sgd(0.05, 0.0, use_averages=True)
+    thincs = Optimizer(0.05, L2=0.0, beta1=0.0, beta2=0.0, grad_clip=0.0, use_averages=True)
+    averages = []
+    for optimizer in (ours, thincs):
+        optimizer.nr_update[0, "W"] = 1_000_000
+        run(optimizer, weights)
+        assert optimizer.averages is not None
+        averages.append(np.asarray(optimizer.averages[0, "W"]))
+    np.testing.assert_allclose(averages[0], averages[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("step", [90_000, 1_000_000])
+def test_averages_are_of_ten_thousand_steps_at_most(step: int) -> None:
+    averages = torch.zeros(2, dtype=torch.float64)
+    _average(averages, torch.ones(2), step)
+    assert averages.tolist() == pytest.approx([1e-4, 1e-4], rel=1e-3)
 
 
 @pytest.mark.parametrize("momentum", [-0.1, 1.0, 2.0])
