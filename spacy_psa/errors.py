@@ -563,7 +563,8 @@ class Errors(metaclass=_Coded):
     )
     P316 = (
         "What '{name}' reads and writes ({options}) has been changed in its cfg, which has no "
-        "effect on a component that is there already. Change it back, or make a new component with it."
+        "effect on a component that is there already. Change it back, or make a new component with "
+        "it."
     )
     # Semantic roles (P320-P349)
     P320 = (

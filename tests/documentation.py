@@ -11,11 +11,14 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("**/*.md")),
     *sorted((ROOT / "benchmarks").glob("**/*.md")),
     *sorted((ROOT / "assets").glob("*/README.md")),
 ]
 CONFIGURATION = ROOT / "docs" / "configuration.md"
+# Where settings and blocks are described: the second one has those of semantic roles alone
+REFERENCE = [CONFIGURATION, ROOT / "docs" / "srl.md"]
 
 
 def code_blocks(path: Path, language: str) -> list[str]:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import srsly
 import torch
 import typer
+from click import Command
 from spacy.cli._util import app
 from thinc.api import Config
 from weasel.schemas import ProjectConfigSchema, validate
@@ -55,6 +57,19 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
             sys.exit(result.exit_code)
 
     monkeypatch.setattr("weasel.cli.run.run_command", run_command)
+
+
+def called(words: Sequence[str]) -> tuple[Command, list[str]]:
+    """The command that a line calls, and what follows its name."""
+    callee, rest = typer.main.get_command(app), list(words[3:])
+    while rest and rest[0] in getattr(callee, "commands", {}):
+        callee, rest = callee.commands[rest[0]], rest[1:]
+    return callee, rest
+
+
+def options_of(command: Command) -> set[str]:
+    """The options that a command has."""
+    return {option for parameter in command.params for option in parameter.opts}
 
 
 def is_shipped(path: str) -> bool:
@@ -156,12 +171,17 @@ def test_scripts_call_commands_and_options_that_exist() -> None:
                 assert words[0] == "rm" or "psa results benchmarks/" in line
                 continue
             assert words[:3] == ["python", "-m", "spacy"], line
-            callee, rest = typer.main.get_command(app), words[3:]
-            while rest[0] in getattr(callee, "commands", {}):
-                callee, rest = callee.commands[rest[0]], rest[1:]
-            known = {option for parameter in callee.params for option in parameter.opts}
+            callee, rest = called(words)
+            known = options_of(callee)
             options = {w for w in rest if w.startswith("--") and "." not in w}
             assert not hasattr(callee, "commands") and options <= known, line
+
+
+def test_commands_that_can_use_a_gpu_use_that_of_the_project() -> None:
+    for command in commands(gpu=3).values():
+        for line in command["script"]:
+            callee, _ = called(line.split())
+            assert "--gpu-id" not in options_of(callee) or "--gpu-id 3" in line, line
 
 
 def test_overrides_of_settings_are_in_the_configs() -> None:

@@ -22,10 +22,11 @@ from spacy.util import load_model_from_config, registry
 from thinc.api import Config
 
 import spacy_psa.cli  # noqa: F401  (registers ours)
+from spacy_psa.corpora.iob import LAYERS
 
 from .documentation import (
-    CONFIGURATION,
     DOCUMENTS,
+    REFERENCE,
     ROOT,
     code_blocks,
     entry_points,
@@ -44,14 +45,22 @@ SETTINGS = (
     "optimizers",
     "schedules",
     "callbacks",
+    "misc",
+    "batchers",
 )
 PYTHON = [path for path in DOCUMENTS if code_blocks(path, "python")]
+OURS = typer.main.get_command(app).commands["psa"].commands
 INI = [(path, block) for path in DOCUMENTS for block in code_blocks(path, "ini")]
+
+
+def reference() -> str:
+    """What describes settings and blocks."""
+    return "\n".join(path.read_text(encoding="utf8") for path in REFERENCE)
 
 
 def is_named(name: str) -> bool:
     """Whether the reference has a name in a code span or block of its own."""
-    text = CONFIGURATION.read_text(encoding="utf8")
+    text = reference()
     return re.search(rf"(?:`|^){name}(?:`| =)", text, flags=re.MULTILINE) is not None
 
 
@@ -139,7 +148,7 @@ def test_the_readme_has_links_to_check() -> None:
 
 @pytest.mark.parametrize("group", SETTINGS)
 def test_all_registered_names_are_in_the_reference(group: str) -> None:
-    text = CONFIGURATION.read_text(encoding="utf8")
+    text = reference()
     assert registered(group)
     assert [name for name, _ in registered(group) if name not in text] == []
 
@@ -165,16 +174,36 @@ def test_all_arguments_are_in_the_reference(name: str, target: str) -> None:
     assert [argument for argument in arguments(target) if not is_named(argument)] == []
 
 
-def test_all_settings_of_the_component_are_in_the_reference() -> None:
-    spacy.blank("en").add_pipe("psa_tagger")  # spaCy imports a factory when it is first used
-    settings = Language.get_factory_meta("psa_tagger").default_config
+def test_all_layers_of_columns_are_in_the_reference() -> None:
+    (row,) = re.findall(r"^\| `spacy_psa\.IOB\.v1` .*$", reference(), flags=re.MULTILINE)
+    assert [layer for layer in LAYERS if f"`{layer}`" not in row] == []
+
+
+@pytest.mark.parametrize("factory", [name for name, _ in registered("factories")])
+def test_all_settings_of_components_are_in_the_reference(factory: str) -> None:
+    spacy.blank("en").add_pipe(factory)  # spaCy imports a factory when it is first used
+    settings = Language.get_factory_meta(factory).default_config
     assert [name for name in settings if name != "model" and not is_named(name)] == []
 
 
 def test_all_commands_are_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf8")
-    ours = typer.main.get_command(app).commands["psa"].commands
-    assert [name for name in ours if f"`python -m spacy psa {name}`" not in text] == []
+    assert [name for name in OURS if f"`python -m spacy psa {name}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_all_options_are_in_documents_that_name_the_command(name: str) -> None:
+    command = re.compile(rf"psa {name}(?![\w-])")
+    pages = [path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))]
+    # It names all commands: only what it says of this one counts.
+    lines = (ROOT / "README.md").read_text(encoding="utf8").splitlines()
+    text = "\n".join(part for part in (*pages, *lines) if command.search(part))
+    options = [
+        [option for option in parameter.opts if option.startswith("--")]
+        for parameter in OURS[name].params
+        if parameter.param_type_name == "option" and parameter.name != "help"
+    ]
+    assert [o for o in options if not re.search(rf"(?:{'|'.join(o)})(?![\w-])", text)] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -203,20 +203,6 @@ class Target(ABC):
         """
         return None
 
-    def gold_ids(
-        self, example: Example, boundaries: Sequence[int], ids: dict[str, int]
-    ) -> NDArray[np.int64]:
-        """Read the annotation of an example as the model's outputs.
-
-        example (Example): The example.
-        boundaries (Sequence[int]): See `gold_tags`.
-        ids (Dict[str, int]): Index of each tag.
-        RETURNS (NDArray): One a token of the predicted document, -1 where it is unknown, or known
-            only as a set.
-        RAISES (ValueError): If a tag is none of the model's.
-        """
-        return self.gold_sets(example, boundaries, ids)[0]
-
     def gold_sets(
         self, example: Example, boundaries: Sequence[int], ids: dict[str, int]
     ) -> tuple[NDArray[np.int64], dict[int, list[int]]]:
@@ -225,8 +211,9 @@ class Target(ABC):
         example (Example): The example.
         boundaries (Sequence[int]): See `gold_tags`.
         ids (Dict[str, int]): Index of each tag.
-        RETURNS (Tuple[NDArray, Dict[int, List[int]]]): What `gold_ids` gives; and by token the tags
-            of those that have a set.
+        RETURNS (Tuple[NDArray, Dict[int, List[int]]]): One a token of the predicted document, -1
+            where it is unknown, or known only as a set; and by token the tags of those that have a
+            set.
         RAISES (ValueError): If a tag is none of the model's, or a set is not well formed.
         """
         tags = self.gold_tags(example, boundaries)

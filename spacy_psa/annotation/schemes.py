@@ -246,17 +246,6 @@ def get_scheme(scheme: Scheme | str) -> Scheme:
     return SCHEMES[scheme]
 
 
-def convert_tags(tags: Sequence[str], source: Scheme | str, target: Scheme | str) -> list[str]:
-    """Write the spans of tags in another scheme.
-
-    tags (Sequence[str]): One tag a token of one sentence.
-    source (Union[Scheme, str]): The scheme of the tags.
-    target (Union[Scheme, str]): The scheme to write.
-    RETURNS (List[str]): The tags in the target scheme.
-    """
-    return get_scheme(target).encode(get_scheme(source).decode(tags), len(tags))
-
-
 def transition_mask(
     scheme: Scheme | str, tags: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._cells import MORE_PARTS, PARTS, Cell, Plan
+from ._predictions import use_gpu
+from ._util import atomic_path
 from .init_config import ROLES
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     """A Doc of the gold standard, its tags, and those that are predicted."""
 
 PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
+# In the folder of a run: the device and the versions that it is trained with
+ENVIRONMENT = "environment.json"
 
 Scores = dict[str, float]
 """Precision, recall, F1 and accuracy, 0 to 1."""
@@ -37,7 +41,7 @@ def score_cell(
     cell (Cell): The system and the seed.
     digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
     options (str): The settings for all systems.
-    gpu_id (int): The GPU, or -1 for the CPU.
+    gpu_id (int): The GPU to score on, or -1 for the CPU.
     RETURNS (Result): The result.
     """
     import spacy
@@ -48,6 +52,7 @@ def score_cell(
 
     checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
     assert checkpoint is not None
+    use_gpu(gpu_id)
     best = cell.folder / "model-best"
     parts = [part for part in (*PARTS[1:], *MORE_PARTS) if part in digests]
     score = score_roles if plan.task == ROLES else score_tags
@@ -69,9 +74,41 @@ def score_cell(
         **score(plan, cell, best, parts),
         parameters=count_parameters(nlp),
         seconds=round(checkpoint.seconds, 1),
-        device="gpu" if gpu_id >= 0 else "cpu",
-        versions=find_versions(),
+        **read_environment(cell.folder, gpu_id),
     )
+
+
+def write_environment(folder: Path, gpu_id: int) -> None:
+    """Keep with a run what it is trained with: it may be scored elsewhere, and later.
+
+    folder (Path): The folder of the run.
+    gpu_id (int): The GPU, or -1 for the CPU.
+    """
+    with atomic_path(folder / ENVIRONMENT) as temporary:
+        temporary.write_text(json.dumps(describe_environment(gpu_id)), encoding="utf8")
+
+
+def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:
+    """Read what a run was trained with.
+
+    folder (Path): The folder of the run.
+    gpu_id (int): The GPU that is used now, or -1 for the CPU.
+    RETURNS (Dict[str, Any]): Device and versions; those of now for a run from before they were
+        kept.
+    """
+    path = folder / ENVIRONMENT
+    if not path.is_file():
+        return describe_environment(gpu_id)
+    return dict(json.loads(path.read_text(encoding="utf8")))
+
+
+def describe_environment(gpu_id: int) -> dict[str, Any]:
+    """Say what is used now.
+
+    gpu_id (int): The GPU, or -1 for the CPU.
+    RETURNS (Dict[str, Any]): Device and versions, as a `Result` has them.
+    """
+    return {"device": "gpu" if gpu_id >= 0 else "cpu", "versions": find_versions()}
 
 
 def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:

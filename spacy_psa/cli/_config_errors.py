@@ -23,6 +23,10 @@ NO_COMPONENT = re.compile(r"\[E956\] .*? component '(.+?)' in .*?: (.*)")
 UNEXPECTED = re.compile(r"unexpected argument: '(.+)'")
 # The words of pydantic 1 for the same, with spaCy up to 3.8.11
 NOT_PERMITTED = "extra fields not permitted"
+NO_SECTION = (
+    "it has no section [{name}]. Make a config by `python -m spacy psa init-config`, or add what "
+    "is missing by `python -m spacy init fill-config`."
+)
 # A section may have any name, as variables do; such a near one is a slip.
 SLIP = 0.8
 
@@ -40,6 +44,17 @@ def config_errors() -> Iterator[None]:
         if problem is None:
             raise
         raise ValueError(Errors.P437.format(problem=problem)) from error
+
+
+def check_sections(config: Mapping[str, Any]) -> None:
+    """Check that a config has the sections which spaCy does not fill in before it reads them.
+
+    config (Mapping[str, Any]): The config.
+    RAISES (ValueError): If one is missing.
+    """
+    for name in ("nlp", "training"):
+        if name not in config:
+            raise ValueError(Errors.P437.format(problem=NO_SECTION.format(name=name)))
 
 
 def explain(error: ValueError) -> str | None:

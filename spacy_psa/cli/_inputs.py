@@ -1,11 +1,14 @@
 """Which files a conversion reads, and what it writes: files, folders, and all into one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..corpora.readers import FORMATS, Format, detect_format, get_format
 from ..errors import Errors
+
+SECTION = re.compile(r"[._-]?\d+$")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,9 @@ def plan(
         # A reader that takes folders knows which of the files belong together.
         whole = [[p] if form.takes_folder else [f for f, _ in _files(p, form)] for p in inputs]
         files = [path for paths in whole for path in paths]
+        n_parts = 1 if merge else _n_parts(inputs[0], form)
+        if n_parts > 1:
+            raise ValueError(Errors.P148.format(n=n_parts, output=output))
         if merge or len(files) == 1:
             return [Conversion(files, output)]
     elif merge or (len(inputs) == 1 and not inputs[0].is_dir()):
@@ -92,6 +98,17 @@ def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
         firsts = {file_.with_name(_stem(file_, form)): file_ for file_ in reversed(ranked)}
         files = sorted(firsts.values())
     return [(file_, file_.relative_to(path)) for file_ in files]
+
+
+def _n_parts(path: Path, form: Format) -> int:
+    """How many parts of a corpus, such as train and dev, a reader would take out of a folder."""
+    # The others choose one by an option
+    if not path.is_dir() or not form.takes_folder or "split" in form.options:
+        return 1
+    from ..corpora.conll2005 import find_pairs
+
+    # Sections such as train.02 and train.03 are of one part
+    return len({SECTION.sub("", _stem(pair.words, form)) for pair in find_pairs(path)})
 
 
 def _rank(path: Path, form: Format) -> int:

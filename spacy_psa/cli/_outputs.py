@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wasabi import msg
@@ -25,6 +25,60 @@ def check_outputs(
         if path.suffix not in options or path.is_dir():
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
         check_writable(path)
+
+
+def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:
+    """Check that no output takes the place of what it is made from.
+
+    outputs (Iterable[Optional[Path]]): The files to be written; None for one that is not wanted.
+    inputs (Iterable[Path]): The files that are read.
+    RAISES (ValueError): If one is both.
+    """
+    read = {path.resolve() for path in inputs}
+    for path in outputs:
+        if path is not None and path.resolve() in read:
+            raise ValueError(Errors.P451.format(path=path))
+
+
+def check_pipeline_folder(
+    output: Path,
+    inputs: Iterable[Path],
+    *,
+    force: bool | None = None,
+    message: str = Errors.P443,
+) -> None:
+    """Check where a pipeline is to be written before the work begins. The folder is replaced as a
+    whole, so that all that is in it would be lost.
+
+    output (Path): The folder.
+    inputs (Iterable[Path]): The files and folders that are read.
+    force (Optional[bool]): Whether to replace a pipeline that is there; None if the command never
+        does.
+    message (str): The error's template, with a path, a problem and what `force` has to do with it.
+    RAISES (ValueError): If something else is there, or an input and the folder are within each
+        other.
+    RAISES (OutputError): If it cannot be written.
+    """
+    check_writable(output)
+    here = output.resolve()
+    is_full = output.is_dir() and any(output.iterdir())
+    is_pipeline = all((output / name).is_file() for name in ("config.cfg", "meta.json"))
+    problem, remedy = None, ""
+    for path in inputs:
+        there = path.resolve()
+        if here == there or here in there.parents:
+            problem = f"'{path}', which is read, would be replaced"
+        elif there in here.parents:
+            problem = f"it lies within '{path}', which is read"
+    if problem is None and output.exists() and not output.is_dir():
+        problem = "it is a file"
+    elif problem is None and is_full and not is_pipeline:
+        problem = "the folder is not empty, and what is in it is no pipeline"
+    elif problem is None and is_full and not force:
+        problem = "the folder is not empty"
+        remedy = "" if force is None else ", or replace it with --force"
+    if problem is not None:
+        raise ValueError(message.format(path=output, problem=problem, force=remedy))
 
 
 def save_image(path: Path, svg: str) -> None:

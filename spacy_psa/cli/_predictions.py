@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import Errors
 from ._components import role_labelers, use_given_predicates
-from ._util import read_docs
+from ._util import gpu_errors, read_docs
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -71,11 +71,13 @@ def use_gpu(gpu_id: int) -> None:
     """Use a GPU, if one is wanted.
 
     gpu_id (int): The GPU, or -1 for the CPU.
+    RAISES (ValueError): If it cannot be used.
     """
     if gpu_id >= 0:
         from spacy.cli._util import setup_gpu
 
-        setup_gpu(gpu_id, silent=False)
+        with gpu_errors(gpu_id):
+            setup_gpu(gpu_id, silent=False)
 
 
 def load_system(name: str, *, given: bool = False) -> System:

@@ -58,6 +58,21 @@ def _fail(error: Exception) -> NoReturn:
     raise SystemExit(1)
 
 
+@contextmanager
+def gpu_errors(gpu_id: int) -> Iterator[None]:
+    """Say clearly why a GPU cannot be used.
+
+    gpu_id (int): The GPU.
+    RAISES (ValueError): If the block raises an error of CuPy, PyTorch or Thinc.
+    """
+    try:
+        yield
+    except (ValueError, RuntimeError, AssertionError) as error:
+        # PyTorch adds hints for programmers on lines of their own
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
+
+
 def check_docbin_name(path: Path) -> None:
     """Check the name of an output.
 

@@ -11,6 +11,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._outputs import check_not_input
 from ._tasks import FORMATS, ScoredSpan, Suggestion
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -66,6 +67,7 @@ def annotate_cli(
     with user_errors():
         if form not in FORMATS:
             raise ValueError(Errors.P355.format(name=form, options=", ".join(FORMATS)))
+        check_not_input([output], [Path(texts)])
         nlp, name = load_tagger(model, component)
         found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
         content = FORMATS[form].dump(found, name)

@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..whole_files import atomic_folder
 from ._calibration import Calibration, draw_calibration, print_calibration
 from ._components import get_tagger, load_tagger
-from ._outputs import check_outputs, save_output
+from ._outputs import check_outputs, check_pipeline_folder, save_output
 from ._predictions import join_names, read_data, use_gpu, words_alone
 from ._util import atomic_path, check_writable, psa_cli, user_errors
 
@@ -164,18 +164,10 @@ def check_folder(output: Path | None, source: Path) -> None:
     RAISES (ValueError): If something else is there, or it lies within the pipeline.
     RAISES (OutputError): If it cannot be written.
     """
-    check_writable(source / "config.cfg" if output is None else output)
     if output is None or output.resolve() == source.resolve():
-        return
-    problem = None
-    if source.resolve() in output.resolve().parents:
-        problem = "it lies within the pipeline"
-    elif output.is_dir() and any(output.iterdir()):
-        problem = "the folder is not empty"
-    elif output.exists() and not output.is_dir():
-        problem = "it is a file"
-    if problem is not None:
-        raise ValueError(Errors.P349.format(path=output, problem=problem))
+        check_writable(source / "config.cfg")
+    else:
+        check_pipeline_folder(output, [source], message=Errors.P349)
 
 
 def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from wasabi import msg
 
+from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
+from ._outputs import check_not_input
+from ._predictions import use_gpu
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ def conlleval_cli(
     output_path: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
     ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
     Score predictions by the rules of the CoNLL script.
@@ -54,7 +58,10 @@ def conlleval_cli(
     from ..evaluation.conlleval import format_table
 
     with user_errors():
-        result = score_docbins(gold_path, predicted_path, target=target, spans_key=spans_key)
+        check_not_input([output_path], [gold_path, predicted_path])
+        result = score_docbins(
+            gold_path, predicted_path, target=target, spans_key=spans_key, gpu_id=gpu_id
+        )
         typer.echo(format_table(result), nl=False)
         if output_path is not None:
             import srsly
@@ -65,7 +72,12 @@ def conlleval_cli(
 
 
 def score_docbins(
-    gold_path: Path, predicted_path: Path, *, target: str = "spans", spans_key: str = "chunks"
+    gold_path: Path,
+    predicted_path: Path,
+    *,
+    target: str = "spans",
+    spans_key: str = "chunks",
+    gpu_id: int = -1,
 ) -> "ConllevalResult":
     """Score the Docs of a DocBin against those of another.
 
@@ -74,11 +86,13 @@ def score_docbins(
         the same words.
     target (str): What to score: a key of `TARGETS`.
     spans_key (str): The key in `doc.spans`, if the target is spans.
+    gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (ConllevalResult): The scores, each Doc taken as one sentence.
     RAISES (ValueError): If the words are not the same, or if something is not annotated.
     """
     from ..evaluation.conlleval import ConllevalResult
 
+    use_gpu(gpu_id)
     result = ConllevalResult()
     for _, gold, predicted in read_tags(gold_path, predicted_path, target, spans_key):
         result.add(gold, predicted)
@@ -96,7 +110,8 @@ def read_tags(
     target (str): What to read: a key of `TARGETS`.
     spans_key (str): The key in `doc.spans`, if the target is spans.
     YIELDS (Tuple[Doc, List[str], List[str]]): A Doc of the gold standard, its tags, and those that
-        are predicted, of tokens that are annotated in the gold standard.
+        are predicted, of tokens that are annotated in the gold standard. If some are not, they are
+        BIO tags, and predicted spans that touch one are left out.
     RAISES (ValueError): If the words are not the same, or if something is not annotated.
     """
     if target not in TARGETS:
@@ -118,10 +133,31 @@ def read_tags(
                 keys = ", ".join(doc.spans) or "there are none"
                 raise ValueError(Errors.P126.format(index=index, path=path, layer=layer, keys=keys))
             pair.append(tags)
-        # A token without a gold tag is not annotated, so nothing can be right or wrong there.
-        known = [i for i, tag in enumerate(pair[0]) if tag]
-        expected, found = ([tags[i] for i in known] for tags in pair)
+        if target == "ents":
+            # As `psa evaluate` has it: where no entity is predicted is none
+            pair[1] = [tag or OUTSIDE for tag in pair[1]]
+        expected, found = _known_tags(*pair)
         yield gold, expected, found
+
+
+def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[str]]:
+    """The tags of tokens that are annotated in the gold standard, where some are not.
+
+    Nothing can be right or wrong at the others, nor can a predicted span that touches one. Spans
+    are read before these tokens are left out, which would cut some and join others.
+    """
+    from ..annotation.schemes import SCHEMES, read_spans
+
+    known = [bool(tag) for tag in gold]
+    if all(known):
+        return gold, predicted
+    pair = []
+    for tags in (gold, predicted):
+        spans = [span for span in read_spans(tags) if all(known[span[0] : span[1]])]
+        # Each span begins with B, so that none is taken for the rest of one before a gap
+        written = SCHEMES["BIO"].encode(spans, len(tags))
+        pair.append([tag for tag, is_known in zip(written, known, strict=True) if is_known])
+    return pair[0], pair[1]
 
 
 def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]":
@@ -155,12 +191,14 @@ def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
 
 
 def _ent_tags(doc: "Doc", spans_key: str) -> list[str] | None:
+    from ..annotation.schemes import SCHEMES
+
     if not doc.has_annotation("ENT_IOB"):
         return None
-    return [
-        f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else token.ent_iob_
-        for token in doc
-    ]
+    # Not the attributes of tokens: B without a type says that no entity may be there
+    spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+    tags = SCHEMES["BIO"].encode(spans, len(doc))
+    return [tag if token.ent_iob else "" for tag, token in zip(tags, doc, strict=True)]
 
 
 def _tags_of_spans(doc: "Doc", spans_key: str) -> list[str] | None:

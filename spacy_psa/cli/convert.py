@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
+from ._outputs import check_not_input
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def convert(
     problems (Optional[Problems]): What to do about problems; None to raise the first.
     stats_path (Optional[Path]): A JSON file for the counts.
     RETURNS (CorpusStats): The counts over all inputs.
-    RAISES (ValueError): If an input is not in the format, or if an option does not suit.
+    RAISES (ValueError): If an input is not in the format or would be replaced, or if an option
+        does not suit.
     """
     import srsly
 
@@ -156,7 +158,11 @@ def convert(
         values.setdefault("layer", layers[0])
     check_n_sents(n_sents, corpus_format)
     total = CorpusStats()
-    for conversion in plan(inputs, output_path, corpus_format, merge=merge):
+    conversions = plan(inputs, output_path, corpus_format, merge=merge)
+    read = [path for conversion in conversions for path in conversion.inputs]
+    written = [conversion.output for conversion in conversions]
+    check_not_input([*written, stats_path], read)
+    for conversion in conversions:
         stats = CorpusStats()
         sentences = stats.count(
             sentence.only(layers)

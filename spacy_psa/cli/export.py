@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ._outputs import check_not_input
 from ._util import atomic_path, docs_of, psa_cli, read_docbin, user_errors
 
 
@@ -62,7 +63,8 @@ def export(
     scheme (str): The scheme of the tags of spans, in formats that have such tags.
     chunks_key (str): The key of the chunks in `doc.spans`.
     RETURNS (Tuple[int, List[Path]]): The number of sentences, and the files written.
-    RAISES (ValueError): If there is no such format or scheme, or if a sentence cannot be written.
+    RAISES (ValueError): If there is no such format or scheme, if a sentence cannot be written, or
+        if the input would be replaced.
     """
     from spacy.vocab import Vocab
 
@@ -74,6 +76,8 @@ def export(
 
     writer = get_writer(form)
     get_scheme(scheme)
+    paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
+    check_not_input(paths, [input_path])
     docs = docs_of(read_docbin(input_path), input_path, Vocab())
     n_sentences = 0
 
@@ -83,7 +87,6 @@ def export(
             n_sentences += 1
             yield sentence
 
-    paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
     with fast_msgpack(), ExitStack() as stack:
         temporaries = [stack.enter_context(atomic_path(path)) for path in paths]
         # Closed before the files take their places, because callbacks are undone in reverse order.

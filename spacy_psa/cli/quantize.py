@@ -13,8 +13,9 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..whole_files import atomic_folder
+from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_system, read_data
-from ._util import check_writable, psa_cli, user_errors
+from ._util import psa_cli, user_errors
 
 WARM_UP = 256
 
@@ -52,6 +53,7 @@ def quantize_cli(
     from ..evaluation.tables import Table
 
     with user_errors():
+        check_pipeline_folder(output, data or (), force=force)
         before = evaluate(model, data) if data else {}
         source, networks = quantize(model, output, precision=precision.value, force=force)
         msg.good(f"Saved the pipeline with {networks} networks in {precision.value} to {output}")
@@ -80,7 +82,7 @@ def quantize(
 
     nlp = spacy.load(model)
     source = Path(nlp.path)
-    check_target(output, source, force=force)
+    check_pipeline_folder(output, [source], force=force)
     networks = reduce_pipeline(nlp, precision)
     if not networks:
         found = ", ".join(nlp.component_names) or "there are none"
@@ -88,32 +90,6 @@ def quantize(
     with atomic_folder(output) as temporary:
         nlp.to_disk(temporary)
     return source, networks
-
-
-def check_target(output: Path, source: Path, *, force: bool) -> None:
-    """Check where a pipeline is to be written before the work begins.
-
-    output (Path): The folder.
-    source (Path): The folder of the pipeline that is read.
-    force (bool): Whether to replace a folder that is there.
-    RAISES (ValueError): If something else is there, or the two are within each other.
-    RAISES (OutputError): If it cannot be written.
-    """
-    check_writable(output)
-    here, there = output.resolve(), source.resolve()
-    problem, remedy = None, ""
-    if here == there or here in there.parents:
-        problem = "MODEL itself would be replaced"
-    elif there in here.parents:
-        problem = "it lies within MODEL"
-    elif output.exists() and not output.is_dir():
-        problem = "it is a file"
-    elif output.is_dir() and any(output.iterdir()) and not force:
-        problem, remedy = "the folder is not empty", ", or replace it with --force"
-    elif output.is_dir() and any(output.iterdir()) and not (output / "meta.json").is_file():
-        problem = "the folder has something else in it than a pipeline"
-    if problem is not None:
-        raise ValueError(Errors.P443.format(path=output, problem=problem, force=remedy))
 
 
 def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._cell_scores import score_cell
+from ._cell_scores import score_cell, write_environment
 from ._cells import (
     NAME,
     PARTS,
@@ -221,11 +221,16 @@ def train_cell(cell: Cell, gpu_id: int) -> None:
     cell (Cell): The system and the seed.
     gpu_id (int): The GPU, or -1 for the CPU.
     """
+    from ..training.checkpoint import read_checkpoint
+    from ..training.run import CHECKPOINT
     from .train import train
 
     path = cell.folder / "config.cfg"
     with atomic_path(path) as temporary:
         cell.config.to_disk(temporary)
+    saved = read_checkpoint(cell.folder / CHECKPOINT)
+    if saved is None or not saved.finished:
+        write_environment(cell.folder, gpu_id)
     train(path, cell.folder, resume=True, use_gpu=gpu_id)
 
 

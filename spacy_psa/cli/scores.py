@@ -10,6 +10,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..evaluation.tables import Table
+from ._outputs import check_not_input
 from ._util import atomic_path, psa_cli, user_errors
 
 # In the order of the columns. A pattern may stand for several scores, e.g. of several span groups.
@@ -36,6 +37,7 @@ def scores_cli(
     and F1 of one evaluation, F1 alone of several.
     """
     with user_errors():
+        check_not_input([output_path], paths)
         metrics = {
             name: read_metrics(path) for name, path in zip(_names(paths), paths, strict=True)
         }

@@ -8,7 +8,8 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..whole_files import atomic_folder
-from ._util import check_writable, psa_cli, user_errors
+from ._outputs import check_pipeline_folder
+from ._util import psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -30,6 +31,9 @@ def srl_ensemble_cli(
     name: Annotated[
         str, typer.Option("--component", "-c", help="The component for semantic roles")
     ] = "psa_srl",
+    force: Annotated[
+        bool, typer.Option("--force", "-F", help="Replace the pipeline in OUTPUT if there is one")
+    ] = False,
 ) -> None:
     """
     Make one pipeline of several, whose semantic roles come from all of their models.
@@ -38,7 +42,7 @@ def srl_ensemble_cli(
     first pipeline. The models must have the same labels and vectors; train them with other seeds.
     """
     with user_errors():
-        check_writable(output_path)
+        check_pipeline_folder(output_path, paths, force=force)
         ensemble = make_ensemble(paths, name=name)
         with atomic_folder(output_path) as temporary:
             ensemble.to_disk(temporary)

@@ -9,7 +9,8 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._components import role_labelers, use_given_predicates
-from ._predictions import words_alone
+from ._outputs import check_not_input
+from ._predictions import use_gpu, words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def srl_eval_cli(
     output_path: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
     ] = None,
+    # Without -g, which is --given here
+    gpu_id: Annotated[int, typer.Option("--gpu-id", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
     Score semantic roles by the rules of the CoNLL-2005 evaluator.
@@ -66,7 +69,8 @@ def srl_eval_cli(
     from ..evaluation.srl_tables import format_confusion, format_result
 
     with user_errors():
-        result = score_paths(gold_path, predicted_path, given=given)
+        check_not_input([output_path], [gold_path, predicted_path])
+        result = score_paths(gold_path, predicted_path, given=given, gpu_id=gpu_id)
         typer.echo(format_result(result), nl=False)
         if confusion:
             typer.echo("\n" + format_confusion(result), nl=False)
@@ -80,18 +84,22 @@ def srl_eval_cli(
             msg.good(f"Saved scores to {output_path}")
 
 
-def score_paths(gold_path: Path, predicted_path: Path, *, given: bool = False) -> "SRLResult":
+def score_paths(
+    gold_path: Path, predicted_path: Path, *, given: bool = False, gpu_id: int = -1
+) -> "SRLResult":
     """Score the frames of a file against those of another, or those that a pipeline finds.
 
     gold_path (Path): The gold standard.
     predicted_path (Path): The predictions, or the folder of a pipeline.
     given (bool): Whether a pipeline gets the predicates of the gold standard, even if it is
         configured to find its own.
+    gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (SRLResult): The scores.
     RAISES (ValueError): If the sentences are not the same, or something is not annotated.
     """
     from ..pipeline.role_scores import SRLResult
 
+    use_gpu(gpu_id)
     gold = list(_read(gold_path))
     is_pipeline = (predicted_path / "config.cfg").is_file()
     if is_pipeline:

@@ -31,7 +31,9 @@ def tag_cli(
     with user_errors():
         lines = list(texts or [])
         if path is not None:
-            lines += [line.strip() for line in path.open(encoding="utf8") if line.strip()]
+            from ..corpora.lines import read_lines
+
+            lines += [line.strip() for _, line in read_lines(path) if line.strip()]
         if not lines:
             raise ValueError(Errors.P140)
         import spacy

@@ -11,9 +11,9 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..whole_files import check_writable, output_errors
-from ._config_errors import config_errors, warn_of_unknown_settings
+from ._config_errors import check_sections, config_errors, warn_of_unknown_settings
 from ._training_files import check_training_files
-from ._util import psa_cli, user_errors
+from ._util import gpu_errors, psa_cli, user_errors
 
 
 @psa_cli.command(
@@ -88,15 +88,17 @@ def train(
         evaluation.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     RAISES (ValueError): If the folder has an unfinished run, or the one to be resumed is damaged,
-        or has another config or corpus; or if a corpus or the vectors are not there.
+        or has another config or corpus; or if a corpus or the vectors are not there, the config is
+        not valid, or the GPU cannot be used.
     RAISES (OutputError): If something cannot be written. What was saved before is as it was.
     """
     from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
+    from ..pipeline.tag_learner import TagLearner
     from ..training.checkpoint import read_checkpoint
-    from ..training.run import CHECKPOINT, TrainingRun
+    from ..training.run import CHECKPOINT, TrainingRun, check_numbers
     from ..training.saving import learning_settings
 
     if checkpoint_every is not None and checkpoint_every < 1:
@@ -104,6 +106,8 @@ def train(
     with show_validation_error(config_path), config_errors():
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
         settings = json.loads(json.dumps(config.interpolate()))
+    check_sections(config)
+    check_numbers(settings["training"])
     warn_of_unknown_settings(config)
     folder = output_path / CHECKPOINT
     saved = read_checkpoint(folder)
@@ -130,10 +134,15 @@ def train(
             output_path.mkdir(parents=True)
         msg.good(f"Created output directory: {output_path}")
     msg.info(f"Saving to output directory: {output_path}")
-    setup_gpu(use_gpu)
+    with gpu_errors(use_gpu):
+        setup_gpu(use_gpu)
     msg.divider("Initializing pipeline")
     with config_errors():
         nlp = init_nlp(config, use_gpu=use_gpu)
+    # spaCy initializes none that are taken from another pipeline
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, TagLearner):
+            pipe.add_score_weights(nlp)
     msg.good("Initialized pipeline")
     msg.divider("Training pipeline")
     TrainingRun(

@@ -16,6 +16,7 @@ from wasabi import msg
 from ..corpora.unpacking import Meter, copy_member
 from ..errors import Errors
 from ..whole_files import atomic_folder
+from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 
 NONE = ("", "null", "None")
@@ -75,8 +76,9 @@ def make_vectors(
     member (str): The name of the file in a zip archive; its first if not given.
     truncate (int): How many vectors to read; 0 for all.
     RETURNS (bool): Whether there was anything to make.
-    RAISES (ValueError): If there is no such file, if it is not in the text format, or if some of
-        its numbers are not finite.
+    RAISES (ValueError): If there is no such file, if it is not in the text format, if some of its
+        numbers are not finite, or if the folder has something else in it.
+    RAISES (OutputError): If the folder cannot be written.
     """
     import spacy
     from spacy.training.initialize import convert_vectors
@@ -87,6 +89,7 @@ def make_vectors(
         return False
     if not source.is_file():
         raise ValueError(Errors.P109.format(path=source))
+    check_pipeline_folder(Path(dest), [source])
     nlp = spacy.blank(lang)
     try:
         with _text_file(source, member) as path:
@@ -137,6 +140,8 @@ def _check_text(path: Path, name: Path | None = None) -> None:
             blocks = iter([stack.enter_context(path.open("rb")).read(BLOCK_SIZE)])
         start = next(blocks, b"")
         unpacked = len(start) + sum(map(len, blocks))
+    if not unpacked:
+        raise ValueError(Errors.P176.format(path=name, reason="it is empty"))
     if b"\x00" in start:
         raise ValueError(Errors.P176.format(path=name, reason="it is a binary file"))
     header = start.split(b"\n", 1)[0].split()

@@ -115,22 +115,6 @@ def frequent_categories(sentences: Iterable[Sentence], min_count: int = 10) -> l
     return sorted(frequent, key=lambda tag: (-counts[tag], tag))
 
 
-def restrict_categories(
-    sentences: Iterable[Sentence], categories: Collection[str], rest: str | None = None
-) -> Iterator[Sentence]:
-    """Keep some categories alone as tags.
-
-    sentences (Iterable[Sentence]): The sentences.
-    categories (Collection[str]): The categories to keep.
-    rest (Optional[str]): The label of the others. None leaves these tokens without annotation, by
-        the tag "".
-    YIELDS (Sentence): The sentences with these tags.
-    """
-    kept = frozenset(categories)
-    for sentence in sentences:
-        yield _restrict(sentence, kept, rest)
-
-
 def read_derivations(path: str | Path) -> Iterator[Derivation]:
     """Stream the derivations of a file.
 

@@ -57,7 +57,7 @@ class Result:
     parameters (Dict[str, int]): How many there are: "all" and "without words".
     seconds (float): How long it was trained.
     device (str): On what: "cpu" or "gpu".
-    versions (Dict[str, str]): Those of Python and of the packages that matter.
+    versions (Dict[str, str]): Those of Python and of the packages that matter, in training.
     brown (Optional[Dict[str, float]]): The scores on the second test set of CoNLL-2005; None
         without it.
     combined (Optional[Dict[str, float]]): Those on both test sets together; None without it.

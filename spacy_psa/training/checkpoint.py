@@ -93,6 +93,18 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
             (folder / other).unlink(missing_ok=True)
 
 
+def remove_checkpoint(folder: Path) -> None:
+    """Remove a checkpoint, but nothing else that may be in its folder.
+
+    folder (Path): The folder, which need not be there. It stays.
+    RAISES (OutputError): If it cannot be removed.
+    """
+    with output_errors(folder):
+        # Without the first of them there is no checkpoint
+        for name in (STATE, *SLOTS):
+            (folder / name).unlink(missing_ok=True)
+
+
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """Read a checkpoint, without its tensors.
 
@@ -134,7 +146,8 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 def _record(folder: Path) -> dict[str, Any] | None:
     try:
         record = json.loads((folder / STATE).read_text(encoding="utf8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        # That a file is in the way is told when it comes to writing
         return None
     except ValueError as error:
         raise ValueError(Errors.P285.format(path=folder, problem=f"{STATE}: {error}")) from error

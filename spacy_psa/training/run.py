@@ -10,7 +10,7 @@ again when a run is resumed. All other state is in the checkpoint.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from timeit import default_timer
 from typing import IO, Any, cast
@@ -33,14 +33,30 @@ from wasabi import Printer
 
 from ..errors import Errors
 from ..whole_files import OutputError, copy_folder, recover, remove_folder
-from .checkpoint import Checkpoint, read_tensors, write_checkpoint
+from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
 from .saving import whole
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
+COUNTED = {
+    "eval_frequency": "the steps from one evaluation to the next",
+    "accumulate_gradient": "the parts of a batch whose gradients add up",
+}
 Info = dict[str, Any]
+
+
+def check_numbers(training: Mapping[str, Any]) -> None:
+    """Check the settings that the loop divides by.
+
+    training (Mapping[str, Any]): The section [training] of a config, filled or not.
+    RAISES (ValueError): If one is less than 1.
+    """
+    for name, what in COUNTED.items():
+        value = training.get(name, 1)
+        if isinstance(value, int) and value < 1:
+            raise ValueError(Errors.P452.format(name=name, value=value, what=what))
 
 
 class TrainingRun:
@@ -55,7 +71,7 @@ class TrainingRun:
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     stdout (IO): Where to write messages.
     stderr (IO): Where to write other messages.
-    RAISES (ValueError): If `checkpoint_every` is less than 1.
+    RAISES (ValueError): If `checkpoint_every` or a number in [training] is less than 1.
     """
 
     def __init__(
@@ -81,6 +97,7 @@ class TrainingRun:
         self.stdout = stdout
         self.stderr = stderr
         resolved = nlp.config.interpolate()
+        check_numbers(resolved["training"])
         if resolved["training"]["seed"] is not None:
             fix_random_seed(resolved["training"]["seed"])
         if use_gpu >= 0 and resolved["training"]["gpu_allocator"]:
@@ -108,7 +125,7 @@ class TrainingRun:
         for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
             recover(self.output / name)
         if self.saved is None:
-            remove_folder(self.output / CHECKPOINT)
+            remove_checkpoint(self.output / CHECKPOINT)
         else:
             self.stream_start = RandomState.from_dict(self.saved.stream)
         self._write(message.info(f"Pipeline: {self.nlp.pipe_names}"))

@@ -87,12 +87,6 @@ def test_tokens_with_sets_have_several_tags() -> None:
     assert named(TAGS, sets) == {0: ["NN", "JJ"], 4: ["JJ", "VBD"]}
 
 
-def test_gold_ids_are_unknown_where_there_is_a_set() -> None:
-    eg = example(tagged(["NN|JJ", "NN", "", "VBD", "NN", "NN"]))
-    found = target("tag").gold_ids(eg, (0,), TAGS)
-    assert found.tolist() == [UNKNOWN, 0, UNKNOWN, 2, 0, 0]
-
-
 @both_kinds_of_spans
 def test_tokens_of_a_span_with_a_set_have_the_tags_of_each_label(name: str) -> None:
     eg = example(MAKE[name]([(0, 2, "PER|ORG"), (3, 4, "LOC|ORG"), (4, 6, "PER")]))

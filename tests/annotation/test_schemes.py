@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from spacy_psa.annotation.schemes import (
     SCHEMES,
-    convert_tags,
     get_scheme,
     read_spans,
     split_tag,
@@ -202,12 +201,6 @@ def test_spans_beyond_the_tokens_are_errors(span):
 def test_overlapping_spans_are_errors():
     with pytest.raises(ValueError, match="P102"):
         SCHEMES["BIO"].encode([(0, 2, "X"), (1, 3, "Y")], 3)
-
-
-def test_conversion_between_schemes():
-    tags = ["I-X", "B-X", "I-X", "O"]
-    assert convert_tags(tags, "IOB1", "BIOES") == ["S-X", "B-X", "E-X", "O"]
-    assert convert_tags(tags, SCHEMES["IOB1"], SCHEMES["BIO"]) == ["B-X", "B-X", "I-X", "O"]
 
 
 def test_unknown_schemes_are_errors_that_list_the_known_ones():

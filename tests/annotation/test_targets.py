@@ -147,14 +147,14 @@ def test_the_attribute_of_joined_tokens_is_unknown_if_theirs_differ(name: str) -
 
 def test_unknown_tags_are_minus_one() -> None:
     eg = example({"words": WORDS, "tags": ["A", "", "B", "A", "", "B"]})
-    ids = target("tag").gold_ids(eg, (0,), {"A": 0, "B": 1})
+    ids, _ = target("tag").gold_sets(eg, (0,), {"A": 0, "B": 1})
     assert ids.tolist() == [0, UNKNOWN, 1, 0, UNKNOWN, 1]
 
 
 def test_a_tag_that_the_model_has_not_is_an_error_that_names_it() -> None:
     eg = example({"words": WORDS, "tags": ["A"] * 5 + ["Z"]})
     with pytest.raises(ValueError, match=r"P301.*'Z'.*'tag'.*Ann Lee"):
-        target("tag").gold_ids(eg, (0,), {"A": 0})
+        target("tag").gold_sets(eg, (0,), {"A": 0})
 
 
 def test_writing_an_empty_morphology_leaves_the_token_annotated() -> None:

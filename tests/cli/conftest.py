@@ -35,6 +35,14 @@ def save(tmp_path: Path) -> Save:
     return save
 
 
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The GPUs that have been asked for, of which there need not be any."""
+    asked: list[int] = []
+    monkeypatch.setattr("spacy.cli._util.setup_gpu", lambda gpu, **_: asked.append(gpu))
+    return asked
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> SmallCorpus:
     """The first sentences of the sample corpus."""

@@ -250,3 +250,10 @@ def test_unknown_formats_are_an_error(model: Path, texts: Path) -> None:
 def test_missing_components_are_an_error(model: Path, texts: Path) -> None:
     result = run("psa", "annotate", model, texts, "--component", "ner")
     assert result.exit_code == 1 and "[P346]" in result.output and NAME in result.output
+
+
+def test_the_input_is_not_replaced(model: Path, texts: Path) -> None:
+    before = texts.read_bytes()
+    result = run("psa", "annotate", model, texts, "--output", texts)
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert texts.read_bytes() == before

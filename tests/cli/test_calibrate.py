@@ -283,7 +283,7 @@ def test_diagrams_are_svg_files(model: Path, dev: Path, tmp_path: Path, ending: 
 
 @pytest.mark.parametrize(
     ("place", "problem"),
-    [("full", "not empty"), ("file", "a file"), ("model/inside", "within the pipeline")],
+    [("full", "not empty"), ("file", "a file"), ("model/inside", "lies within")],
 )
 def test_output_has_to_be_free(model: Path, dev: Path, tmp_path: Path, place: str, problem: str):
     (tmp_path / "full").mkdir()

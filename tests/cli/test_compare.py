@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -17,6 +20,8 @@ from ..evaluation.helpers import doc_with
 from ..pipeline.conftest import WORDS, gold_doc, make_nlp, trained_nlp
 from .commands import plain, run, succeed
 from .conftest import Save
+
+Compared = Callable[..., tuple[dict[str, Any], str]]
 
 
 def tags(*sentences: str) -> list[Doc]:
@@ -77,6 +82,43 @@ def test_one_test_can_be_chosen(save: Save, test: str):
     options = ["--target", "tag", "--test", test, "--trials", 5]
     shown = succeed("psa", "compare", path, path, path, *options)
     assert shown.count("p (") == 1 and f"p ({test}" in shown
+
+
+def guesses(seed: int) -> list[Doc]:
+    """Documents of the same words with random tags."""
+    rng = random.Random(seed)
+    return tags(*("".join(rng.choices("XY", k=4)) for _ in range(30)))
+
+
+@pytest.fixture
+def compared(save: Save, tmp_path: Path) -> Compared:
+    """Runs the command on two systems that guess, and reads what it wrote and printed."""
+    files = [save(name, *guesses(seed)) for seed, name in enumerate(("old", "new", "gold"), 2)]
+    path = tmp_path / "out.json"
+
+    def compared(*options: object) -> tuple[dict[str, Any], str]:
+        settings = ("--target", "tag", "--trials", 100, "--output", path)
+        shown = succeed("psa", "compare", *files, *settings, *options)
+        return json.loads(path.read_text(encoding="utf8"))["comparisons"][0], shown
+
+    return compared
+
+
+def test_confidence_makes_the_interval_wide_or_narrow(compared: Compared) -> None:
+    narrow, shown = compared("--confidence", 0.5)
+    wide, _ = compared()
+    assert (narrow["confidence"], wide["confidence"]) == (0.5, 0.95)
+    assert "50% interval" in shown
+    widths = [high - low for low, high in (narrow["interval"], wide["interval"])]
+    assert 0 < widths[0] < 0.7 * widths[1]
+
+
+def test_draws_and_swaps_depend_on_the_seed(compared: Compared) -> None:
+    (first, _), (second, _), (third, _) = compared(), compared("--seed", 0), compared("--seed", 1)
+    assert first == second
+    assert first["interval"] != third["interval"]
+    for one, other in zip(first["tests"], third["tests"], strict=True):
+        assert not one["exact"] and one["p_value"] != other["p_value"]
 
 
 def test_options_are_the_tests_and_scores_that_there_are():

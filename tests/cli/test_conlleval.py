@@ -1,4 +1,5 @@
 import json
+import random
 
 import pytest
 from spacy.cli._util import app
@@ -7,6 +8,7 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_psa.cli.conlleval import score_docbins
+from spacy_psa.cli.evaluate import evaluate_files
 
 WORDS = ["Mr", "X", "saw", "EU", "talks"]
 
@@ -63,6 +65,97 @@ def test_tokens_without_a_gold_tag_do_not_count(save):
     assert (result.tokens, result.correct_tags) == (3, 2)
 
 
+def doc_of(spans, missing=(), blocked=(), n=5):
+    """Entities; tokens whose annotation is missing; tokens where no entity may be."""
+    doc = Doc(Vocab(), words=[f"w{i}" for i in range(n)])
+    doc.set_ents(
+        [Span(doc, *span) for span in spans],
+        missing=[Span(doc, i, i + 1) for i in missing],
+        blocked=[Span(doc, i, i + 1) for i in blocked],
+        default="outside",
+    )
+    return doc
+
+
+def both(save, gold, predicted, target="ents"):
+    """The counts of `psa conlleval`, which have to be those of `psa evaluate`."""
+    paths = save("gold", *gold), save("predicted", *predicted)
+    found = score_docbins(*paths, target=target)
+    (report,) = evaluate_files(str(paths[1]), [paths[0]], target=target, n_resamples=1)
+    assert found.chunks == report.total.counts
+    assert found.per_type == {row.name: row.counts for row in report.breakdowns["label"].rows}
+    assert found.tokens == report.n_tokens
+    assert found.accuracy == pytest.approx(report.scores["accuracy"])
+    counts = found.chunks
+    return counts.gold, counts.predicted, counts.correct
+
+
+@pytest.mark.parametrize(
+    "gold,missing,predicted,counts",
+    [
+        # Nothing is cut,
+        ([(0, 1, "X")], [1, 2], [(0, 3, "X")], (1, 0, 0)),
+        ([(0, 1, "X")], [2, 3], [(0, 1, "X"), (1, 3, "Y"), (3, 5, "Y")], (1, 1, 1)),
+        # or joined
+        ([(0, 1, "X"), (2, 3, "X")], [1], [(0, 1, "X"), (2, 3, "X")], (2, 2, 2)),
+        ([(0, 1, "X")], [1, 2], [(0, 1, "X"), (2, 5, "X")], (1, 1, 1)),
+    ],
+)
+def test_predicted_spans_that_touch_an_unknown_token_do_not_count(
+    save, gold, missing, predicted, counts
+):
+    assert both(save, [doc_of(gold, missing)], [doc_of(predicted)]) == counts
+
+
+def test_figures_on_incomplete_entities_are_those_of_evaluate(save):
+    rng = random.Random(0)
+
+    def some(n):
+        """Spans, and what is missing or blocked between them."""
+        spans, others, i = [], ([], [], []), rng.randrange(3)
+        while i < n:
+            end = min(n, i + rng.randint(1, 3))
+            if rng.random() < 0.6:
+                spans.append((i, end, rng.choice("XY")))
+            else:
+                rng.choice(others).extend(range(i, end))
+            i = end + rng.choice([0, 0, 1])
+        return doc_of(spans, *others[:2], n=n)
+
+    lengths = [rng.randint(3, 9) for _ in range(300)]
+    pairs = [(some(n), some(n)) for n in lengths]
+    pairs = [pair for pair in pairs if all(doc.has_annotation("ENT_IOB") for doc in pair)]
+    gold, predicted, correct = both(save, *zip(*pairs, strict=True))
+    assert 0 < correct < min(gold, predicted)
+
+
+def test_figures_on_incomplete_tags_are_those_of_evaluate(save):
+    rng = random.Random(0)
+    docs = [
+        [make_doc(tags=[rng.choice(["", "A", "B"]) for _ in range(4)] + ["A"]) for _ in range(50)]
+        for _ in range(2)
+    ]
+    gold, predicted, correct = both(save, *docs, target="tag")
+    assert 0 < correct < min(gold, predicted)
+
+
+def test_phrases_in_tags_are_not_joined_over_unknown_tokens(save):
+    gold = save("gold", make_doc(tags=["B-X", "", "I-X", "O", "O"]))
+    predicted = save("predicted", make_doc(tags=["B-X", "O", "I-X", "I-X", "O"]))
+    result = score_docbins(gold, predicted, target="bio")
+    counts = result.chunks
+    assert (counts.gold, counts.predicted, counts.correct) == (2, 2, 1)
+    assert (result.tokens, result.correct_tags) == (4, 3)
+
+
+def test_the_gold_standard_is_not_replaced_by_the_scores(save):
+    path = save("gold", make_doc(chunks=[(0, 2, "NP")]))
+    before = path.read_bytes()
+    result = CliRunner().invoke(app, ["psa", "conlleval", *map(str, [path, path, "-o", path])])
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert path.read_bytes() == before
+
+
 def test_command_prints_the_table_and_writes_the_scores(save, tmp_path):
     path = save("gold", make_doc(chunks=[(0, 2, "NP"), (2, 3, "VP")]))
     output = tmp_path / "scores.json"
@@ -72,6 +165,15 @@ def test_command_prints_the_table_and_writes_the_scores(save, tmp_path):
     assert "processed 5 tokens with 2 phrases; found: 2 phrases; correct: 2.\n" in result.output
     assert "accuracy: 100.00%; precision: 100.00%; recall: 100.00%; FB1: 100.00\n" in result.output
     assert json.loads(output.read_text())["per_type"]["VP"]["f1"] == 1.0
+
+
+def test_the_gpu_is_used_if_it_is_asked_for(save, gpus):
+    path = str(save("gold", make_doc(chunks=[(0, 2, "NP")])))
+    assert CliRunner().invoke(app, ["psa", "conlleval", path, path]).exit_code == 0
+    assert gpus == []
+    for option in ("--gpu-id", "-g"):
+        assert CliRunner().invoke(app, ["psa", "conlleval", path, path, option, "1"]).exit_code == 0
+    assert gpus == [1, 1]
 
 
 def test_missing_span_groups_are_errors_that_name_those_there_are(save):

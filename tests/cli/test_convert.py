@@ -333,3 +333,44 @@ def test_two_files_of_the_same_sentences_are_converted_once(tmp_path):
     stats = convert(folder, tmp_path / "out", targets=["frames"])
     assert (stats.sentences, stats.predicates) == (1974, 4977)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["dev.spacy"]
+
+
+def test_the_input_is_not_replaced_by_the_counts(tmp_path, folder):
+    path = folder / "one.conllu"
+    before = path.read_bytes()
+    result = run(path, tmp_path / "a.spacy", "--stats", path)
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert path.read_bytes() == before and not (tmp_path / "a.spacy").exists()
+
+
+def write_parts(folder, *stems):
+    folder.mkdir(parents=True)
+    for stem in stems:
+        (folder / f"{stem}.words").write_text(f"{stem}\n\n", encoding="utf8")
+        (folder / f"{stem}.props").write_text("-\n\n", encoding="utf8")
+    return folder
+
+
+def test_parts_of_conll2005_are_not_merged_unless_that_is_wanted(tmp_path):
+    folder = write_parts(tmp_path / "in", "train", "dev", "test")
+    output = tmp_path / "a.spacy"
+    result = run(folder, output, "-f", "conll2005")
+    assert result.exit_code == 1 and "[P148] 3 files" in result.output
+    assert not output.exists()
+    assert run(folder, output, "-f", "conll2005", "--merge").exit_code == 0
+    assert [doc.text.strip() for doc in load(output)] == ["dev", "test", "train"]
+    assert run(folder, tmp_path / "out", "-f", "conll2005").exit_code == 0
+    assert len(list((tmp_path / "out").glob("*.spacy"))) == 3
+
+
+@pytest.mark.parametrize("stems", [["train.02", "train.03"], ["test.wsj"]])
+def test_sections_of_conll2005_are_one_part(tmp_path, stems):
+    folder = write_parts(tmp_path / "in", *stems)
+    assert run(folder, tmp_path / "a.spacy", "-f", "conll2005").exit_code == 0
+    assert [doc.text.strip() for doc in load(tmp_path / "a.spacy")] == stems
+
+
+def test_both_test_sets_of_conll2005_are_parts_of_their_own(tmp_path):
+    folder = write_parts(tmp_path / "in", "test.wsj", "test.brown")
+    result = run(folder, tmp_path / "a.spacy", "-f", "conll2005")
+    assert result.exit_code == 1 and "[P148] 2 files" in result.output

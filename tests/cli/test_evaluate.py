@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from ..evaluation.helpers import doc_with
 from ..pipeline.conftest import WORDS, gold_doc, make_nlp, tiny_model, trained_nlp
 from .commands import plain, run, succeed
 from .conftest import Save
+
+Reported = Callable[..., tuple[dict[str, Any], str]]
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +123,52 @@ def test_buckets_of_length_can_be_chosen(save: Save):
         "psa", "evaluate", path, path, "-t", "tag", "--lengths", "3,7", "--resamples", 5
     )
     assert "1\u20132 " in shown and "3\u20136 " in shown and "7+ " in shown
+
+
+@pytest.fixture
+def reported(save: Save, tmp_path: Path) -> Reported:
+    """Runs the command on sentences with mistakes, and reads what it wrote and printed."""
+    data = save("data", *(doc_with(["a", "b", "c"], tags=list("XYX")) for _ in range(24)))
+    found = [doc_with(["a", "b", "c"], tags=list(s)) for s in ("XYX", "XXX", "YXX", "YYX") * 6]
+    predicted, path = save("predicted", *found), tmp_path / "report.json"
+
+    def reported(*options: object) -> tuple[dict[str, Any], str]:
+        settings = ("--target", "tag", "--resamples", 50, "--output", path)
+        shown = succeed("psa", "evaluate", predicted, data, *settings, *options)
+        return json.loads(path.read_text(encoding="utf8"))["reports"][0], shown
+
+    return reported
+
+
+def widths(report: dict[str, Any]) -> list[float]:
+    """How wide the intervals are of all tokens, and of each label."""
+    rows = [row["f1_interval"] for row in report["by_label"]]
+    return [high - low for low, high in (report["intervals"]["accuracy"], *rows)]
+
+
+def test_confidence_makes_intervals_wide_or_narrow(reported: Reported) -> None:
+    narrow, shown = reported("--confidence", 0.5)
+    wide, _ = reported()
+    assert (narrow["confidence"], wide["confidence"]) == (0.5, 0.95)
+    assert "50% interval" in shown and "95% interval" not in shown
+    for one, other in zip(widths(narrow), widths(wide), strict=True):
+        assert 0 < one < 0.7 * other
+
+
+def test_draws_depend_on_the_seed(reported: Reported) -> None:
+    (first, _), (second, _), (third, _) = reported(), reported("--seed", 0), reported("--seed", 1)
+    assert first == second
+    for one, other in zip(widths(first), widths(third), strict=True):
+        assert one != other
+
+
+@pytest.mark.parametrize(("options", "n"), [((), 10), (("--errors", 3), 3), (("--errors", 0), 0)])
+def test_number_of_worst_sentences_can_be_chosen(
+    reported: Reported, options: tuple[object, ...], n: int
+) -> None:
+    report, shown = reported(*options)
+    assert len(report["worst_sentences"]) == shown.count("\nDocument ") == n
+    assert ("Worst sentences" in shown) == (n > 0)
 
 
 def test_components_are_all_ours_or_those_chosen():

@@ -79,3 +79,10 @@ def test_failure_leaves_the_old_outputs_whole(tmp_path, docs_path):
     assert result.exit_code == 1
     assert "Sentence 2 ('1 000')" in " ".join(result.output.split())
     assert {path.name: path.read_bytes() for path in output.parent.iterdir()} == before
+
+
+def test_the_input_is_not_replaced(docs_path):
+    before = docs_path.read_bytes()
+    result = run(docs_path, docs_path, "-f", "conll2000")
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert docs_path.read_bytes() == before

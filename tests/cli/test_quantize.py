@@ -101,7 +101,8 @@ def test_scores_before_and_after_are_printed(model: Path, tmp_path: Path):
 def test_folder_that_is_there_is_only_replaced_by_force(model: Path, output: Path):
     before = contents(output)
     (output / "mine").write_text("x", encoding="utf8")
-    assert "[P443]" in fail(model, output)
+    message = fail(model, output)
+    assert "[P443]" in message and "--force" in message
     assert (output / "mine").is_file()
     succeed("psa", "quantize", model, output, "--force")
     assert contents(output).keys() == before.keys()
@@ -114,6 +115,8 @@ def test_force_replaces_neither_model_nor_what_is_no_pipeline(model: Path, tmp_p
     (other / "letter.txt").write_text("x", encoding="utf8")
     for path in (model, tmp_path, model / "inside", other, other / "letter.txt"):
         assert "[P443]" in fail(model, path, "--force")
+    # It would not help
+    assert "--force" not in fail(model, other)
     assert contents(model) == before
     assert (other / "letter.txt").is_file()
 
@@ -206,3 +209,10 @@ def test_tensors_of_another_type_are_refused():
     message["state"] = save_tensors(tensors)
     with pytest.raises(ValueError, match=r"\[P203\].*float32"):
         _network_shim(trained_nlp("spans")).from_bytes(srsly.msgpack_dumps(message))
+
+
+def test_force_does_not_replace_the_data(model: Path, output: Path):
+    data = output / "dev.spacy"
+    DocBin(docs=[gold_doc(spacy.blank("xx"), 0)]).to_disk(data)
+    assert "[P443]" in fail(model, output, "--force", "--data", data)
+    assert data.is_file()

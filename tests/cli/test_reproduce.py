@@ -14,7 +14,8 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_psa.cli._cell_scores import score_tags
+from spacy_psa.cli import _cell_scores
+from spacy_psa.cli._cell_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._cells import Cell, Plan, make_system, parse_systems
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._util import read_docs
@@ -207,6 +208,39 @@ def test_a_result_that_is_lost_needs_no_training(
     assert call(folder, home, "--seeds", "0", systems=small).exit_code == 0
     assert updates == []
     assert results(home) == before[:1]
+
+
+def test_a_result_tells_what_was_trained_with_wherever_it_is_scored(
+    folder: Path, home: Path, updates: list[int], gpus: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = results(home)
+    assert before[0].device == "cpu"
+    (home / "results.json").unlink()
+    monkeypatch.setattr(_cell_scores, "find_versions", lambda: {"python": "4"})
+    small = f"small={folder / 'small.cfg'}"
+    assert call(folder, home, "--seeds", "0", "--gpu-id", 0, systems=small).exit_code == 0
+    assert updates == [] and gpus == [0]
+    assert results(home) == before[:1]
+
+    # A run from before that was kept
+    (home / "results.json").unlink()
+    (run_folder,) = (home / "runs" / "tiny-pos").glob("small-0-*")
+    (run_folder / ENVIRONMENT).unlink()
+    assert call(folder, home, "--seeds", "0", "--gpu-id", 0, systems=small).exit_code == 0
+    (result,) = results(home)
+    assert (result.device, result.versions) == ("gpu", {"python": "4"})
+    assert not (run_folder / ENVIRONMENT).exists()
+
+
+def test_a_run_on_a_gpu_stays_one_when_it_is_scored_without(
+    folder: Path, tmp_path: Path, updates: list[int], gpus: list[int]
+) -> None:
+    small = f"small={folder / 'small.cfg'}"
+    assert call(folder, tmp_path, "--seeds", "0", "--gpu-id", 0, systems=small).exit_code == 0
+    assert set(gpus) == {0} and results(tmp_path)[0].device == "gpu"
+    (tmp_path / "results.json").unlink()
+    assert call(folder, tmp_path, "--seeds", "0", systems=small).exit_code == 0
+    assert len(updates) == UPDATES and results(tmp_path)[0].device == "gpu"
 
 
 def test_a_matrix_that_was_broken_off_goes_on(

@@ -74,6 +74,16 @@ def test_both_parts_must_have_different_names(source):
         split(source, path, path, n=5)
 
 
+@pytest.mark.parametrize("part", [0, 1])
+def test_the_input_is_not_replaced_by_a_part(source, part):
+    before = source.read_bytes()
+    paths = [source.with_name("a.spacy"), source.with_name("b.spacy")]
+    paths[part] = source.parent / "." / ".." / source.parent.name / source.name
+    with pytest.raises(ValueError, match=r"P451.*all\.spacy"):
+        split(source, *paths, n=5)
+    assert source.read_bytes() == before
+
+
 @pytest.mark.parametrize("content", [b"", b"no DocBin", b"\x78\x9c\x03\x00\x00\x00\x00\x01"])
 def test_other_files_are_errors(source, content):
     source.write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,19 @@ def test_a_pipeline_is_scored_on_the_given_predicates(tmp_path: Path) -> None:
     assert (result.arguments.f1, result.propositions) == (1.0, 6)
 
 
+def test_the_gold_standard_is_not_replaced_by_the_scores(tmp_path: Path) -> None:
+    gold = put(tmp_path, "g.props", GOLD)
+    result = run("psa", "srl-eval", gold, gold, "--output", gold)
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert gold.read_text(encoding="utf8") == put(tmp_path, "other.props", GOLD).read_text()
+
+
+def test_the_gpu_is_used_if_it_is_asked_for(tmp_path: Path, gpus: list[int]) -> None:
+    gold = put(tmp_path, "g.props", GOLD)
+    assert run("psa", "srl-eval", gold, gold).exit_code == 0 and gpus == []
+    assert run("psa", "srl-eval", gold, gold, "--gpu-id", 1).exit_code == 0 and gpus == [1]
+
+
 def test_a_pipeline_without_the_component_is_refused(tmp_path: Path) -> None:
     nlp = spacy.blank("xx")
     nlp.to_disk(tmp_path / "model")
@@ -154,6 +168,42 @@ def test_an_ensemble_averages_the_distributions(members: list[Path], tmp_path: P
     found = LinearChain(srl_of(nlp).model.predict(inputs)).marginals.numpy()
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert arguments(nlp(given_doc(nlp, 1))) == expected(1)
+
+
+@pytest.mark.parametrize("place", ["runs", "first", "first/both", ".", "notes", "notes/letter.txt"])
+def test_an_ensemble_replaces_no_member_and_nothing_else_than_a_pipeline(
+    members: list[Path], tmp_path: Path, place: str
+) -> None:
+    folder = tmp_path / "runs"
+    for member in members:
+        shutil.copytree(member, folder / member.name)
+    (folder / "notes").mkdir()
+    (folder / "notes" / "letter.txt").write_text("x", encoding="utf8")
+    before = contents(folder)
+    paths = [folder / member.name for member in members]
+    output = folder if place == "runs" else folder / place
+    for options in ([], ["--force"]):
+        result = run("psa", "srl-ensemble", output, *paths, *options)
+        assert result.exit_code == 1 and "[P443]" in result.output
+    assert contents(folder) == before
+
+
+def test_an_ensemble_replaces_a_pipeline_by_force(members: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "both"
+    shutil.copytree(members[0], output)
+    before = contents(output)
+    result = run("psa", "srl-ensemble", output, *members)
+    assert result.exit_code == 1
+    assert "[P443]" in result.output and "--force" in result.output
+    assert contents(output) == before
+    assert run("psa", "srl-ensemble", output, *members, "--force").exit_code == 0
+    assert "RoleEnsemble" in (output / "config.cfg").read_text(encoding="utf8")
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files of a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def test_an_ensemble_cannot_be_trained(members: list[Path]) -> None:

@@ -76,7 +76,15 @@ def test_nothing_to_tag_is_an_error(tmp_path: Path, pipeline: Path, content: str
 def test_a_file_that_is_missing_is_an_error(tmp_path: Path, pipeline: Path) -> None:
     result = run("psa", "tag", pipeline, "--file", tmp_path / "absent.txt")
     assert result.exit_code == 1
-    assert "No such file" in result.output
+    assert "[P109]" in result.output and "absent.txt" in result.output
+
+
+def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path, pipeline: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes("first\nZürich\n".encode("latin1"))
+    result = run("psa", "tag", pipeline, "--file", path)
+    assert result.exit_code == 1
+    assert "[P113]" in result.output and "line 2" in " ".join(result.output.split())
 
 
 def test_a_pipeline_that_is_missing_is_an_error() -> None:

@@ -6,8 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 from thinc.api import Config
 
+from spacy_psa.cli._util import gpu_errors
 from spacy_psa.training.checkpoint import read_checkpoint
 
 from ..training.runs import kill, log, weights, write_config, write_corpora
@@ -142,3 +145,96 @@ def test_any_logger_can_be_used(tmp_path: Path, config: Path) -> None:
     settings.to_disk(tmp_path / "console.cfg")
     output = succeed("psa", "train", tmp_path / "console.cfg", "--output", tmp_path / "out")
     assert "TAG_ACC" in output
+
+
+def test_scores_of_a_component_from_another_pipeline_decide(tmp_path: Path) -> None:
+    write_corpora(tmp_path)
+    for path in tmp_path.glob("*.spacy"):
+        docs = list(DocBin().from_disk(path).get_docs(Vocab()))
+        for token in (token for doc in docs for token in doc):
+            token.pos_ = "NOUN" if token.tag_.startswith("N") else "X"
+        DocBin(attrs=["POS"], docs=docs).to_disk(path)
+    only = {
+        "training": {"max_steps": 1, "eval_frequency": 1},
+        "components__labels": {"target": "pos"},
+    }
+    succeed("psa", "train", write_config(tmp_path, **only), "--output", tmp_path / "one")
+    settings = Config().from_disk(tmp_path / "config.cfg")
+    settings["components"]["labels"] = {"source": str(tmp_path / "one" / "model-best")}
+    settings.to_disk(tmp_path / "more.cfg")
+    succeed("psa", "train", tmp_path / "more.cfg", "--output", tmp_path / "more")
+    saved = Config().from_disk(tmp_path / "more" / "model-best" / "config.cfg")
+    assert saved["training"]["score_weights"] == {"tag_acc": None, "pos_acc": 1.0}
+
+
+@pytest.mark.parametrize("setting", ["eval_frequency", "accumulate_gradient"])
+def test_numbers_that_the_loop_divides_by_are_not_zero(
+    tmp_path: Path, config: Path, setting: str
+) -> None:
+    arguments = ("--output", tmp_path / "out", f"--training.{setting}", 0)
+    message = fail(config, *arguments)
+    assert f"[P452] '{setting}' in [training] is 0" in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("section", ["nlp", "training"])
+def test_a_config_without_a_section_is_an_error(tmp_path: Path, config: Path, section: str) -> None:
+    settings = Config().from_disk(config, interpolate=False)
+    del settings[section]
+    settings.to_disk(tmp_path / "less.cfg")
+    message = fail(tmp_path / "less.cfg", "--output", tmp_path / "out")
+    assert f"[P437] The config is not valid: it has no section [{section}]" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_a_file_is_an_error(tmp_path: Path, config: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("x", encoding="utf8")
+    for output in (path, path / "inside"):
+        for options in ([], ["--resume"]):
+            message = fail(config, "--output", output, *options)
+            assert "[P412]" in message and "Not a directory" in message
+    assert path.read_text(encoding="utf8") == "x"
+
+
+def test_other_files_beside_a_checkpoint_are_kept(tmp_path: Path, config: Path) -> None:
+    path = tmp_path / "out" / "checkpoint" / "letter.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text("x", encoding="utf8")
+    succeed("psa", "train", config, "--output", tmp_path / "out", "--training.max_steps", 1)
+    assert path.is_file() and read_checkpoint(path.parent).finished
+
+
+def no_gpu(*arguments: object, **settings: object) -> None:
+    raise ValueError("Cannot use GPU, CuPy is not installed")
+
+
+def test_a_gpu_that_cannot_be_used_is_an_error(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spacy.cli._util.setup_gpu", no_gpu)
+    message = fail(config, "--output", tmp_path / "out", "--gpu-id", 3)
+    assert "[P453] GPU 3 cannot be used (Cannot use GPU, CuPy is not installed)" in message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "model", "dev.spacy"],
+        ["compare", "one", "other", "dev.spacy"],
+        ["calibrate", "model", "dev.spacy"],
+        ["conlleval", "dev.spacy", "model"],
+        ["srl-eval", "dev.spacy", "model"],
+    ],
+)
+def test_so_it_is_for_other_commands(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy.cli._util.setup_gpu", no_gpu)
+    message = " ".join(plain(run("psa", *words, "--gpu-id", 0).output).split())
+    assert "[P453] GPU 0 cannot be used" in message and "leave out --gpu-id" in message
+
+
+@pytest.mark.parametrize("error", [RuntimeError, AssertionError])
+def test_errors_of_cupy_and_pytorch_are_told_in_one_line(error: type[Exception]) -> None:
+    message = r"P453.*\(invalid device ordinal\): install"
+    with pytest.raises(ValueError, match=message), gpu_errors(7):
+        raise error("invalid device ordinal.\nCompile with TORCH_USE_CUDA_DSA")

@@ -1,5 +1,7 @@
 import gzip
 import zipfile
+from pathlib import Path
+from string import ascii_letters
 
 import pytest
 import spacy
@@ -85,6 +87,37 @@ def test_other_text_is_an_error_and_leaves_nothing(source, tmp_path, text):
     assert list(tmp_path.iterdir()) == [source]
 
 
+def table(n_announced: int) -> bytes:
+    """50 words with 100 numbers each, in as few bytes as there can be."""
+    rows = [" ".join(f"{word}{i:0100}") for i, word in enumerate(ascii_letters[:50])]
+    return "\n".join([f"{n_announced} 100", *rows, ""]).encode("utf8")
+
+
+def write_table(folder: Path, ending: str, n_announced: int) -> Path:
+    path, data = folder / f"vectors.{ending}", table(n_announced)
+    if ending == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("vectors.txt", data)
+    else:
+        path.write_bytes(gzip.compress(data) if ending == "txt.gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", "zip"])
+def test_a_file_that_is_as_small_as_its_header_allows_is_read(tmp_path: Path, ending: str) -> None:
+    assert make_vectors(write_table(tmp_path, ending, 50), str(tmp_path / "en"))
+    vectors = spacy.load(tmp_path / "en").vocab.vectors
+    assert vectors.shape == (50, 100) and vectors["X"].tolist() == [0.0] * 98 + [4.0, 9.0]
+
+
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", "zip"])
+def test_a_file_that_is_smaller_is_an_error(tmp_path: Path, ending: str) -> None:
+    path = write_table(tmp_path, ending, 51)
+    with pytest.raises(ValueError, match=r"P424.*vectors.*51"):
+        make_vectors(path, str(tmp_path / "en"))
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_unknown_member_is_an_error(tmp_path):
     path = tmp_path / "vectors.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -93,8 +126,29 @@ def test_unknown_member_is_an_error(tmp_path):
         make_vectors(path, str(tmp_path / "en"), member="second.txt")
 
 
-def test_unfinished_folder_is_made_anew(source, tmp_path):
+@pytest.mark.parametrize("dest", ["notes", "", "vectors.txt"])
+def test_what_is_no_pipeline_is_kept(source, tmp_path, dest):
+    letter = tmp_path / "notes" / "letter.txt"
+    letter.parent.mkdir()
+    letter.write_text("x", encoding="utf8")
+    result = run(source, tmp_path / dest)
+    assert result.exit_code == 1 and "[P443]" in result.output
+    assert source.read_text(encoding="utf8") == TEXT and letter.is_file()
+
+
+def test_empty_folder_is_filled(source, tmp_path):
     (tmp_path / "en").mkdir()
-    (tmp_path / "en" / "tokenizer").touch()
     assert make_vectors(source, str(tmp_path / "en"))
     assert spacy.load(tmp_path / "en").vocab.vectors_length == 2
+
+
+@pytest.mark.parametrize("name", ["vectors.txt", "vectors.txt.gz", "vectors.zip"])
+def test_empty_file_is_said_to_be_empty(tmp_path, name):
+    path = tmp_path / name
+    if name.endswith("zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("vectors.txt", "")
+    else:
+        path.write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+    with pytest.raises(ValueError, match=r"P176.*it is empty"):
+        make_vectors(path, str(tmp_path / "en"))

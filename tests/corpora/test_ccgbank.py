@@ -3,12 +3,7 @@ from pathlib import Path
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_psa.corpora.ccgbank import (
-    frequent_categories,
-    read_ccgbank,
-    read_derivations,
-    restrict_categories,
-)
+from spacy_psa.corpora.ccgbank import frequent_categories, read_ccgbank, read_derivations
 from spacy_psa.corpora.docs import make_doc
 from spacy_psa.corpora.readers import detect_format
 from spacy_psa.corpora.sentence import Sentence
@@ -129,13 +124,6 @@ def test_frequent_categories_are_sorted_by_frequency():
     assert frequent_categories(sentences, 1) == ["B", "C", "A", "D"]
     assert frequent_categories(iter(sentences), 2) == ["B", "C"]
     assert frequent_categories(sentences) == []
-
-
-@pytest.mark.parametrize("rest,tags", [(None, ["A", "", "A"]), ("UNK", ["A", "UNK", "A"])])
-def test_restricted_categories(rest, tags):
-    sentence = Sentence(["x", "y", "z"], tags=["A", "B", "A"], line=7)
-    (restricted,) = restrict_categories([sentence], ["A"], rest)
-    assert restricted == Sentence(["x", "y", "z"], tags=tags, line=7)
 
 
 @pytest.mark.parametrize(
