@@ -300,7 +300,7 @@ class PSATagger(TagQueries):
 
     def _check_threshold(self) -> None:
         """Make sure that the threshold is in its range, and its labels are the component's."""
-        threshold = self.cfg["threshold"]
+        threshold = self.cfg.get("threshold")
         check_settings({"threshold": threshold}, self.settings)
         if not isinstance(threshold, dict) or not self.labels:
             return
