@@ -27,6 +27,11 @@ NO_SECTION = (
     "it has no section [{name}]. Make a config by `python -m spacy psa init-config`, or add what "
     "is missing by `python -m spacy init fill-config`."
 )
+# What the loop of a training divides by
+COUNTED = {
+    "eval_frequency": "the steps from one evaluation to the next",
+    "accumulate_gradient": "the parts of a batch whose gradients add up",
+}
 # A section may have any name, as variables do; such a near one is a slip.
 SLIP = 0.8
 
@@ -55,6 +60,18 @@ def check_sections(config: Mapping[str, Any]) -> None:
     for name in ("nlp", "training"):
         if name not in config:
             raise ValueError(Errors.P437.format(problem=NO_SECTION.format(name=name)))
+
+
+def check_numbers(training: Mapping[str, Any]) -> None:
+    """Check the settings that the loop divides by.
+
+    training (Mapping[str, Any]): The section [training] of a config, filled or not.
+    RAISES (ValueError): If one is less than 1.
+    """
+    for name, what in COUNTED.items():
+        value = training.get(name, 1)
+        if isinstance(value, int) and value < 1:
+            raise ValueError(Errors.P452.format(name=name, value=value, what=what))
 
 
 def explain(error: ValueError) -> str | None:

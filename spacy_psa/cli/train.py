@@ -11,7 +11,12 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..whole_files import check_writable, output_errors
-from ._config_errors import check_sections, config_errors, warn_of_unknown_settings
+from ._config_errors import (
+    check_numbers,
+    check_sections,
+    config_errors,
+    warn_of_unknown_settings,
+)
 from ._training_files import check_training_files
 from ._util import gpu_errors, psa_cli, user_errors
 
@@ -98,7 +103,7 @@ def train(
 
     from ..pipeline.tag_learner import TagLearner
     from ..training.checkpoint import read_checkpoint
-    from ..training.run import CHECKPOINT, TrainingRun, check_numbers
+    from ..training.run import CHECKPOINT, TrainingRun
     from ..training.saving import learning_settings
 
     if checkpoint_every is not None and checkpoint_every < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from math import nan
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -32,10 +33,7 @@ class Versions:
         RETURNS (bool): Whether they are. Of weights made in inference mode nobody knows: False.
         """
         return len(weights) == len(self._seen) and all(
-            weight.data_ptr() == seen.data_ptr()
-            and _version(weight) == version
-            # PyTorch does not count how often these are changed
-            and not weight.is_inference()
+            weight.data_ptr() == seen.data_ptr() and _version(weight) == version
             for weight, (seen, version) in zip(weights, self._seen, strict=True)
         )
 
@@ -83,5 +81,6 @@ def forget_weights(network: nn.Module) -> None:
             layer.forget_weights()
 
 
-def _version(weight: Tensor) -> int:
-    return 0 if weight.is_inference() else weight._version
+def _version(weight: Tensor) -> float:
+    # PyTorch does not count how often weights of inference mode are changed: NaN is never the same
+    return nan if weight.is_inference() else weight._version

@@ -10,7 +10,7 @@ again when a run is resumed. All other state is in the checkpoint.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from timeit import default_timer
 from typing import IO, Any, cast
@@ -40,23 +40,7 @@ from .saving import whole
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
-COUNTED = {
-    "eval_frequency": "the steps from one evaluation to the next",
-    "accumulate_gradient": "the parts of a batch whose gradients add up",
-}
 Info = dict[str, Any]
-
-
-def check_numbers(training: Mapping[str, Any]) -> None:
-    """Check the settings that the loop divides by.
-
-    training (Mapping[str, Any]): The section [training] of a config, filled or not.
-    RAISES (ValueError): If one is less than 1.
-    """
-    for name, what in COUNTED.items():
-        value = training.get(name, 1)
-        if isinstance(value, int) and value < 1:
-            raise ValueError(Errors.P452.format(name=name, value=value, what=what))
 
 
 class TrainingRun:
@@ -71,7 +55,7 @@ class TrainingRun:
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     stdout (IO): Where to write messages.
     stderr (IO): Where to write other messages.
-    RAISES (ValueError): If `checkpoint_every` or a number in [training] is less than 1.
+    RAISES (ValueError): If `checkpoint_every` is less than 1.
     """
 
     def __init__(
@@ -97,7 +81,6 @@ class TrainingRun:
         self.stdout = stdout
         self.stderr = stderr
         resolved = nlp.config.interpolate()
-        check_numbers(resolved["training"])
         if resolved["training"]["seed"] is not None:
             fix_random_seed(resolved["training"]["seed"])
         if use_gpu >= 0 and resolved["training"]["gpu_allocator"]:

@@ -1,0 +1,147 @@
+"""How trainable components are saved and loaded: whole, checked, and without code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import srsly
+from spacy.pipeline import TrainablePipe
+
+from ..messages import unpack
+from ..models.loading import read_model
+from .checksums import add_checksum, check_bytes, check_folder, with_checksum
+from .input_errors import input_errors
+from .restoring import load_or_restore
+from .settings import CFG, Setting, check_saved, check_settings, dump_settings
+from .watch import TrainingWatch
+
+
+class SavedPipe(TrainablePipe):
+    """A component with settings and a model, both of which are saved with a checksum.
+
+    cfg (Dict[str, Any]): The settings.
+    settings (Dict[str, Setting]): Which values they can have.
+    """
+
+    cfg: dict[str, Any]
+    settings: ClassVar[dict[str, Setting]] = {}
+    _watch: TrainingWatch | None = None
+
+    @property
+    def watch(self) -> TrainingWatch:
+        """RETURNS (TrainingWatch): What stops a training that diverges."""
+        if self._watch is None:
+            self._watch = TrainingWatch()
+        return self._watch
+
+    @input_errors()
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component to bytes.
+
+        exclude (Iterable[str]): What to leave out.
+        RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of its range.
+        """
+        self._check_saving(exclude)
+        data = super().to_bytes(exclude=[*exclude, CFG])
+        return add_checksum(data, {} if CFG in exclude else {CFG: dump_settings(self.cfg)})
+
+    @input_errors()
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the component to a directory. Where one was saved before, it is not touched before
+        the new one is on the disk.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What to leave out.
+        RAISES (OutputError): If it cannot be written.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of its range; or if
+            training has diverged, and a model has been saved before, which is kept.
+        """
+        self._check_saving(exclude)
+        with with_checksum(Path(path)) as temporary:
+            super().to_disk(temporary, exclude=[*exclude, CFG])
+            if CFG not in exclude:
+                (temporary / CFG).write_text(dump_settings(self.cfg), encoding="utf8")
+        self.watch.is_saved |= "model" not in exclude
+
+    def _check_saving(self, exclude: Iterable[str]) -> None:
+        if CFG not in exclude:
+            self.check_cfg()
+        if "model" not in exclude:
+            self.watch.check_saving(self.name, self.model)
+
+    def check_cfg(self) -> None:
+        """Check that settings, which anyone may have changed, are such as can be loaded again.
+
+        RAISES (ValueError): If one of them is out of its range.
+        """
+        check_settings(self.cfg, self.settings)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> SavedPipe:
+        """Load the component from bytes.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (SavedPipe): The component.
+        RAISES (ValueError): If the data is damaged or of another configuration.
+        """
+
+        def load(data: bytes, *, exclude: Iterable[str]) -> None:
+            if "model" not in exclude:
+                check_bytes(data)
+            entries = unpack(data)
+            weights, own = entries.pop("model", None), entries.pop(CFG, None)
+            rest = srsly.msgpack_dumps(entries)
+            super(SavedPipe, self).from_bytes(rest, exclude=exclude)
+            if own is not None and CFG not in exclude:
+                self._take_settings(own)
+            # Not by `super`: each part of the model is checked before thinc takes it
+            if weights is not None and "model" not in exclude:
+                read_model(self.model, weights)
+
+        load_or_restore(self, load, self._check_loaded, bytes_data, exclude, source="bytes")
+        self._watch = None
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SavedPipe:
+        """Load the component from a directory.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (SavedPipe): The component.
+        RAISES (ValueError): If the data is damaged or of another configuration.
+        """
+
+        def load(path: str | Path, *, exclude: Iterable[str]) -> None:
+            if "model" not in exclude:
+                check_folder(Path(path))
+            super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG, "model"])
+            own = Path(path) / CFG
+            if CFG not in exclude and own.exists():
+                self._take_settings(own.read_text(encoding="utf8"))
+            if "model" not in exclude:
+                read_model(self.model, (Path(path) / "model").read_bytes())
+
+        load_or_restore(self, load, self._check_loaded, path, exclude, source=path)
+        self._watch = None
+        return self
+
+    def _take_settings(self, text: str) -> None:
+        """Take settings that were saved.
+
+        text (str): JSON.
+        RAISES (ValueError): If they are not settings of the component.
+        """
+        values = json.loads(text)
+        check_saved(values, self.cfg, self.settings)
+        self.cfg.update(values)
+
+    def _check_loaded(self, before: dict[str, Any]) -> None:
+        """Check that what was loaded fits together.
+
+        before (Dict[str, Any]): What `cfg` was.
+        RAISES (ValueError): If it does not.
+        """
