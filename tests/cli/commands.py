@@ -62,3 +62,9 @@ def succeed(*arguments: object) -> str:
 def plain(output: str) -> str:
     """Take the colours out of what a command printed."""
     return re.sub(r"\x1b\[[\d;]*m", "", output)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by their paths in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

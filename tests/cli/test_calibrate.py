@@ -27,7 +27,7 @@ from ..pipeline.conftest import (
     tagger_of,
     trained_nlp,
 )
-from .commands import plain, run, succeed
+from .commands import contents, plain, run, succeed
 
 Fixture = Callable[..., Path]
 
@@ -51,12 +51,6 @@ def dev(tmp_path: Path) -> Path:
 def saved(path: Path, docs: list[Doc]) -> Path:
     DocBin(docs=docs).to_disk(path)
     return path
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """All files of a folder, hidden ones too."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def temperature(folder: Path, name: str = "psa_tagger") -> float:

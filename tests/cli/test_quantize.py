@@ -29,7 +29,7 @@ from ..pipeline.conftest import (
     tagger_of,
     trained_nlp,
 )
-from .commands import plain, run, succeed
+from .commands import contents, plain, run, succeed
 
 
 @pytest.fixture
@@ -53,11 +53,6 @@ def fail(*arguments: object) -> str:
     assert result.exit_code == 1, result.output
     assert isinstance(result.exception, SystemExit), result.exception
     return " ".join(plain(result.output).split())
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def emissions(nlp: Language, words: Any = WORDS) -> torch.Tensor:

@@ -29,7 +29,7 @@ from ..pipeline.srl_data import (
     train,
     trained_nlp,
 )
-from .commands import run
+from .commands import contents, run
 
 GOLD = """\
 -     (A0*)
@@ -198,12 +198,6 @@ def test_an_ensemble_replaces_a_pipeline_by_force(members: list[Path], tmp_path:
     assert contents(output) == before
     assert run("psa", "srl-ensemble", output, *members, "--force").exit_code == 0
     assert "RoleEnsemble" in (output / "config.cfg").read_text(encoding="utf8")
-
-
-def contents(folder: Path) -> dict[Path, bytes]:
-    """The files of a folder."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def test_an_ensemble_cannot_be_trained(members: list[Path]) -> None:
