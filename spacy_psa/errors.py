@@ -490,7 +490,6 @@ class Errors(metaclass=_Coded):
         "(pip install 'spacy-psa[plots]'), or write .svg or .html, which need nothing."
     )
     P296 = "The run '{run}' has no score '{name}'. Choose one of: {options}."
-    P297 = "Curves are not written to '{path}'. Choose a name that ends in one of: {options}."
     P298 = "The run '{run}' has no evaluation after {start}. Lower --from."
 
     # Components (P3xx)
@@ -498,7 +497,6 @@ class Errors(metaclass=_Coded):
         "There was nothing to train on: the batcher in [training.batcher] has made no batch of the "
         "training corpus. Check its size, and whether it discards sentences that are too long."
     )
-    P250 = "A drawing is an SVG image: '{path}' must end in '.svg'."
     P251 = "'{path}' is not a config that spaCy can read: {problem}"
     P252 = (
         "'{path}' has no component '{name}' with a model. Its components with a model: {found}. "

@@ -10,6 +10,8 @@ from wasabi import msg
 from ..errors import Errors
 from ._util import atomic_path, check_writable
 
+IMAGES = (".svg", ".png")
+
 
 def check_outputs(
     paths: Sequence[Path], options: Sequence[str] = (".json", ".md", ".html")
@@ -18,12 +20,17 @@ def check_outputs(
 
     paths (Sequence[Path]): The files to be written.
     options (Sequence[str]): The endings that they may have.
-    RAISES (ValueError): If one has another ending, or is a folder.
+    RAISES (ValueError): If one has another ending, or is a folder, or if it is a PNG file, and what
+        draws these is not installed.
     RAISES (OutputError): If its folder cannot be written to.
     """
+    from ..analysis.pixels import check_png
+
     for path in paths:
         if path.suffix not in options or path.is_dir():
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
+        if path.suffix == ".png":
+            check_png(path)
         check_writable(path)
 
 

@@ -12,6 +12,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._outputs import check_not_input
+from ._predictions import use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -54,6 +55,7 @@ def annotate_cli(
     nbest: Annotated[
         int, typer.Option("--nbest", "-k", help="How many ways to label each text", min=1)
     ] = 1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
     Label texts for an annotation tool: each with its best labels and their probabilities.
@@ -68,6 +70,7 @@ def annotate_cli(
         if form not in FORMATS:
             raise ValueError(Errors.P355.format(name=form, options=", ".join(FORMATS)))
         check_not_input([output], [Path(texts)])
+        use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
         content = FORMATS[form].dump(found, name)

@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..whole_files import atomic_folder
 from ._calibration import Calibration, draw_calibration, print_calibration
 from ._components import get_tagger, load_tagger
-from ._outputs import check_outputs, check_pipeline_folder, save_output
+from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
 from ._predictions import join_names, read_data, use_gpu, words_alone
 from ._util import atomic_path, check_writable, psa_cli, user_errors
 
@@ -50,7 +50,7 @@ def calibrate_cli(
         typer.Option("--output", "-o", help="A folder to write to; by default, that of MODEL"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", "-p", help="A .svg file for a reliability diagram")
+        Path | None, typer.Option("--plot", "-p", help="A .svg or .png file for a diagram")
     ] = None,
     unit: Annotated[
         Unit,
@@ -73,7 +73,7 @@ def calibrate_cli(
     component has rules with finite scores: these then weigh more or less against the model's.
     """
     with user_errors():
-        check_outputs([] if plot is None else [plot], (".svg",))
+        check_outputs([] if plot is None else [plot], IMAGES)
         use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         check_folder(output, nlp.path)
@@ -81,7 +81,8 @@ def calibrate_cli(
         found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
         print_calibration(found, n_bins=bins)
         if plot is not None:
-            save_output(plot, draw_calibration(found, n_bins=bins), "reliability diagram")
+            save_image(plot, draw_calibration(found, n_bins=bins))
+            msg.good(f"Saved the reliability diagram to {plot}")
         path = save_temperature(nlp, name, found.fit.temperature, output)
         msg.good(f"Saved the temperature {found.fit.temperature:.4f} of '{name}' in {path}")
 

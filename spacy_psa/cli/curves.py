@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from wasabi import msg
 
-from ..errors import Errors
-from ._outputs import save_image
+from ._outputs import IMAGES, check_outputs, save_image
 from ._util import atomic_path, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run
 
-SUFFIXES = (".svg", ".html", ".png")
+SUFFIXES = (*IMAGES, ".html")
 
 
 @psa_cli.command("curves")
@@ -30,7 +29,7 @@ def curves_cli(
     ],
     output_paths: Annotated[
         list[Path],
-        typer.Option("--output", "-o", help="The file to write: .svg, .html or .png; repeatable"),
+        typer.Option("--output", "-o", help="The file to write: .svg, .png or .html; repeatable"),
     ],
     score: Annotated[
         str, typer.Option("--score", help="The score to show; by default the main score")
@@ -69,13 +68,8 @@ def curves(
         not installed.
     """
     from ..analysis.curves import draw_curves, make_page, training_curves
-    from ..analysis.pixels import check_png
 
-    for path in output_paths:
-        if path.suffix not in SUFFIXES:
-            raise ValueError(Errors.P297.format(path=path, options=", ".join(SUFFIXES)))
-        if path.suffix == ".png":
-            check_png(path)
+    check_outputs(output_paths, SUFFIXES)
     found = _read(runs)
     plots = training_curves(found, score=score, by=by, start=start)
     for path in output_paths:

@@ -7,7 +7,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import atomic_path, psa_cli, user_errors
+from ._outputs import IMAGES, check_outputs, save_image
+from ._util import psa_cli, user_errors
 
 
 @psa_cli.command("draw")
@@ -15,7 +16,7 @@ def draw_cli(
     config_path: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="A config, or the folder of a pipeline")
     ],
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg file to write")],
+    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg or .png file")],
     component: Annotated[
         str, typer.Option("--component", "-c", help="The component; by default the last of ours")
     ] = "",
@@ -32,17 +33,17 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     """Draw the model of a component.
 
     config_path (Path): A config, or the folder of a pipeline.
-    output_path (Path): The SVG file to write.
+    output_path (Path): The SVG or PNG file to write.
     component (Optional[str]): The component's name. By default the last one whose factory is ours.
     RETURNS (str): The component's name.
-    RAISES (ValueError): If there is no such config or component, or the output is not an SVG file.
+    RAISES (ValueError): If there is no such config or component, the output has another ending, or
+        what draws PNG images is not installed.
     """
     from thinc.api import Config
 
     from ..analysis.diagram import draw_model
 
-    if output_path.suffix != ".svg":
-        raise ValueError(Errors.P250.format(path=output_path))
+    check_outputs([output_path], IMAGES)
     path = config_path / "config.cfg" if config_path.is_dir() else config_path
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
@@ -55,9 +56,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     names = [name for name in order if name in components]
     names += [name for name in components if name not in names]
     name = _find_component({name: components[name] for name in names}, component, path)
-    with atomic_path(output_path) as temporary:
-        svg = draw_model(config["components"][name]["model"], name)
-        temporary.write_text(svg, encoding="utf8")
+    save_image(output_path, draw_model(config["components"][name]["model"], name))
     return name
 
 

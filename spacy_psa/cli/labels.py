@@ -9,10 +9,10 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._outputs import save_image
+from ._outputs import IMAGES, check_outputs, save_image
 from ._util import atomic_path, psa_cli, user_errors
 
-SUFFIXES = (".svg", ".png", ".html")
+SUFFIXES = (*IMAGES, ".html")
 TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
 
 
@@ -69,13 +69,9 @@ def draw_labels(
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
     from ..analysis.page import printable
-    from ..analysis.pixels import check_png
     from ._components import load_component
 
-    if output_path.suffix not in SUFFIXES or output_path.is_dir():
-        raise ValueError(Errors.P265.format(path=output_path, options=", ".join(SUFFIXES)))
-    if output_path.suffix == ".png":
-        check_png(output_path)
+    check_outputs([output_path], SUFFIXES)
     vectors = []
     for name, model in zip(_names(models), models, strict=True):
         _, pipe = load_component(model, component)

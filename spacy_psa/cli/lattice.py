@@ -8,14 +8,15 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._util import atomic_path, psa_cli, user_errors
+from ._outputs import IMAGES, check_outputs, save_image
+from ._util import psa_cli, user_errors
 
 
 @psa_cli.command("lattice")
 def lattice_cli(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence")],
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg file to write")],
+    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg or .png file")],
     component: Annotated[
         str | None, typer.Option("--component", "-c", help="The psa_tagger, if there are several")
     ] = None,
@@ -34,17 +35,16 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
 
     model (str): The folder or the name of a pipeline.
     text (str): The sentence, or several. The components before the one in question see it first.
-    output_path (Path): The SVG file to write.
+    output_path (Path): The SVG or PNG file to write.
     component (Optional[str]): The component; None for the only psa_tagger there is.
     RETURNS (str): The component's name.
-    RAISES (ValueError): If there is no such component, the text has no tokens, or the output is not
-        an SVG file.
+    RAISES (ValueError): If there is no such component, the text has no tokens, the output has
+        another ending, or what draws PNG images is not installed.
     """
     from ..analysis.lattice import draw_lattice, make_lattice
     from ._components import get_tagger, load_tagger
 
-    if output_path.suffix != ".svg":
-        raise ValueError(Errors.P250.format(path=output_path))
+    check_outputs([output_path], IMAGES)
     nlp, name = load_tagger(model, component)
     # Bytes of the command line that are no text stand in it as half a character each
     text = re.sub("[\ud800-\udfff]", "\ufffd", text)
@@ -53,6 +53,5 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
         raise ValueError(Errors.P380)
     tagger = get_tagger(nlp, name)
     found = make_lattice(tagger.distribution([doc]), [token.text for token in doc], tagger.tags)
-    with atomic_path(output_path) as temporary:
-        temporary.write_text(draw_lattice(found, doc.text), encoding="utf8")
+    save_image(output_path, draw_lattice(found, doc.text))
     return name

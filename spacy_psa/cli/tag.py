@@ -7,6 +7,7 @@ import typer
 from wasabi import msg, table
 
 from ..errors import Errors
+from ._predictions import use_gpu
 from ._util import psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def tag_cli(
     path: Annotated[
         Path | None, typer.Option("--file", "-f", help="Text file with more of them, one a line")
     ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
     Tag texts and print a table of each: words, parts of speech, entities and other spans.
@@ -36,6 +38,7 @@ def tag_cli(
             lines += [line.strip() for _, line in read_lines(path) if line.strip()]
         if not lines:
             raise ValueError(Errors.P140)
+        use_gpu(gpu_id)
         import spacy
 
         nlp = spacy.load(model)

@@ -134,13 +134,13 @@ def train(
     with config_errors():
         check_training_files(config)
     check_writable(output_path / CHECKPOINT)
+    with gpu_errors(use_gpu):
+        setup_gpu(use_gpu)
     if not output_path.exists():
         with output_errors(output_path):
             output_path.mkdir(parents=True)
         msg.good(f"Created output directory: {output_path}")
     msg.info(f"Saving to output directory: {output_path}")
-    with gpu_errors(use_gpu):
-        setup_gpu(use_gpu)
     msg.divider("Initializing pipeline")
     with config_errors():
         nlp = init_nlp(config, use_gpu=use_gpu)

@@ -87,7 +87,7 @@ def test_the_first_evaluations_can_be_left_out(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["first/psa", "-o", "curves.pdf"], "P297"),
+        (["first/psa", "-o", "curves.pdf"], "P265"),
         (["none", "-o", "curves.svg"], "P292"),
         (["first/psa", "-o", "curves.svg", "--score", "las"], "P296"),
         (["first/psa", "-o", "curves.svg", "--by", "hour"], "P294"),

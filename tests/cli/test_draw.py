@@ -41,6 +41,13 @@ def test_broken_config_is_an_error(tmp_path: Path):
         draw(tmp_path / "broken.cfg", tmp_path / "m.svg")
 
 
-def test_output_that_is_not_svg_is_an_error(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"\[P250\]"):
-        draw(CONFIGS / "sample.cfg", tmp_path / "m.png")
+def test_other_endings_are_an_error(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"\[P265\].*\.svg, \.png"):
+        draw(CONFIGS / "sample.cfg", tmp_path / "m.jpg")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_model_is_drawn_as_pixels(tmp_path: Path):
+    pytest.importorskip("vl_convert", reason="draws PNG images")
+    draw(CONFIGS / "sample.cfg", tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")

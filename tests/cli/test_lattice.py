@@ -56,9 +56,15 @@ def test_damaged_characters_are_drawn(model: Path, tmp_path: Path) -> None:
 
 
 def test_other_endings_are_an_error(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"\[P250\]"):
-        lattice(str(model), "Ann", tmp_path / "a.png")
+    with pytest.raises(ValueError, match=r"\[P265\].*\.svg, \.png"):
+        lattice(str(model), "Ann", tmp_path / "a.jpg")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sentence_is_drawn_as_pixels(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="draws PNG images")
+    lattice(str(model), "Ann likes Bob", tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_texts_without_tokens_are_an_error(model: Path, tmp_path: Path) -> None:

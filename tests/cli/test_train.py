@@ -215,6 +215,7 @@ def test_a_gpu_that_cannot_be_used_is_an_error(
     monkeypatch.setattr("spacy.cli._util.setup_gpu", no_gpu)
     message = fail(config, "--output", tmp_path / "out", "--gpu-id", 3)
     assert "[P453] GPU 3 cannot be used (Cannot use GPU, CuPy is not installed)" in message
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -222,6 +223,8 @@ def test_a_gpu_that_cannot_be_used_is_an_error(
     [
         ["evaluate", "model", "dev.spacy"],
         ["compare", "one", "other", "dev.spacy"],
+        ["annotate", "model", "texts.txt"],
+        ["tag", "model", "A text"],
         ["calibrate", "model", "dev.spacy"],
         ["conlleval", "dev.spacy", "model"],
         ["srl-eval", "dev.spacy", "model"],
