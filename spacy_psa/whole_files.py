@@ -13,58 +13,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import typer
+from .disk import to_disk
+from .output_errors import output_errors
 
-from .errors import Errors
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
-DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
-# Python's own `write` does not tell the file, and these come from nothing else
-NAMELESS = (*FULL, errno.EROFS, errno.EFBIG)
-# The code that comes without a number: NumPy's and Pillow's writing of files
-TORN = re.compile("requested and .* written|when writing image file")
 MOUNTED = (errno.EBUSY, errno.EXDEV)
 STREAM = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 LEFT_OVER_AFTER = 60.0
-# Disks write a dozen of small files at once as fast as one
-N_WRITERS = 4
-
-# Commands print it as a message, spaCy's as well. Newer releases of typer have a click of their
-# own, so that click's name for it will not do.
-PrintedError: type[Exception] = next(
-    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
-)
-
-
-class OutputError(PrintedError, OSError):  # type: ignore[valid-type, misc]
-    """An output that cannot be written.
-
-    message (str): What is wrong with which file, and what to do about it.
-    """
-
-
-@contextmanager
-def output_errors(*paths: Path) -> Iterator[None]:
-    """Say clearly which output cannot be written, and why.
-
-    *paths (Path): The output, and temporary ones for it.
-    RAISES (OutputError): If the block raises an OSError that is about them.
-    """
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        first = _first(error)
-        if not _is_about(first, paths):
-            raise
-        raise OutputError(_describe(first, paths[0])) from error
 
 
 @contextmanager
@@ -92,9 +51,9 @@ def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
             yield temporary
             if target.is_file():
                 shutil.copymode(target, temporary)
-            _to_disk([temporary])
+            to_disk([temporary])
             os.replace(temporary, target)
-            _to_disk([target.parent])
+            to_disk([target.parent])
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -119,9 +78,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _remove_left_over(target, 0.0)
         try:
             yield temporary
-            _to_disk([*temporary.rglob("*"), temporary])
+            to_disk([*temporary.rglob("*"), temporary])
             _put(temporary, target)
-            _to_disk([target.parent])
+            to_disk([target.parent])
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -142,10 +101,10 @@ def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]
         _remove_left_over(folder / "files", 0.0)
         try:
             yield temporary
-            _to_disk([*temporary.rglob("*"), temporary])
+            to_disk([*temporary.rglob("*"), temporary])
             prepare(temporary)
             _put_all(temporary, folder)
-            _to_disk([folder])
+            to_disk([folder])
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -254,27 +213,6 @@ def _put_all(source: Path, target: Path) -> None:
             shutil.move(path, target / path.name)
 
 
-def _to_disk(paths: Iterable[Path]) -> None:
-    """Wait until files and folders are on the disk, so that they survive a loss of power, too."""
-    with ThreadPoolExecutor(N_WRITERS) as writers:
-        list(writers.map(_sync, paths))
-
-
-def _sync(path: Path) -> None:
-    is_folder = path.is_dir()
-    if is_folder and os.name != "posix":
-        return
-    file = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(file)
-    except OSError:
-        # Some file systems cannot do it with folders
-        if not is_folder:
-            raise
-    finally:
-        os.close(file)
-
-
 def _temporary(path: Path) -> Path:
     # In the same folder, because moving is one step only within a file system
     return path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
@@ -324,34 +262,3 @@ def _is_stream(path: Path) -> bool:
     if STREAM.fullmatch(str(path)):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _first(error: OSError) -> OSError:
-    """What was wrong first: copying a folder goes on, and tells all at the end as text."""
-    if not isinstance(error, shutil.Error):
-        return error
-    _, target, reason = error.args[0][0]
-    match = re.match(r"\[Errno (\d+)\]", reason)
-    code = int(match[1]) if match else errno.EIO
-    return OSError(code, os.strerror(code), str(target))
-
-
-def _is_about(error: OSError, paths: Iterable[Path]) -> bool:
-    names = (error.filename, error.filename2)
-    found = [Path(os.fsdecode(n)) for n in names if isinstance(n, str | bytes | os.PathLike)]
-    if not found:
-        return error.errno in NAMELESS or TORN.search(str(error)) is not None
-    return any(
-        name == path or path in name.parents or name in path.parents
-        for name in found
-        for path in (*paths, *map(Path.absolute, paths))
-    )
-
-
-def _describe(error: OSError, path: Path) -> str:
-    reason = error.strerror or str(error)
-    if error.errno in FULL or TORN.search(str(error)):
-        return Errors.P410.format(path=path, reason=reason)
-    if error.errno in DENIED:
-        return Errors.P411.format(path=path, reason=reason)
-    return Errors.P412.format(path=path, reason=reason)

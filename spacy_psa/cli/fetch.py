@@ -1,7 +1,6 @@
 """`spacy psa fetch`: get a text file from the network or from a folder, and verify it."""
 
 import gzip
-import hashlib
 import shutil
 import tempfile
 import zlib
@@ -12,8 +11,9 @@ from urllib.parse import unquote, urlsplit
 import typer
 from wasabi import msg
 
+from ..disk import sha256_of
 from ..errors import Errors
-from ..whole_files import output_errors
+from ..output_errors import output_errors
 from ._util import atomic_path, psa_cli, user_errors
 
 BLOCK_SIZE = 1 << 16
@@ -139,12 +139,3 @@ def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -
         found = sha256_of(temporary)
         if found != sha256.lower():
             raise ValueError(Errors.P130.format(source=source, found=found, expected=sha256))
-
-
-def sha256_of(path: Path) -> str:
-    """RETURNS (str): The SHA-256 of a file, in hexadecimal digits."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file_:
-        while block := file_.read(BLOCK_SIZE):
-            digest.update(block)
-    return digest.hexdigest()

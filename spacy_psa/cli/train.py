@@ -10,7 +10,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..whole_files import check_writable, output_errors
+from ..output_errors import output_errors
+from ..whole_files import check_writable
 from ._config_errors import (
     check_numbers,
     check_sections,

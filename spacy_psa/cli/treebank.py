@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..disk import sha256_of
 from ..errors import Errors
 from ._util import atomic_path, psa_cli, user_errors
-from .fetch import download, find_local, sha256_of
+from .fetch import download, find_local
 
 URL = "https://raw.githubusercontent.com/UniversalDependencies"
 RELEASE = "r2.2"

@@ -15,6 +15,7 @@ from typing import Any
 
 import srsly
 
+from ..disk import sha256_of
 from ..errors import Errors
 from ..whole_files import atomic_path, whole_files
 
@@ -63,7 +64,7 @@ def with_checksum(folder: Path) -> Iterator[Path]:
         yield temporary
         path = temporary / MODEL
         if path.is_file():
-            text = f"{_digest(path)}  {MODEL}\n"
+            text = f"{sha256_of(path)}  {MODEL}\n"
             (temporary / (MODEL + SUFFIX)).write_text(text, encoding="utf8")
 
 
@@ -82,19 +83,11 @@ def check_folder(folder: Path) -> None:
     """
     path, checksum = folder / MODEL, folder / (MODEL + SUFFIX)
     if path.is_file() and checksum.is_file():
-        found = _digest(path)
+        found = sha256_of(path)
         lines = checksum.read_text(encoding="utf8", errors="replace").splitlines() or [""]
         expected = [line.partition(" ")[0].strip() for line in lines]
         # The second one is that of the model before, if the process was killed in saving
         _compare(MODEL, found, found if found in expected[:2] else expected[0])
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _compare(name: str, found: str, expected: str) -> None:

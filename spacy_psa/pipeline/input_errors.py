@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..whole_files import PrintedError
+from ..output_errors import PrintedError
 
 
 class InputError(PrintedError, ValueError):  # type: ignore[valid-type, misc]

@@ -7,7 +7,6 @@ the file system does at once. What is left over from a write that was broken off
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,13 +18,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from ..disk import sha256_of, to_disk
 from ..errors import Errors
-from ..whole_files import atomic_path, output_errors
+from ..output_errors import output_errors
+from ..whole_files import atomic_path
 
 STATE = "state.json"
 SLOTS = ("a.safetensors", "b.safetensors")
 FORMAT = 1
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
         with output_errors(folder / slot):
             try:
                 _save_tensors(tensors, folder / slot)
-                _to_disk(folder / slot)
+                to_disk([folder / slot])
             except OSError:
                 (folder / slot).unlink(missing_ok=True)
                 raise
-        record["tensors"] = {"file": slot, "sha256": _digest(folder / slot)}
+        record["tensors"] = {"file": slot, "sha256": sha256_of(folder / slot)}
     try:
         with atomic_path(folder / STATE, shared=False) as temporary:
             temporary.write_text(json.dumps(record), encoding="utf8")
@@ -135,7 +135,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     path = folder / described["file"]
     if not path.is_file():
         raise ValueError(Errors.P285.format(path=folder, problem=f"{path.name} is missing"))
-    if _digest(path) != described["sha256"]:
+    if sha256_of(path) != described["sha256"]:
         raise ValueError(Errors.P285.format(path=folder, problem=f"{path.name} has changed"))
     try:
         return load_file(path)
@@ -167,14 +167,6 @@ def _slot_in_use(folder: Path) -> str | None:
     return described["file"] if described else None
 
 
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file_:
-        while chunk := file_.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, path)
@@ -185,9 +177,3 @@ def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
             raise
         code = int(match[1])
         raise OSError(code, os.strerror(code), str(path)) from error
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until a file is on the disk, so that it survives a loss of power, too."""
-    with path.open("rb+") as file_:
-        os.fsync(file_.fileno())

@@ -15,7 +15,8 @@ from spacy.util import registry
 from thinc.api import Optimizer
 
 from ..errors import Errors, suggestion
-from ..whole_files import atomic_path, output_errors
+from ..output_errors import output_errors
+from ..whole_files import atomic_path
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"

@@ -32,7 +32,8 @@ from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..errors import Errors
-from ..whole_files import OutputError, copy_folder, recover, remove_folder
+from ..output_errors import OutputError
+from ..whole_files import copy_folder, recover, remove_folder
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from spacy_psa.whole_files import OutputError
+from spacy_psa.output_errors import OutputError
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGES = ("open", "os.mkdir", "os.rename")

@@ -20,6 +20,7 @@ from spacy.tokens import DocBin
 
 from spacy_psa import whole_files
 from spacy_psa.cli._util import user_errors
+from spacy_psa.output_errors import OutputError
 from spacy_psa.training import checkpoint
 from spacy_psa.training.checkpoint import (
     Checkpoint,
@@ -29,7 +30,6 @@ from spacy_psa.training.checkpoint import (
 )
 from spacy_psa.training.saving import whole
 from spacy_psa.whole_files import (
-    OutputError,
     atomic_folder,
     atomic_path,
     check_writable,

@@ -16,6 +16,7 @@ from spacy.training import loop
 
 from spacy_psa import whole_files
 from spacy_psa.cli.train import train
+from spacy_psa.output_errors import OutputError
 from spacy_psa.pipeline.checksums import check_folder
 from spacy_psa.training.checkpoint import read_checkpoint
 from spacy_psa.training.logger import _append
@@ -257,7 +258,7 @@ def test_a_log_whose_only_line_was_cut_off_is_begun_anew(tmp_path: Path) -> None
 def test_a_line_of_the_log_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text('{"step": 0}\n', encoding="utf8")
-    with limited_files(20), pytest.raises(whole_files.OutputError, match=r"\[P412\].*train.jsonl"):
+    with limited_files(20), pytest.raises(OutputError, match=r"\[P412\].*train.jsonl"):
         _append(path, '{"step": 200}\n')
     assert path.read_text(encoding="utf8") == '{"step": 0}\n'
 

@@ -59,7 +59,7 @@ def test_a_new_checkpoint_takes_the_place_of_the_old_one(tmp_path: Path) -> None
         assert len(list(tmp_path.glob("*.safetensors"))) == 1
 
 
-@pytest.mark.parametrize("broken", ["save_file", "_to_disk", "_digest", "os.replace"])
+@pytest.mark.parametrize("broken", ["save_file", "to_disk", "sha256_of", "os.replace"])
 def test_a_write_that_is_broken_off_leaves_the_checkpoint_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
