@@ -122,6 +122,18 @@ def split_documents(
                 starts_document = False
 
 
+def columns_error(path: str | Path, row: Row, expected: str) -> str:
+    """What is said of a line with another number of columns than its sentence has to have.
+
+    path (Union[str, Path]): The file.
+    row (Row): The line.
+    expected (str): What it should have.
+    RETURNS (str): The message.
+    """
+    problem = f"found {len(row.columns)} columns"
+    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
+
+
 def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number of each line, the line, and its columns, parted by ASCII white space alone."""
     for first, lines in read_blocks(path):

@@ -18,7 +18,7 @@ from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
-from .columns import Row, read_columns
+from .columns import Row, columns_error, read_columns
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
 
@@ -213,7 +213,7 @@ def _read_frames(
     for row in rows:
         if len(row.columns) != width:
             expected = f"{width}, as in the first line of the sentence"
-            raise ValueError(_columns_error(path, row, expected))
+            raise ValueError(columns_error(path, row, expected))
     columns = list(zip(*(row.columns for row in rows), strict=True))
     lemmas, marks = columns[target_column], columns[target_column + 1 :]
     targets = [i for i, lemma in enumerate(lemmas) if lemma != NO_TARGET]
@@ -225,13 +225,8 @@ def _read_frames(
             f"{NO_TARGET}, and one for each of its {len(targets)} targets (more only where each "
             "has an argument V, which tells the target)"
         )
-        raise ValueError(_columns_error(path, rows[0], expected))
+        raise ValueError(columns_error(path, rows[0], expected))
     return [
         Frame(i, None if lemmas[i] in (NO_TARGET, NOT_GIVEN) else lemmas[i], None, arguments)
         for i, arguments in propositions
     ]
-
-
-def _columns_error(path: Path, row: Row, expected: str) -> str:
-    problem = f"found {len(row.columns)} columns"
-    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..annotation.propositions import Frame
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
-from .columns import Row, read_columns
+from .columns import Row, columns_error, read_columns
 from .escapes import unescape_ontonotes
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
@@ -116,7 +116,7 @@ def _read_sentence(
     if set(map(len, cells)) != {width}:
         wrong = next(row for row in rows if len(row.columns) != width)
         expected = f"{width}, as in the first line of the sentence"
-        raise ValueError(_columns_error(path, wrong, expected))
+        raise ValueError(columns_error(path, wrong, expected))
     columns = list(zip(*cells, strict=True))
     words = list(columns[_WORD])
     if PLACEHOLDER in words:
@@ -131,7 +131,7 @@ def _read_sentence(
     propositions = read_propositions(rows, columns[_NER + 1 : -1], targets, path, problems)
     if propositions is None:
         raise ValueError(
-            _columns_error(
+            columns_error(
                 path,
                 rows[0],
                 f"{_N_FIXED + len(targets)}: {', '.join(COLUMNS)}, then one of arguments for each "
@@ -170,8 +170,3 @@ def _layer(column: Sequence[str]) -> list[str] | None:
 
 def _given(value: str) -> str | None:
     return None if value in (UNKNOWN, NOT_GIVEN) else value
-
-
-def _columns_error(path: str | Path, row: Row, expected: str) -> str:
-    problem = f"found {len(row.columns)} columns"
-    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
