@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 # More versions to install, see tests/matrix
 VERSIONS ?= constraints.txt
-PYTHONS ?= python3.10 python3.11 python3.12
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 
 # PyTorch's threads spin while they wait. On a machine that is busy with something else, that makes
 # the small matrices of these models many times slower.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[1]
 MATRIX = ROOT / "tests" / "matrix"
@@ -22,10 +23,21 @@ def required() -> dict[str, Requirement]:
     return {requirement.name: requirement for requirement in found}
 
 
-def pinned(name: str) -> dict[str, str]:
+def pinned(name: str, python: str) -> dict[str, str]:
+    """What is installed with a Python, such as 3.10: the one version of each package."""
     lines = (MATRIX / f"{name}.txt").read_text(encoding="utf8").splitlines()
-    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
-    return dict(pairs)
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    asked = [r for r in found if r.marker is None or r.marker.evaluate({"python_version": python})]
+    assert len({r.name for r in asked}) == len(asked)
+    return {r.name: str(r.specifier).removeprefix("==") for r in asked}
+
+
+def pythons() -> list[str]:
+    """The versions of Python that the package names."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    names = [line.rpartition(" :: ")[2] for line in config["metadata"]["classifiers"].split("\n")]
+    return [name for name in names if name.startswith("3.")]
 
 
 def test_the_oldest_releases_are_the_lower_bounds() -> None:
@@ -35,14 +47,28 @@ def test_the_oldest_releases_are_the_lower_bounds() -> None:
         for specifier in requirement.specifier
         if specifier.operator == ">=" and name not in WITHOUT_OLDEST
     }
-    assert pinned("oldest") == lowest
+    assert pinned("oldest", pythons()[0]) == lowest
+    assert all(pinned("oldest", python).keys() == lowest.keys() for python in pythons())
 
 
+@pytest.mark.parametrize("python", pythons())
 @pytest.mark.parametrize("name", ["oldest", "newest"])
-def test_what_is_installed_is_admitted(name: str) -> None:
+def test_what_is_installed_is_admitted(name: str, python: str) -> None:
     requirements = required()
-    for package, version in pinned(name).items():
+    for package, version in pinned(name, python).items():
         assert version in requirements[package].specifier, package
+
+
+def test_the_same_versions_of_python_are_named_everywhere() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    admitted = SpecifierSet(config["options"]["python_requires"])
+    found = [f"3.{minor}" for minor in range(30) if f"3.{minor}.1" in admitted]
+    assert pythons() == found
+    makefile = (ROOT / "Makefile").read_text(encoding="utf8")
+    assert f"PYTHONS ?= {' '.join(f'python{version}' for version in found)}\n" in makefile
+    for name in ("README.md", "docs/limits.md"):
+        assert f"Python {found[0]} to {found[-1]}" in (ROOT / name).read_text(encoding="utf8")
 
 
 def test_makefile_installs_each_of_them() -> None:

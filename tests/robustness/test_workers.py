@@ -19,9 +19,10 @@ from ..pipeline.conftest import make_nlp, tiny_model, trained_nlp
 # No forward pass of the parent comes before the fork, but its table of words is large enough to be
 # copied by several threads when it is loaded. Then the component is set up wrongly.
 LOADED = """
-import sys
+import multiprocessing, sys
 import spacy, torch
 
+multiprocessing.set_start_method("fork")
 torch.set_num_threads(2)
 nlp = spacy.load(sys.argv[1])
 network = nlp.get_pipe("psa_tagger").model.get_ref("tok2vec").shims[0].network
@@ -65,6 +66,40 @@ if __name__ == "__main__":
         print(type(error).__name__, error)
     while READER.poll():
         print(READER.recv())
+"""
+# A thread is in the middle of something that threads take turns at, when its process forks.
+LOCKED = """
+import sys, threading
+import spacy, torch
+from spacy_psa.layers import SequenceMask
+
+reached, go_on = threading.Event(), threading.Event()
+
+def wait(*_):
+    if threading.current_thread() is not threading.main_thread():
+        reached.set()
+        go_on.wait(60)
+
+class Lengths:
+    @property
+    def device(self):
+        wait()
+
+nlp = spacy.load(sys.argv[1])
+nlp("Ann")
+network = nlp.get_pipe("psa_tagger").model.get_ref("tok2vec").shims[0].network
+network.characters.register_forward_pre_hook(wait)
+act = {
+    "reading": lambda: nlp("some new words"),
+    "masking": lambda: getattr(SequenceMask(Lengths(), 3), "positions", None),
+}[sys.argv[2]]
+thread = threading.Thread(target=act)
+thread.start()
+assert reached.wait(60)
+texts = ["Ann saw Berlin .", "Ann", "They eat green ham ."] * 2
+print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)), "tokens")
+go_on.set()
+thread.join()
 """
 
 
@@ -174,3 +209,9 @@ def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(folder: Path, end:
 @forks
 def test_only_the_pipes_of_other_workers_are_closed(folder: Path) -> None:
     assert "a pipe of our own is open" in run(folder, FAILING, "fork", "report")
+
+
+@forks
+@pytest.mark.parametrize("act", ["reading", "masking"])
+def test_what_a_thread_does_meanwhile_does_not_hang_a_worker(folder: Path, act: str) -> None:
+    assert f"{2 * (4 + 1 + 5)} tokens" in run(folder, LOCKED, act).splitlines()
