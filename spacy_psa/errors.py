@@ -221,7 +221,7 @@ class Errors(metaclass=_Coded):
         "Cannot hold out {n} of the {total} Docs in {path}: choose a number from 1 to {largest}, "
         "so that both parts have some."
     )
-    P123 = "The outputs for both parts are the same file, {path}. Give them different names."
+    P123 = "Two outputs are the same file, {path}. Give them different names."
     P124 = (
         "{gold_path} has {gold} Docs, but {predicted_path} has {predicted}. Make the predictions "
         "on that very gold file, e.g. with 'spacy apply'."
@@ -256,6 +256,7 @@ class Errors(metaclass=_Coded):
         "No sentence in {path} has the target '{target}': this file is not annotated with it. "
         "Leave out the --target, or choose one of: {options}."
     )
+    P134 = "Doc {index} in {path} has {layer} that tags cannot stand for: {problem}."
     P140 = "There is nothing to tag. Give texts on the command line, or a file of them with --file."
 
     # Published figures and licensed corpora (P170-P179)
@@ -391,6 +392,12 @@ class Errors(metaclass=_Coded):
     P245 = (
         "'character_initialization' is set, but the tok2vec has no part for characters. Set "
         "'characters', e.g. to spacy_psa.CharacterBiLSTM.v1, or leave it out."
+    )
+    P246 = (
+        "The weights to load know no words of the training data: those of "
+        "'spacy_psa.WordCharEmbed.v1' were made from a few documents, as by `spacy pretrain`, "
+        "which shows it a single one, so that it cannot be pretrained. Leave [initialize] "
+        "init_tok2vec empty, or pretrain a tok2vec without it, e.g. spacy.HashEmbedCNN.v2."
     )
     P230 = (
         "Labels cannot be smoothed (by {smoothing}) where the scores rule some of them out: every "
@@ -913,6 +920,7 @@ class Errors(metaclass=_Coded):
         "There is no corpus in the folder '{path}'. Give a .spacy file, or a folder that has some, "
         "as psa convert writes them."
     )
+    P472 = "There is no path of a corpus in [{section}]. Give it by {option} FILE."
 
 
 class Warnings(metaclass=_Coded):
@@ -924,9 +932,10 @@ class Warnings(metaclass=_Coded):
     )
     W110 = "{n} problems were met in the corpus, the first one: {example}"
     W201 = (
-        "The word embeddings were initialized from {n_docs} documents only, and know no other "
-        "words. This happens if 'spacy_psa.WordCharEmbed.v1' is used in a component other than "
-        "ours, which shows it no more: use it inside 'psa_tagger'."
+        "The word embeddings were initialized from a sample of {n_docs} documents, and know no "
+        "other words. Only 'psa_tagger' and 'psa_srl' show 'spacy_psa.WordCharEmbed.v1' all of the "
+        "training data. Use it inside of them, and e.g. spacy.HashEmbedCNN.v2 in other components "
+        "and for `spacy pretrain`."
     )
     W240 = (
         "None of the {n} characters of the training data has a vector as a word of its own: their "

@@ -88,7 +88,8 @@ def score_docbins(
     spans_key (str): The key in `doc.spans`, if the target is spans.
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (ConllevalResult): The scores, each Doc taken as one sentence.
-    RAISES (ValueError): If the words are not the same, or if something is not annotated.
+    RAISES (ValueError): If the words are not the same, if something is not annotated, or if spans
+        overlap.
     """
     from ..evaluation.conlleval import ConllevalResult
 
@@ -112,7 +113,8 @@ def read_tags(
     YIELDS (Tuple[Doc, List[str], List[str]]): A Doc of the gold standard, its tags, and those that
         are predicted, of tokens that are annotated in the gold standard. If some are not, they are
         BIO tags, and predicted spans that touch one are left out.
-    RAISES (ValueError): If the words are not the same, or if something is not annotated.
+    RAISES (ValueError): If the words are not the same, if something is not annotated, or if spans
+        overlap.
     """
     if target not in TARGETS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
@@ -127,7 +129,15 @@ def read_tags(
             raise ValueError(Errors.P125.format(index=index, **paths))
         pair = []
         for doc, path in ((gold, gold_path), (predicted, predicted_path)):
-            tags = TARGETS[target](doc, spans_key)
+            try:
+                tags = TARGETS[target](doc, spans_key)
+            except ValueError as err:
+                problem = str(err).partition("] ")[2].rstrip(".")
+                if not problem:
+                    raise
+                raise ValueError(
+                    Errors.P134.format(index=index, path=path, layer=target, problem=problem)
+                ) from err
             if tags is None:
                 layer = f"spans['{spans_key}']" if target == "spans" else target
                 keys = ", ".join(doc.spans) or "there are none"

@@ -45,14 +45,14 @@ def read_columns(
 
     path (Union[str, Path]): The file.
     columns (Optional[Sequence[str]]): The names of the columns that each line must have. None
-        takes any number of columns.
+        takes any number of columns, which may be empty.
     comment (Optional[str]): Leave out lines that start with this. None by default, since in many
         corpora the line of a token `#` looks like a comment.
     separator (Optional[str]): Part columns by this alone, such as a tab, so that words may contain
         blanks. None for blanks and tabs.
     word_column (int): Which column is the word.
     boundary (Optional[str]): The first column of lines that are no tokens and may have any number
-        of columns: document boundaries.
+        of columns, which may be empty: document boundaries.
     problems (Optional[Problems]): If lenient, a line with another number of columns is reported,
         and keeps its word, with "" in all other columns. None to raise.
     YIELDS (List[Row]): The rows of a sentence.
@@ -73,7 +73,9 @@ def read_columns(
         if separator is not None:
             parts = line.rstrip("\r").split(separator)
         row = Row(number, tuple(parts))
-        if columns is not None and len(parts) != len(columns) and row.columns[0] != boundary:
+        if columns is None or parts[0] == boundary:
+            pass  # Any columns will do.
+        elif len(parts) != len(columns):
             message = Errors.P112.format(
                 path=path, line=number, found=len(parts), expected=len(columns), columns=names
             )

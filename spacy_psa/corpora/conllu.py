@@ -6,6 +6,7 @@ the CoNLL-2018 shared task (Zeman et al., 2018) counts.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from spacy.parts_of_speech import IDS as UPOS_IDS
@@ -22,6 +23,8 @@ from .sentence import Sentence
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _UNKNOWN = "_"
 _NO_SPACE = "SpaceAfter=No"
+# What int() reads, whatever limit of digits Python has been given.
+_MAX_DIGITS = 640
 
 
 def read_conllu(
@@ -133,14 +136,16 @@ class _Block:
 
     def _add_word(self, number: int, columns: list[str]) -> None:
         identifier, form, lemma, upos, xpos, feats = columns[:6]
-        if int(identifier) != len(self.words) + 1:
-            self._report(number, f"the word has the ID {identifier}", f"ID {len(self.words) + 1}")
+        if _number(identifier) != len(self.words) + 1:
+            problem = f"the word has the ID {_shortened(identifier)}"
+            self._report(number, problem, f"ID {len(self.words) + 1}")
         if upos != _UNKNOWN and upos not in UPOS_IDS:
             expected = "one of the universal parts of speech, in capitals, or _"
             self._report(number, f"'{upos}' in the column UPOS", expected)
             upos = _UNKNOWN
-        if feats != _UNKNOWN and not all("=" in feat[1:] for feat in feats.split("|")):
-            self._report(number, f"'{feats}' in the column FEATS", "Name=Value|Name=Value, or _")
+        if feats != _UNKNOWN and not _are_features(feats):
+            expected = "Name=Value|Name=Value with each name once, or _"
+            self._report(number, f"'{feats}' in the column FEATS", expected)
             feats = ""
         self.words.append(form)
         self.pos.append("" if upos == _UNKNOWN else upos)
@@ -167,15 +172,15 @@ class _Block:
         first = len(self.words) + 1
         if not (start.isdecimal() and end.isdecimal()):
             self._fail(number, f"'{columns[0]}' is no ID", "a number or a range such as 1-2")
-        if int(start) != first or int(end) < first or self.range_end >= first:
+        if _number(start) != first or _number(end) < first or self.range_end >= first:
             self._report(
                 number,
-                f"the multiword token '{columns[1]}' has the words {columns[0]}",
+                f"the multiword token '{columns[1]}' has the words {_shortened(columns[0])}",
                 f"a range that begins with the next word, {first}, and lies in no other one",
             )
             self.spaces_known = False
             return
-        self.range_start, self.range_end = first, int(end)
+        self.range_start, self.range_end = first, _number(end)
         self.range_form, self.range_space = columns[1], _space_after(columns[9])
 
     def _close_range(self) -> None:
@@ -207,6 +212,27 @@ class _Block:
 
     def _fail(self, number: int, problem: str, expected: str) -> None:
         raise ValueError(self._message(number, problem, expected))
+
+
+@lru_cache(maxsize=65536)
+def _are_features(feats: str) -> bool:
+    """Whether these are features that a morphology can hold: each name once, with a value.
+
+    A feature with several values is written Name=Value,Value.
+    """
+    pairs = [feat.split("=") for feat in feats.split("|")]
+    if not all(len(pair) == 2 and all(pair) for pair in pairs):
+        return False
+    return len({name for name, _ in pairs}) == len(pairs)
+
+
+def _number(digits: str) -> int:
+    """A number of an ID; 0, which no word has, if Python may refuse to read that many digits."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else 0
+
+
+def _shortened(identifier: str) -> str:
+    return identifier if len(identifier) <= 60 else identifier[:59] + "…"
 
 
 def _space_after(misc: str) -> bool:

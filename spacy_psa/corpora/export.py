@@ -59,7 +59,7 @@ def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
     """
     for sentence in sentences:
         tags = _filled(sentence.tags, len(sentence.words), UNKNOWN)
-        columns = [sentence.words, tags, _encoded(sentence.chunks, sentence, scheme)]
+        columns = [sentence.words, tags, _encoded(sentence.chunks, sentence, "conll2000", scheme)]
         yield (_block(sentence, columns, "conll2000", " "),)
 
 
@@ -77,8 +77,8 @@ def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
         columns = [
             sentence.words,
             _filled(sentence.tags, len(sentence.words), UNKNOWN),
-            _encoded(sentence.chunks, sentence, scheme),
-            _encoded(sentence.ents, sentence, scheme),
+            _encoded(sentence.chunks, sentence, "conll2003", scheme),
+            _encoded(sentence.ents, sentence, "conll2003", scheme),
         ]
         yield (boundary + _block(sentence, columns, "conll2003", " "),)
 
@@ -96,7 +96,7 @@ def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tu
         _check_boundary(sentence, "iob")
         boundary = f"{DOCUMENT_BOUNDARY}\tO\n\n" if sentence.starts_document else ""
         spans = sentence.chunks if sentence.ents is None else sentence.ents
-        columns = [sentence.words, _encoded(spans, sentence, scheme)]
+        columns = [sentence.words, _encoded(spans, sentence, "iob", scheme)]
         yield (boundary + _block(sentence, columns, "iob", "\t"),)
 
 
@@ -242,8 +242,13 @@ def _block(
     return "".join(lines) + "\n"
 
 
-def _encoded(spans: list[Span] | None, sentence: Sentence, scheme: str) -> list[str]:
-    return get_scheme(scheme).encode(spans or (), len(sentence.words))
+def _encoded(spans: list[Span] | None, sentence: Sentence, form: str, scheme: str) -> list[str]:
+    encode = get_scheme(scheme).encode
+    try:
+        return encode(spans or (), len(sentence.words))
+    except ValueError as err:
+        problem = str(err).partition("] ")[2].rstrip(".")
+        raise _failing(sentence, form)(problem) from err
 
 
 def _sorted_features(morph: str) -> str:

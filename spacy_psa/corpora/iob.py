@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..errors import Errors
-from .columns import read_columns, split_documents
+from .columns import Row, read_columns, split_documents
 from .problems import Problems
 from .sentence import Sentence
 from .spans import SpanColumn
@@ -53,7 +53,8 @@ def read_iob(
     if layer not in LAYERS or (layer == "tags" and pos_column is not None):
         known = ", ".join(LAYERS)
         raise _unsuitable(f"layer='{layer}': it is one of {known}, and not tags with a pos_column")
-    width = _width(path, document_boundary, separator=separator, comment=comment)
+    first = _first_row(path, document_boundary, separator=separator, comment=comment)
+    width = len(first.columns)
     names = [f"column {i}" for i in range(width)]
     columns = {"word": word_column, "POS": pos_column, layer: tag_column}
     for name, index in columns.items():
@@ -100,12 +101,12 @@ def read_conll2002(
         `-DOCSTART- …` are document boundaries.
     RAISES (ValueError): If the file is not in this format.
     """
-    width = _width(path, DOCUMENT_BOUNDARY)
+    line, cells = _first_row(path, DOCUMENT_BOUNDARY)
+    width = len(cells)
     if width not in (2, 3):
-        line, found = 1, width
         raise ValueError(
             Errors.P112.format(
-                path=path, line=line, found=found, expected="2 or 3", columns="word, POS, NER"
+                path=path, line=line, found=width, expected="2 or 3", columns="word, POS, NER"
             )
         )
     pos_column = 1 if width == 3 else None
@@ -174,18 +175,18 @@ def _read_joined(
             yield Sentence(words=words, tags=tags, line=row.line)
 
 
-def _width(
+def _first_row(
     path: str | Path,
     boundary: str | None,
     *,
     separator: str | None = None,
     comment: str | None = None,
-) -> int:
-    """The number of columns of the first line that is not a document boundary."""
+) -> Row:
+    """The first line that is not a document boundary: it tells how many columns there are."""
     rows = chain.from_iterable(read_columns(path, separator=separator, comment=comment))
     for row in rows:
         if row.columns[0] != boundary:
-            return len(row.columns)
+            return row
     raise ValueError(Errors.P111.format(path=path, columns="words and tags"))
 
 

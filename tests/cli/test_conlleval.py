@@ -195,10 +195,19 @@ def test_missing_predictions_are_an_error(save):
         score_docbins(gold, predicted)
 
 
-def test_overlapping_spans_are_errors(save):
-    path = save("gold", make_doc(chunks=[(0, 2, "NP"), (1, 3, "VP")]))
-    with pytest.raises(ValueError, match="P102"):
-        score_docbins(path, path)
+@pytest.mark.parametrize("wrong", ["gold", "predicted"])
+@pytest.mark.parametrize(
+    "chunks,problem",
+    [([(0, 2, "NP"), (1, 3, "VP")], r"\(1, 3, 'VP'\) overlaps"), ([(1, 1, "NP")], "at least one")],
+)
+def test_spans_that_tags_cannot_stand_for_are_errors_that_name_the_doc(
+    save, wrong, chunks, problem
+):
+    fine = make_doc(chunks=[(0, 2, "NP")])
+    paths = {name: save(name, fine, fine) for name in ("gold", "predicted")}
+    paths[wrong] = save(wrong, fine, make_doc(chunks=chunks))
+    with pytest.raises(ValueError, match=rf"P134\] Doc 2 in .*{wrong}\.spacy.*{problem}"):
+        score_docbins(paths["gold"], paths["predicted"])
 
 
 def test_other_words_are_errors(save):

@@ -319,6 +319,16 @@ def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     assert json.loads(stats_path.read_text())["problems"]["counts"] == {"P112": 1, "P144": 1}
 
 
+def test_lenient_conversion_counts_features_that_spacy_cannot_hold(tmp_path, conllu_path):
+    conllu_path.write_text(CONLLU.replace("Number=Sing", "Number=Sing=Plur"), encoding="utf8")
+    result = run(conllu_path, tmp_path / "a.spacy")
+    assert result.exit_code == 1
+    assert "a.conllu, line 1: 'Number=Sing=Plur' in" in " ".join(result.output.split())
+    result = run(conllu_path, tmp_path / "a.spacy", "--lenient")
+    assert result.exit_code == 0 and "1 problem in all (P145: 1)" in result.output
+    assert not load(tmp_path / "a.spacy")[0][0].has_morph()
+
+
 def test_published_treebank_is_converted_whole(tmp_path):
     stats = convert(shared_corpus("ud_cs_cltt_2.2"), tmp_path / "out")
     assert (stats.sentences, stats.docs) == (860 + 129 + 136, 1125)
@@ -374,3 +384,18 @@ def test_both_test_sets_of_conll2005_are_parts_of_their_own(tmp_path):
     folder = write_parts(tmp_path / "in", "test.wsj", "test.brown")
     result = run(folder, tmp_path / "a.spacy", "-f", "conll2005")
     assert result.exit_code == 1 and "[P148] 2 files" in result.output
+
+
+@pytest.mark.parametrize("name", ["a.spacy", "./a.spacy"])
+def test_the_counts_do_not_take_the_place_of_the_corpus(tmp_path, chunks_path, name):
+    before = list(tmp_path.iterdir())
+    result = run(chunks_path, tmp_path / "a.spacy", "--stats", f"{tmp_path}/{name}")
+    assert result.exit_code == 1 and "[P123]" in result.output
+    assert list(tmp_path.iterdir()) == before
+
+
+def test_counts_that_cannot_be_written_are_told_first(tmp_path, chunks_path):
+    before = list(tmp_path.iterdir())
+    result = run(chunks_path, tmp_path / "a.spacy", "--stats", tmp_path)
+    assert result.exit_code == 1 and "[P412]" in result.output
+    assert list(tmp_path.iterdir()) == before

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 from spacy.cli._util import app
 from spacy.tokens import DocBin
@@ -81,8 +85,32 @@ def test_failure_leaves_the_old_outputs_whole(tmp_path, docs_path):
     assert {path.name: path.read_bytes() for path in output.parent.iterdir()} == before
 
 
+def test_overlapping_spans_are_errors_that_name_the_sentence(tmp_path, docs_path):
+    docs = list(make_docs(Vocab(), SENTENCES))
+    docs[1].spans["chunks"] = [docs[1][:1], docs[1][:1]]
+    DocBin(docs=docs).to_disk(docs_path)
+    result = run(docs_path, tmp_path / "a", "-f", "conll2000")
+    assert result.exit_code == 1
+    assert "[P165] Sentence 2 ('Yes') cannot be written" in " ".join(result.output.split())
+
+
 def test_the_input_is_not_replaced(docs_path):
     before = docs_path.read_bytes()
     result = run(docs_path, docs_path, "-f", "conll2000")
     assert result.exit_code == 1 and "[P451]" in result.output
     assert docs_path.read_bytes() == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
+def test_standard_output_may_be_a_file_with_something_in_it(tmp_path, docs_path):
+    whole, redirected = tmp_path / "whole", tmp_path / "redirected"
+    assert run(docs_path, whole, "-f", "conll2000").exit_code == 0
+    command = [sys.executable, "-m", "spacy", "psa", "export", str(docs_path), "/dev/stdout"]
+    with redirected.open("wb") as file_:
+        file_.write(b"before\n")
+        file_.flush()
+        done = subprocess.run(
+            [*command, "-f", "conll2000"], stdout=file_, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 0 and "Wrote 2 sentences to /dev/stdout" in done.stderr
+    assert redirected.read_bytes() == b"before\n" + whole.read_bytes()

@@ -77,6 +77,17 @@ def test_any_number_of_columns_without_names(write):
     assert [row.columns for row in next(read_columns(path))] == [("a", "b", "c"), ("d",)]
 
 
+def test_columns_without_names_may_be_empty(write):
+    rows = next(read_columns(write("a\t\tc\n\td\n"), separator="\t"))
+    assert [row.columns for row in rows] == [("a", "", "c"), ("", "d")]
+
+
+@pytest.mark.parametrize("line", ["#doc\t", "#doc", "#doc\t\t1"])
+def test_boundaries_may_have_any_columns(write, line):
+    (rows,) = read(write(f"{line}\nHe\tPRP\n"), separator="\t", boundary="#doc")
+    assert [row.columns[0] for row in rows] == ["#doc", "He"]
+
+
 def test_reading_is_lazy(write):
     sentences = read_columns(write(TEXT + "\nonly-one-column\n"), COLUMNS)
     assert [next(sentences), next(sentences)] == EXPECTED

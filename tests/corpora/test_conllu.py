@@ -160,6 +160,43 @@ def test_lenient_reading_drops_no_word(read, lines):
     make_doc(Vocab(), [sentence])
 
 
+@pytest.mark.parametrize(
+    "feats", ["A=B=C", "A==B", "A=", "=A", "A=B|", "A=B|A=C", "A=B|_", "A=B|A=B", ""]
+)
+def test_features_that_no_morphology_can_hold_are_problems(read, feats):
+    lines = [line(1, "a"), line(2, "b", FEATS=feats)]
+    with pytest.raises(ValueError, match=r"P145.*a\.conllu, line 2: '.*' in the column FEATS"):
+        read(lines)
+    (sentence,) = read(lines, lenient=True)
+    assert sentence.morphs == ["_", ""]
+    make_doc(Vocab(), [sentence])
+
+
+@pytest.mark.parametrize("feats", ["A=B,C", "A[psor]=1", "A=B|a=B", "A=_"])
+def test_features_with_any_names_and_values_are_kept(read, feats):
+    (sentence,) = read([line(1, "a", FEATS=feats)])
+    assert sentence.morphs == [feats]
+    assert str(make_doc(Vocab(), [sentence])[0].morph) == feats
+
+
+DIGITS = "1" * 5000
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line(1, "a"), line(DIGITS, "b")],
+        [line(1, "a"), line(f"2-{DIGITS}", "b"), line(2, "b")],
+        [line(1, "a"), line(f"{DIGITS}-3", "b"), line(2, "b")],
+    ],
+)
+def test_ids_with_more_digits_than_python_reads_are_problems(read, lines):
+    with pytest.raises(ValueError, match=r"P145.*a\.conllu, line 2: the .*111…") as err:
+        read(lines)
+    assert len(str(err.value)) < 500
+    assert read(lines, lenient=True)[0].words == ["a", "b"]
+
+
 @pytest.mark.parametrize("lines", [["a"], [line("x", "a")], [line(1, "")]])
 def test_lines_without_a_word_to_keep_are_errors_even_if_lenient(read, lines):
     with pytest.raises(ValueError, match="P145"):

@@ -204,6 +204,15 @@ def test_arguments_that_brackets_cannot_express_are_errors(arguments, message):
         list(WRITERS["conll2005"].write([sentence], "BIO"))
 
 
+@pytest.mark.parametrize("form", ["conll2000", "conll2003", "iob", "conll2012"])
+def test_overlapping_spans_are_errors_that_name_the_sentence(form):
+    spans = [(0, 2, "X"), (1, 3, "Y")]
+    sentence = Sentence(["a", "b", "c"], chunks=spans, ents=None, line=7)
+    sentence = replace(sentence, ents=spans) if form == "conll2012" else sentence
+    with pytest.raises(ValueError, match=rf"P165.*Sentence 7 \('a b c'\).*{form}.*overlaps"):
+        list(WRITERS[form].write([sentence], "BIO"))
+
+
 @pytest.mark.parametrize("form", [name for name in WRITERS if name != "conllu"])
 def test_words_with_white_space_are_errors_where_it_parts_columns(form):
     with pytest.raises(ValueError, match=r"P165.*white space"):
@@ -213,6 +222,31 @@ def test_words_with_white_space_are_errors_where_it_parts_columns(form):
 def test_words_with_blanks_have_a_place_in_conllu():
     (back,) = read_back([Sentence(["1 000"])], "conllu")
     assert back.words == ["1 000"]
+
+
+TREEBANK = """# newdoc id = d
+# sent_id = s1
+# text = du vin
+1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+1\tde\tde\tADP\tIN\t_\t0\troot\t_\t_
+2\tle\tle\tDET\tDT\tGender=Masc\t1\tdet\t_\t_
+2.1\tx\tx\tX\tX\t_\t_\t_\t_\t_
+3\tvin\tvin\tNOUN\tNN\t_\t1\tobj\t1:obj\tGloss=wine|SpaceAfter=No
+
+"""
+
+
+def test_what_conllu_loses_is_what_is_not_read(tmp_path):
+    (tmp_path / "a").write_text(TREEBANK, encoding="utf8")
+    sents = list(FORMATS["conllu"].read(tmp_path / "a"))
+    exported = write(through_docs(sents), tmp_path, "conllu")
+    # Dependencies, MISC, the multiword token with the white space, the empty node, and comments.
+    assert exported.read_text(encoding="utf8") == (
+        "# newdoc id = d\n"
+        "1\tde\tde\tADP\tIN\t_\t_\t_\t_\t_\n"
+        "2\tle\tle\tDET\tDT\tGender=Masc\t_\t_\t_\t_\n"
+        "3\tvin\tvin\tNOUN\tNN\t_\t_\t_\t_\t_\n\n"
+    )
 
 
 @pytest.mark.parametrize("form", ["conll2003", "iob"])

@@ -1,4 +1,5 @@
 import gzip
+import re
 from collections import Counter
 
 import pytest
@@ -74,6 +75,30 @@ def test_words_may_contain_blanks_where_tabs_part_columns(write):
     assert sentence.words == ["New York", "City "]
 
 
+@pytest.mark.parametrize(
+    "read,layer,value", [(read_iob, "ents", [(0, 1, "PER")]), (read_tagged, "tags", ["B-PER", ""])]
+)
+@pytest.mark.parametrize("line", ["sleeps\t", "sleeps"])
+@pytest.mark.parametrize("before", ["", "Bob\tO\n\n"])
+def test_missing_columns_are_problems_in_each_sentence(write, read, layer, value, line, before):
+    path = write(f"{before}Ann\tB-PER\n{line}\n")
+    number = 4 if before else 2
+    message = rf"P1(12|45).*a\.txt, line {number}: .*\(word, {layer}\)"
+    with pytest.raises(ValueError, match=message):
+        list(read(path, separator="\t"))
+    problems = Problems(lenient=True)
+    *_, sentence = read(path, separator="\t", problems=problems)
+    assert (sentence.words, getattr(sentence, layer)) == (["Ann", "sleeps"], value)
+    assert problems.total == 1 and re.search(message, problems.examples[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"word_column": 1, "tag_column": 0}])
+def test_missing_words_are_errors_in_the_first_sentence_as_well(write, options):
+    path = write("O\tO\n\tO\n" if not options else "O\tO\nO\t\n")
+    with pytest.raises(ValueError, match=r"P145.*line 2: the column .* is empty.*\((word|ents), "):
+        list(read_iob(path, separator="\t", problems=Problems(lenient=True), **options))
+
+
 def test_blank_lines_may_have_tabs(write):
     sentences = read_iob(write("Ann\tB-PER\n\t\nOh\tO\n \t \n"), separator="\t")
     assert [sentence.words for sentence in sentences] == [["Ann"], ["Oh"]]
@@ -96,6 +121,12 @@ def test_document_boundaries_may_have_any_number_of_columns(write):
     ]
 
 
+@pytest.mark.parametrize("text", ["-DOCSTART-\t\n\nx\tO\n", "x\tO\n-DOCSTART-\t\t\n\nx\tO\n"])
+def test_document_boundaries_may_have_empty_columns(write, text):
+    *_, sentence = read_iob(write(text), separator="\t")
+    assert (sentence.words, sentence.starts_document) == (["x"], True)
+
+
 def test_document_boundaries_can_be_tokens(write):
     (sentence,) = read_iob(write("-DOCSTART- O\nAnn O\n"), document_boundary=None)
     assert sentence.words == ["-DOCSTART-", "Ann"]
@@ -115,8 +146,8 @@ def test_conll2002_with_and_without_parts_of_speech(write):
 
 
 def test_conll2002_has_two_or_three_columns(write):
-    with pytest.raises(ValueError, match=r"P112.*found 4 columns, expected 2 or 3"):
-        list(read_conll2002(write("a b c O\n")))
+    with pytest.raises(ValueError, match=r"P112.*line 5: found 4 columns, expected 2 or 3"):
+        list(read_conll2002(write("\n\n-DOCSTART- -X-\n\na b c O\n")))
 
 
 def test_tagged_files_have_tags_and_nothing_else(write):
