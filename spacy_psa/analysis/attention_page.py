@@ -13,9 +13,9 @@ from .page import make_details, make_page, make_table
 
 MODEL = "The model"
 HELP = (
-    "The darker a cell, the greater its number, which a cell tells when the mouse is over it; all "
-    "numbers are in the tables below the pictures. Scores are orange below 0, and blue above. Grey "
-    "with a stroke stands for what is impossible."
+    "The darker a cell, the greater its number, which a cell tells when the mouse is over it, but "
+    "not in pictures of several heads; all numbers are in the tables below the pictures. Scores "
+    "are orange below 0, and blue above. Grey with a stroke stands for what is impossible."
 )
 
 

@@ -106,7 +106,15 @@ def label(value: float, step: float) -> str:
     return text.replace("-", "\u2212") if float(text) else text.lstrip("-")
 
 
-def frame(title: str, x_label: str, y_label: str, y_ticks: Sequence[float], y: Scale) -> list[str]:
+def frame(
+    title: str,
+    x_label: str,
+    y_label: str,
+    y_ticks: Sequence[float],
+    y: Scale,
+    *,
+    floor: float = HEIGHT,
+) -> list[str]:
     """Draw what is around a plot: the title, the names of the axes, the lines across.
 
     title (str): The title.
@@ -114,6 +122,7 @@ def frame(title: str, x_label: str, y_label: str, y_ticks: Sequence[float], y: S
     y_label (str): What the y axis shows, with its unit.
     y_ticks (Sequence[float]): Where lines go across.
     y (Scale): The y axis.
+    floor (float): Where the plot ends, with all that is written below the x axis.
     RETURNS (List[str]): SVG elements.
     """
     middle = (LEFT + WIDTH - RIGHT) / 2
@@ -126,29 +135,32 @@ def frame(title: str, x_label: str, y_label: str, y_ticks: Sequence[float], y: S
         parts.append(text(LEFT - 8, y(value) + 4, label(value, y_ticks[1] - y_ticks[0]), "end"))
     parts.append(line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY))
     parts.append(line(LEFT, y.start, LEFT, y.end, GREY))
-    parts.append(text(middle, HEIGHT - 8, x_label, "middle"))
+    parts.append(text(middle, floor - 8, x_label, "middle"))
     turned = f'transform="rotate(-90 16 {height:g})"'
     parts.append(text(16, height, y_label, "middle", turned))
     return parts
 
 
-def legend(names: Sequence[str], keys: Sequence[str]) -> tuple[list[str], int]:
+def legend(
+    names: Sequence[str], keys: Sequence[str], *, floor: int = HEIGHT
+) -> tuple[list[str], int]:
     """Draw a legend below the plot, in as many rows as it takes.
 
     names (Sequence[str]): What the series are called.
     keys (Sequence[str]): SVG elements that show what they look like, drawn in a box of 24 by 12
         pixels.
+    floor (int): Where the plot ends.
     RETURNS (Tuple[List[str], int]): SVG elements, and the height that they take.
     """
-    parts, x, y = [], float(LEFT), HEIGHT + 8
+    parts, x, y = [], float(LEFT), floor + 8
     for name, key in zip(names, keys, strict=True):
-        width = KEY + CHARACTER * len(name) + 14
+        width = KEY + text_width(name) + 14
         if x > LEFT and x + width > WIDTH:
             x, y = float(LEFT), y + LEGEND_LINE
         parts.append(f'<g transform="translate({x:g} {y - 6})">{key}</g>')
         parts.append(text(x + KEY - 4, y + 4, name, "start"))
         x += width
-    return parts, y + LEGEND_LINE - HEIGHT
+    return parts, y + LEGEND_LINE - floor
 
 
 def image(parts: Sequence[str], height: int, title: str, *, width: int = WIDTH) -> str:
@@ -177,7 +189,8 @@ def text_width(content: str, size: float = 12.0) -> float:
     """
     # Signs of Chinese, Japanese and Korean are as wide as high.
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in content)
-    return (CHARACTER * (len(content) - wide) + 12.0 * wide) * size / 12.0
+    capitals = sum(map(str.isupper, content))
+    return (CHARACTER * (len(content) - wide) + 12.0 * wide + 1.2 * capitals) * size / 12.0
 
 
 def text(x: float, y: float, content: str, anchor: str, attributes: str = "") -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..errors import Errors
+from ..errors import Errors, warn
 from .plots import Point, line_plot, stack
 from .training_logs import Run
 
@@ -48,9 +49,10 @@ def training_curves(
     by (str): What the x axis shows: "epoch" or "step". Steps are shown, too, if a run ended before
         its second epoch.
     start (float): The epoch or step from which on evaluations are shown.
-    RETURNS (List[Plot]): The plot of scores and the plot of losses.
+    RETURNS (List[Plot]): The plot of scores and the plot of losses. One without any finite number
+        is left out, with a warning.
     RAISES (ValueError): If a run does not have that score, or no evaluation that far, or the axis
-        is unknown.
+        is unknown, or there is nothing to draw.
 
     Source: Cui and Zhang (2019), figure 3.
     """
@@ -71,10 +73,16 @@ def training_curves(
             name = run.name if alone else f"{run.name}: {component}"
             losses[name] = _shown(_losses(run, component, places[run.name]), run, start)
     unit = x_label.split()[0].removesuffix("s")
-    return [
+    plots = [
         Plot(f"{score or 'Score'} by {unit}", x_label, f"{score or 'score'} on dev (%)", scores),
         Plot(f"Training loss by {unit}", x_label, "mean loss of an update", losses),
     ]
+    empty = [plot for plot in plots if not _has_points(plot)]
+    if len(empty) == len(plots):
+        raise ValueError(Errors.P280.format(title=plots[0].title))
+    for plot in empty:
+        warn(Errors.P280.format(title=plot.title))
+    return [plot for plot in plots if plot not in empty]
 
 
 def draw_curves(plots: Sequence[Plot]) -> str:
@@ -106,6 +114,10 @@ def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") ->
         f"<h2>{escape(score or 'score')} on dev</h2>\n<table>\n<tr>{head}</tr>\n{cells}</table>\n"
         "</body>\n</html>\n"
     )
+
+
+def _has_points(plot: Plot) -> bool:
+    return any(math.isfinite(y) for points in plot.series.values() for _, y in points)
 
 
 def _shown(points: list[Point | None], run: Run, start: float) -> list[Point]:
@@ -142,7 +154,10 @@ def _losses(run: Run, component: str, places: Sequence[float]) -> list[Point | N
 
 
 def _row(run: Run, score: str) -> str:
-    found = [(v, -e.step) for e in run.evaluations if (v := e.score_of(score)) is not None]
-    best, step = max(found)
-    cells = [len(run.evaluations), f"{100 * best:.2f}", -step, f"{100 * found[-1][0]:.2f}"]
+    logged = [(e.score_of(score), -e.step) for e in run.evaluations]
+    found = [(v, step) for v, step in logged if v is not None and math.isfinite(v)]
+    cells: list[object] = [len(run.evaluations), "-", "-", "-"]
+    if found:
+        best, step = max(found)
+        cells[1:] = [f"{100 * best:.2f}", -step, f"{100 * found[-1][0]:.2f}"]
     return f"<td>{escape(run.name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells)

@@ -110,8 +110,13 @@ def heat_map(
 
 
 def shorten(name: str) -> str:
-    """RETURNS (str): A name that is not too long to stand beside a matrix."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    """RETURNS (str): A name that is not too long to stand beside a matrix, cut in the middle: names
+    that begin alike are told apart by their ends.
+    """
+    if len(name) <= LONGEST_NAME:
+        return name
+    half = LONGEST_NAME // 2
+    return f"{name[:half]}…{name[half + 1 - LONGEST_NAME :]}"
 
 
 def colour(share: float, *, signed: bool = False) -> str:

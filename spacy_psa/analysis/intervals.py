@@ -47,8 +47,8 @@ def interval_plot(
     y_ticks = axes.ticks(min([*known.values(), *ends]), max([*known.values(), *ends]))
     y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
     space = (WIDTH - RIGHT - LEFT) / len(values)
-    parts = axes.frame(title, x_label, y_label, y_ticks, y)
-    parts += _category_names(list(values), space, y.start)
+    names, floor = _category_names(list(values), y.start)
+    parts = [*axes.frame(title, x_label, y_label, y_ticks, y, floor=floor), *names]
     for i, name in enumerate(values):
         if name not in known:
             continue
@@ -63,7 +63,7 @@ def interval_plot(
             f"<title>{escape(hint)}</title></circle>"
         )
     if not legend:
-        return axes.image(parts, HEIGHT, title or y_label)
+        return axes.image(parts, floor, title or y_label)
     key = f'{_whisker(12, 0, 12)}<circle cx="12" cy="6" r="{RADIUS}" fill="{COLOUR}"/>'
-    drawn, height = axes.legend([legend], [key])
-    return axes.image([*parts, *drawn], HEIGHT + height, title or y_label)
+    drawn, height = axes.legend([legend], [key], floor=floor)
+    return axes.image([*parts, *drawn], floor + height, title or y_label)

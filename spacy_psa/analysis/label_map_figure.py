@@ -165,8 +165,7 @@ def _beside(
     """Where a name would stand, and the room that it would take."""
     across, down, anchor = side
     at_x, at_y = x + reach * across, y + (reach + 4) * down
-    # Capital letters are wider than others, of which most labels have few.
-    width = axes.text_width(label, font) + 0.1 * font * sum(map(str.isupper, label))
+    width = axes.text_width(label, font)
     left = {"start": at_x, "middle": at_x - width / 2, "end": at_x - width}[anchor]
     box = (left, at_y - 0.85 * font, left + width, at_y + 0.25 * font)
     return _Place(at_x, at_y, anchor, box, is_far=reach > REACHES[0])

@@ -12,8 +12,10 @@ from itertools import pairwise
 from ..errors import Errors
 from . import axes
 from .axes import BOTTOM, GREY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
+from .heatmap import shorten
 
 BAR_SHARE = 0.8  # of the space of a category that its bars take
+SLANT, NAME_SIZE = 60, 10  # of names that have little room: degrees, and the size of letters
 SHAPES = {
     "circle": "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z",
     "square": "M-3 -3H3V3H-3Z",
@@ -124,11 +126,11 @@ def bar_plot(
     span = [*values, *ends, *((0.0,) if y_range is None else y_range)]
     y_ticks = axes.ticks(min(span), max(span))
     y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
-    parts = axes.frame(title, x_label, y_label, y_ticks, y)
+    names, floor = _category_names(categories, y.start)
+    parts = [*axes.frame(title, x_label, y_label, y_ticks, y, floor=floor), *names]
     styles = axes.styles(len(series))
     space = (WIDTH - RIGHT - LEFT) / len(categories)
     width = space * BAR_SHARE / len(series)
-    parts += _category_names(categories, space, y.start)
     for i, ((name, bars), style) in enumerate(zip(series.items(), styles, strict=True)):
         ranges = (intervals or {}).get(name, {})
         for category, value in bars.items():
@@ -139,7 +141,7 @@ def bar_plot(
             if category in ranges:
                 low, high = ranges[category]
                 parts.append(_whisker(left + width / 2, y(low), y(high)))
-    return _with_legend(parts, list(series), [bar_key(style) for style in styles], title)
+    return _with_legend(parts, list(series), list(map(bar_key, styles)), title, floor=floor)
 
 
 def stack(images: Sequence[str]) -> str:
@@ -165,12 +167,14 @@ def _find(pattern: str, image: str) -> str:
     return found[1]
 
 
-def _with_legend(parts: list[str], names: list[str], keys: list[str], title: str) -> str:
+def _with_legend(
+    parts: list[str], names: list[str], keys: list[str], title: str, *, floor: int = HEIGHT
+) -> str:
     described = title or ", ".join(names)
     if len(names) == 1 and (not names[0] or names[0] == title):
-        return axes.image(parts, HEIGHT, described)
-    drawn, height = axes.legend(names, keys)
-    return axes.image([*parts, *drawn], HEIGHT + height, described)
+        return axes.image(parts, floor, described)
+    drawn, height = axes.legend(names, keys, floor=floor)
+    return axes.image([*parts, *drawn], floor + height, described)
 
 
 def _pieces(xs: Sequence[float], breaks: Sequence[float]) -> list[slice]:
@@ -225,19 +229,25 @@ def _whisker(x: float, low: float, high: float) -> str:
     )
 
 
-def _category_names(categories: Sequence[str], space: float, ground: float) -> list[str]:
-    """Names of categories, shortened and slanted where there is little room."""
-    longest = max(map(len, categories)) * axes.CHARACTER
-    drawn = []
+def _category_names(categories: Sequence[str], ground: float) -> tuple[list[str], int]:
+    """Names of categories, shortened and slanted where there is little room; and where the plot
+    ends, with the name of the axis below them.
+    """
+    space = (WIDTH - RIGHT - LEFT) / len(categories)
+    is_slanted = max(map(axes.text_width, categories)) > space
+    drawn, floor = [], float(HEIGHT)
     for i, category in enumerate(categories):
         middle = LEFT + space * (i + 0.5)
-        if longest <= space:
+        if not is_slanted:
             drawn.append(axes.text(middle, ground + 18, category, "middle"))
             continue
-        name = category if len(category) <= 9 else category[:8] + "…"
-        turned = f'transform="rotate(-30 {middle:.5g} {ground + 12:.5g})" font-size="10"'
-        drawn.append(axes.text(middle, ground + 12, name, "end", turned))
-    return drawn
+        name, level = shorten(category), ground + 12
+        turned = f'transform="rotate(-{SLANT} {middle:.5g} {level:.5g})" font-size="{NAME_SIZE}"'
+        drawn.append(axes.text(middle, level, name, "end", turned))
+        depth = math.sin(math.radians(SLANT)) * axes.text_width(name, NAME_SIZE)
+        # The name of the axis is 8 above the end, and 12 high.
+        floor = max(floor, level + depth + 26)
+    return drawn, math.ceil(floor)
 
 
 def line_key(style: Style) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,9 +27,10 @@ class Evaluation:
 
     step (int): The step, from 0.
     epoch (int): The epoch that it belongs to, from 0.
-    score (float): The main score, from 0 to 1.
-    scores (Dict[str, float]): All scores, as far as they are known.
-    losses (Dict[str, float]): The losses since the evaluation before, by component.
+    score (float): The main score, from 0 to 1; NaN if it is not known.
+    scores (Dict[str, float]): All scores, as far as they are known; NaN for those that were logged
+        without a number.
+    losses (Dict[str, float]): The losses since the evaluation before, by component; the same.
     epochs (Optional[float]): The epochs completed, with fractions, if that is known.
     """
 
@@ -117,18 +119,23 @@ def _json_lines(lines: Sequence[str]) -> Iterator[Evaluation]:
 
 
 def _from_json(entry: dict[str, Any]) -> Evaluation:
-    scores = {name: float(value) for name, value in entry.get("scores", {}).items()}
+    scores = {name: _number(value) for name, value in entry.get("scores", {}).items()}
     if "words" not in entry:
         # From `spacy.ConsoleLogger.v3`, which writes percentages.
         scores = {name: value / (1 if name == "speed" else 100) for name, value in scores.items()}
     return Evaluation(
         step=entry["step"],
         epoch=entry["epoch"],
-        score=float(entry["score"]),
+        score=_number(entry["score"]),
         scores=scores,
-        losses=entry["losses"],
+        losses={name: _number(value) for name, value in entry["losses"].items()},
         epochs=entry.get("epochs"),
     )
+
+
+def _number(value: Any) -> float:
+    """Training goes on without a score or a loss, which is then logged as null or NaN."""
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _table(lines: Sequence[str]) -> Iterator[Evaluation]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .counts import SCORES, WHOLES, count
-from .resampling import Interval
+from .resampling import Interval, few_sentences
 from .sentences import ScoredSentence
 from .side_by_side import DifferingSentence, differs, sentence_table, side_by_side
 from .significance import TESTS, TestResult, bootstrap_interval, difference
-from .tables import Table, interval, percent
+from .tables import DASH, Table, interval, markdown_text, percent
 from .units import Layer
 
 
@@ -45,7 +45,8 @@ class Comparison:
     score (str): A name in `SCORES`.
     values (Tuple[float, float]): Their scores, 0 to 1.
     difference (float): The second score less the first.
-    interval (Tuple[float, float]): The bootstrap's interval of the difference.
+    interval (Optional[Tuple[float, float]]): The bootstrap's interval of the difference; None for a
+        single sentence.
     confidence (float): That of the interval.
     tests (List[TestResult]): How likely the difference is by chance.
     n_sentences (int): All sentences.
@@ -63,7 +64,7 @@ class Comparison:
     score: str
     values: tuple[float, float]
     difference: float
-    interval: Interval
+    interval: Interval | None
     confidence: float
     tests: list[TestResult]
     n_sentences: int
@@ -81,7 +82,7 @@ class Comparison:
             "values": list(self.values),
             "difference": self.difference,
             "confidence": self.confidence,
-            "interval": list(self.interval),
+            "interval": self.interval and list(self.interval),
             "tests": [test.to_dict() for test in self.tests],
             "sentences": self.n_sentences,
             "better_sentences": list(self.better),
@@ -126,11 +127,12 @@ def compare(
     gains = net(counts[1]) - net(counts[0])
     differing = [pair for pair in zip(first, second, strict=True) if differs(*pair)]
     parts = [
-        side_by_side(*part, _gain(*part))
+        part
         for one, other in differing
         for part in zip(one.wholes(), other.wholes(), strict=True)
         if differs(*part)
     ]
+    shown = sorted(parts, key=lambda part: -abs(_gain(*part)))[:limit]
     wholes = Differing(layer.whole, int(counts[0][:, WHOLES].sum()), len(parts))
     values = [float(np.nan_to_num(function(n.sum(0)))) for n in counts]
     settings: dict[str, Any] = {"n_trials": n_trials, "seed": seed}
@@ -147,7 +149,7 @@ def compare(
         better=(int((gains < 0).sum()), int((gains > 0).sum())),
         n_differing=len(differing),
         wholes=wholes if layer.whole else None,
-        sentences=sorted(parts, key=lambda part: -abs(part.gain))[:limit],
+        sentences=[side_by_side(*part, _gain(*part)) for part in shown],
     )
 
 
@@ -174,24 +176,29 @@ def comparison_table(comparison: Comparison) -> Table:
     c = comparison
     rows = [[name, f"{percent(value)} %"] for name, value in zip(c.names, c.values, strict=True)]
     rows.append(["difference", f"{100 * c.difference:+.2f} %".replace("-", "\u2212")])
-    rows.append([f"{100 * c.confidence:g}% interval", f"{interval(c.interval)} %"])
+    ends = DASH if c.interval is None else f"{interval(c.interval)} %"
+    rows.append([f"{100 * c.confidence:g}% interval", ends])
     for test in c.tests:
         exact = f", all {test.n_trials:,} ways" if test.exact else ""
-        rows.append([f"p ({test.name}{exact})", f"{test.p_value:.4f}"])
+        p_value = DASH if test.p_value is None else f"{test.p_value:.4f}"
+        rows.append([f"p ({test.name}{exact})", p_value])
     return Table(f"{c.layer}: {c.score}", ["", "value"], rows)
 
 
 def summary(comparison: Comparison) -> str:
-    """RETURNS (str): In how many sentences the systems differ, and which is better there."""
+    """RETURNS (str): In how many sentences the systems differ, and which is better there; in a line
+    of its own, a warning if there are few sentences.
+    """
     c = comparison
     sentences, differing = f"{c.n_sentences:,} sentences", f"{c.n_differing:,}"
     if c.wholes is not None:
         sentences += f" with {c.wholes.total:,} {c.wholes.name}"
         differing += f", for {c.wholes.n:,} {c.wholes.name}"
-    return (
+    text = (
         f"{sentences}; different predictions in {differing}; "
         f"{c.names[0]} better in {c.better[0]:,}, {c.names[1]} in {c.better[1]:,}."
     )
+    return "\n".join(filter(None, [text, few_sentences(c.n_sentences, "intervals and p-values")]))
 
 
 def to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
@@ -201,8 +208,10 @@ def to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
     title (str): What they are about.
     RETURNS (str): The text.
     """
-    parts = [f"# {title}\n"]
+    parts = [f"# {markdown_text(title)}\n"]
     for comparison in comparisons:
-        parts += [comparison_table(comparison).to_markdown(), summary(comparison) + "\n"]
-        parts += [sentence_table(s, comparison.names).to_markdown() for s in comparison.sentences]
+        text = markdown_text(summary(comparison))
+        parts += [comparison_table(comparison).to_markdown(plain=True), f"{text}\n"]
+        tables = (sentence_table(s, comparison.names) for s in comparison.sentences)
+        parts += [table.to_markdown(plain=True) for table in tables]
     return "\n".join(parts)

@@ -128,8 +128,8 @@ def natural_order(names: Iterable[str]) -> list[str]:
     """
 
     def key(name: str) -> list[tuple[bool, int, str]]:
-        parts = re.split(r"(\d+)", name)
-        return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+        parts = [(part, part.isdecimal()) for part in re.split(r"(\d+)", name)]
+        return [(not number, int(part) if number else 0, part) for part, number in parts]
 
     return sorted(names, key=key)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from .confusion import NOTHING
 from .mistakes import Mistake, WrongSentence
 from .report import Breakdown, Report
-from .tables import DASH, Table, interval, percent
+from .resampling import few_sentences
+from .tables import DASH, Table, interval, markdown_text, percent, visible
 
 N_CONFUSIONS = 20
 MISSED, INVENTED = "(missed)", "(invented)"
+# What makes a list, or a line across, where a line of Markdown begins.
+_BEGINNING = re.compile(r"(\d*)([-+.)])")
 
 
 def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]:
@@ -80,7 +84,7 @@ def summary(report: Report) -> str:
     """Say what was evaluated.
 
     report (Report): The report.
-    RETURNS (str): A sentence or two.
+    RETURNS (str): A sentence or two; in a line of its own, a warning if there are few sentences.
     """
     counted = {"documents": report.n_docs, "sentences": report.n_sentences}
     # Of tokens there are as many as units, if these are tokens.
@@ -96,7 +100,7 @@ def summary(report: Report) -> str:
             f" Predicted {wholes.name} that are not in the gold standard, and do not count: "
             f"{wholes.skipped:,}."
         )
-    return text
+    return "\n".join(filter(None, [text, few_sentences(report.n_sentences, "intervals")]))
 
 
 def notes(report: Report) -> list[str]:
@@ -116,13 +120,14 @@ def sentence_heading(sentence: WrongSentence, unit: str) -> str:
 
 def mistake_line(mistake: Mistake) -> str:
     """RETURNS (str): A mistake, with square brackets in its context."""
-    context = f"{mistake.before} [{mistake.text}] {mistake.after}".strip()
+    before, text, after = map(visible, (mistake.before, mistake.text, mistake.after))
+    context = f"{before} [{text}] {after}".strip()
     return f"{context}   {verdict(mistake)}"
 
 
 def verdict(mistake: Mistake) -> str:
     """RETURNS (str): What is wrong, of which anchor: missed, invented, or one label for another."""
-    of = "" if mistake.anchor is None else f"{mistake.anchor}: "
+    of = "" if mistake.anchor is None else f"{visible(mistake.anchor)}: "
     if mistake.predicted is None:
         return f"{of}{mistake.gold} missed"
     if mistake.gold is None:
@@ -137,27 +142,29 @@ def to_markdown(reports: Sequence[Report], title: str) -> str:
     title (str): What they are about.
     RETURNS (str): The text.
     """
-    return "\n".join([f"# {title}\n", *(line for r in reports for line in _markdown(r))])
+    return "\n".join(
+        [f"# {markdown_text(title)}\n", *(line for r in reports for line in _markdown(r))]
+    )
 
 
 def _markdown(report: Report) -> Iterator[str]:
-    yield f"## {report.title}\n"
-    yield summary(report) + "\n"
+    yield f"## {markdown_text(report.title)}\n"
+    yield f"{markdown_text(summary(report))}\n"
     for table in report_tables(report):
-        yield table.to_markdown()
+        yield table.to_markdown(plain=True)
     for note in notes(report):
-        yield f"{note}\n"
+        yield f"{markdown_text(note)}\n"
     if report.worst:
         yield "### Worst sentences\n"
     for sentence in report.worst:
         yield f"**{sentence_heading(sentence, report.unit)}**\n"
-        yield "".join(f"- {_escape(mistake_line(m))}\n" for m in sentence.mistakes)
+        yield "".join(f"- {_item(m)}\n" for m in sentence.mistakes)
 
 
-def _escape(text: str) -> str:
-    for character in "\\`*_[]<>#|":
-        text = text.replace(character, "\\" + character)
-    return text
+def _item(mistake: Mistake) -> str:
+    text = markdown_text(mistake_line(mistake))
+    found = _BEGINNING.match(text)
+    return text if found is None else f"{found[1]}\\{text[found.start(2) :]}"
 
 
 def _scores(report: Report) -> Table:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Interval = tuple[float, float]
 
 CHUNK_SIZE = 2_000_000  # drawn sentences that are held in memory at a time
+ENOUGH = 20  # sentences; of fewer, intervals come out too narrow and p-values too small
 
 
 def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> NDArray[np.float64]:
@@ -19,10 +20,13 @@ def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> ND
     counts (NDArray): The counts of each sentence. *Shape:* (S, ...).
     n_resamples (int): How often to draw, R.
     seed (int): Where the random numbers start. The draws depend on nothing else than this, R and S.
-    RETURNS (NDArray): The sums of each draw. *Shape:* (R, ...).
+    RETURNS (NDArray): The sums of each draw. *Shape:* (R, ...). There are no draws from a single
+        sentence: all would be the same.
 
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 6.
     """
+    if len(counts) < 2:
+        return np.zeros((0, *counts.shape[1:]))
     if not counts.size:
         return np.zeros((n_resamples, *counts.shape[1:]))
     columns = counts.reshape(len(counts), math.prod(counts.shape[1:])).astype(np.float64)
@@ -43,6 +47,23 @@ def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -
     tail = 50.0 * (1.0 - confidence)
     low, high = np.percentile(known, [tail, 100.0 - tail])
     return float(low), float(high)
+
+
+def few_sentences(n: int, found: str) -> str:
+    """Warn of what is found by drawing from few sentences: it seems surer than it is.
+
+    n (int): The number of sentences.
+    found (str): What the bootstrap finds, in the plural, e.g. "intervals".
+    RETURNS (str): The warning; nothing if there are sentences enough.
+    """
+    if n >= ENOUGH:
+        return ""
+    only = f"only {n} sentence{'s' * (n != 1)}"
+    problem = "are not to be trusted" if n > 1 else "need two or more"
+    return (
+        f"Warning: {only}; {found} of the bootstrap {problem}. "
+        "A document without sentence boundaries is one sentence."
+    )
 
 
 def _weights(n: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..annotation.propositions import CONTINUATION
 from .sentences import ScoredSentence
-from .tables import Table
+from .tables import Table, visible
 from .units import Unit
 
 CONTEXT = 2  # words to show around those that differ
@@ -64,16 +64,12 @@ def columns(units: Sequence[Unit], length: int) -> list[str]:
         for start, end in unit.pieces:
             for i in range(max(0, start + 1), min(end, length)):
                 cells[i] = cells[i] or (INSIDE if i < end - 1 else LAST)
-    begins = [
-        (start, label if start == unit.start else CONTINUATION + label)
-        for unit in sorted(units)
-        for label in [unit.label]
-        for start, _ in unit.pieces
-    ]
-    for i in range(length):
-        labels = [label for start, label in begins if start == i]
-        cells[i] = "+".join(labels) or cells[i]
-    return cells
+    begins: dict[int, list[str]] = {}
+    for unit in sorted(units):
+        for start, _ in unit.pieces:
+            label = unit.label if start == unit.start else CONTINUATION + unit.label
+            begins.setdefault(start, []).append(label)
+    return ["+".join(begins.get(i, [])) or cell for i, cell in enumerate(cells)]
 
 
 def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> DifferingSentence:
@@ -106,7 +102,8 @@ def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table
     RETURNS (Table): Words, gold standard, and predictions.
     """
     s = sentence
-    words = [f"[{word}]" if i == s.anchor else word for i, word in enumerate(s.words)]
+    seen = [visible(word) for word in s.words]
+    words = [f"[{word}]" if i == s.anchor else word for i, word in enumerate(seen)]
     lines = list(zip(words, s.gold, s.first, s.second, strict=True))
     at = [i for i, (_, _, one, other) in enumerate(lines) if one != other]
     if s.anchor is not None:
@@ -122,6 +119,6 @@ def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table
             rows.append(list(lines[i]))
         previous = i
     gain = f"{s.gain:+d}".replace("-", "\u2212")
-    of = "" if s.anchor is None else f", '{s.words[s.anchor]}' (token {s.token + s.anchor})"
+    of = "" if s.anchor is None else f", '{seen[s.anchor]}' (token {s.token + s.anchor})"
     title = f"Document {s.doc}, token {s.token}{of}: {gain} for {names[1]}"
     return Table(title, ["", "gold", *names], rows, numbers=False)

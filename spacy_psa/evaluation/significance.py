@@ -22,7 +22,8 @@ class TestResult:
     """How likely a difference at least as large, in either direction, is by chance.
 
     name (str): The test.
-    p_value (float): The probability, above 0 and at most 1.
+    p_value (Optional[float]): The probability, above 0 and at most 1; None if there is nothing to
+        look at.
     n_trials (int): How many resamples or permutations were looked at.
     exact (bool): Whether these were all that there are.
     """
@@ -30,7 +31,7 @@ class TestResult:
     __test__ = False  # not one of pytest's
 
     name: str
-    p_value: float
+    p_value: float | None
     n_trials: int
     exact: bool = False
 
@@ -65,13 +66,15 @@ def paired_bootstrap(
     n_trials (int): How often to draw.
     seed (int): Where the random numbers start.
     RETURNS (TestResult): The two-sided p-value, with one added to both sides of the fraction, so
-        that it is never 0.
+        that it is never 0; none for a single sentence, of which all draws are the same.
 
     Source: Berg-Kirkpatrick, Burkett and Klein (2012), An Empirical Investigation of Statistical
         Significance in NLP, figure 1; for both directions.
     """
     observed = difference(first, second, score)
     draws = _drawn_differences(first, second, score, n_trials, seed)
+    if not len(draws):
+        return TestResult("bootstrap", None, 0)
     extreme = int((np.abs(draws - observed) >= abs(observed) - SLACK).sum())
     return TestResult("bootstrap", (extreme + 1) / (n_trials + 1), n_trials)
 
@@ -84,15 +87,14 @@ def bootstrap_interval(
     n_trials: int = 10_000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> Interval:
+) -> Interval | None:
     """The interval in which the difference lies with some confidence. See `paired_bootstrap`.
 
     confidence (float): How sure it shall be.
-    RETURNS (Tuple[float, float]): Its ends.
+    RETURNS (Optional[Tuple[float, float]]): Its ends; None for a single sentence.
     """
     draws = _drawn_differences(first, second, score, n_trials, seed)
-    interval = percentile_interval(draws, confidence)
-    return (0.0, 0.0) if interval is None else interval
+    return percentile_interval(draws, confidence)
 
 
 def approximate_randomization(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,7 +11,11 @@ from typing import Literal
 
 from wasabi import table as wasabi_table
 
+from ..analysis.page import printable
+
 DASH = "-"
+# What Markdown may read otherwise, wherever in a line it stands.
+MARKDOWN_SIGNS = re.compile(r"[\\`*_\[\]<>#|~&]")
 
 
 @dataclass
@@ -28,12 +33,18 @@ class Table:
     rows: list[list[str]]
     numbers: bool = True
 
-    def to_markdown(self) -> str:
-        """RETURNS (str): The table in Markdown, below its title."""
+    def to_markdown(self, *, plain: bool = False) -> str:
+        """Write the table in Markdown, below its title.
+
+        plain (bool): Whether title and cells are plain texts, of which nothing is to be read as
+            Markdown. If not, they are Markdown, such as code in backticks.
+        RETURNS (str): The text.
+        """
         rule = "---:" if self.numbers else "---"
         lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
-        cells = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]
-        return f"### {self.title}\n\n" + "".join(f"| {line} |\n" for line in cells)
+        title = markdown_text(self.title) if plain else self.title
+        written = [[_cell(cell, plain=plain) for cell in line] for line in lines]
+        return f"### {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in written)
 
     def to_html(self) -> str:
         """RETURNS (str): The table in HTML, without its title."""
@@ -46,6 +57,23 @@ class Table:
         numbers: Literal["r", "l"] = "r" if self.numbers else "l"
         aligns = ("l", *[numbers] * (len(self.header) - 1))
         return wasabi_table(self.rows, header=self.header, divider=True, aligns=aligns)
+
+
+def visible(text: str) -> str:
+    """RETURNS (str): A text in one line, with signs for what is not to be seen; nothing if it is
+    empty.
+    """
+    return printable(text) if text else ""
+
+
+def markdown_text(text: str) -> str:
+    """Write a text in Markdown.
+
+    text (str): Any text.
+    RETURNS (str): The text in one line, of which nothing is read as Markdown or HTML, unless it is
+        at the beginning of a line.
+    """
+    return MARKDOWN_SIGNS.sub(r"\\\g<0>", visible(text))
 
 
 def percent(value: float | None, decimals: int = 2) -> str:
@@ -71,6 +99,10 @@ def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
         return DASH
     low, high = (percent(end, decimals).replace("-", "\u2212") for end in ends)
     return f"{low} to {high}" if "\u2212" in low + high else f"{low}\u2013{high}"
+
+
+def _cell(cell: str, *, plain: bool) -> str:
+    return markdown_text(cell) if plain else cell.replace("|", "\\|")
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,15 @@ def test_the_last_of_repeated_steps_count(tmp_path: Path) -> None:
     assert [(e.step, e.score) for e in found.evaluations] == [(0, 0.8), (10, 0.5)]
 
 
+def test_scores_and_losses_without_a_number_are_not_known(tmp_path: Path) -> None:
+    unknown = {"score": None, "scores": {"tag_acc": None}, "losses": {"tagger": None}}
+    for changes in (unknown, {**unknown, "losses": {"tagger": math.nan}}):
+        found = read_run(write_log(tmp_path / "a.jsonl", entry(0), entry(10, **changes)))
+        last = found.evaluations[1]
+        for value in (last.score, last.scores["tag_acc"], last.losses["tagger"]):
+            assert math.isnan(value)
+
+
 def test_half_a_line_is_left_out(tmp_path: Path) -> None:
     path = write_log(tmp_path / "a.jsonl", entry(0), entry(10))
     path.write_text(path.read_text()[:-20], encoding="utf8")
@@ -181,6 +191,32 @@ def test_a_score_is_found_by_the_name_that_spacy_has_shortened() -> None:
     assert evaluation.score_of("ents_per_type") == 0.2
     assert evaluation.score_of("x... (2)") == 0.4
     assert evaluation.score_of("xyz") is None
+
+
+def diverged(*, score: float) -> Run:
+    """A run whose loss is a number at the first step alone."""
+    losses = [20.0, math.nan, math.nan, math.nan]
+    evaluations = [Evaluation(10 * i, i, score, {}, {"t": loss}) for i, loss in enumerate(losses)]
+    return Run("run", evaluations)
+
+
+def test_a_plot_without_a_number_is_left_out_with_a_warning() -> None:
+    run = diverged(score=0.5)
+    with pytest.warns(UserWarning, match=r"\[P280\].*'Training loss by epoch'"):
+        plots = training_curves([run])
+    assert [plot.title for plot in plots] == ["Score by epoch"]
+    assert make_page(plots, [run]).count("<svg") == 1
+
+
+def test_nothing_to_draw_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"\[P280\].*'Score by epoch'"):
+        training_curves([diverged(score=math.nan)])
+
+
+def test_the_table_leaves_out_scores_that_are_not_known() -> None:
+    page = make_page([], [run(), diverged(score=math.nan)])
+    assert "<td>run</td><td>4</td><td>83.00</td><td>30</td><td>83.00</td>" in page
+    assert "<td>run</td><td>4</td><td>-</td><td>-</td><td>-</td>" in page
 
 
 def test_unknown_scores_are_an_error_that_names_the_others() -> None:

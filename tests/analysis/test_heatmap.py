@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from spacy_psa.analysis.axes import RIGHT, WIDTH, text_width
-from spacy_psa.analysis.heatmap import EMPTY, colour, heat_map
+from spacy_psa.analysis.heatmap import EMPTY, colour, heat_map, shorten
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -57,7 +57,17 @@ def test_texts_replace_numbers_and_are_told_beside_names():
 
 def test_long_names_are_shortened():
     svg = heat_map([[1.0]], ["a" * 40], ["b"], "x", "y", "count")
-    assert "a" * 15 + "…" in texts(ElementTree.fromstring(svg))
+    assert "a" * 8 + "…" + "a" * 7 in texts(ElementTree.fromstring(svg))
+
+
+def test_long_names_that_begin_alike_are_told_apart():
+    names = [
+        "(S[dcl]\\NP)/(S[b]\\NP)",
+        "(S[dcl]\\NP)/(S[to]\\NP)",
+        *map("VERY_LONG_LABEL_{}".format, "12"),
+    ]
+    assert len({shorten(name) for name in names}) == len(names)
+    assert {len(shorten(name)) for name in names} == {16}
 
 
 @pytest.mark.parametrize("n", [1, 5, 21])
@@ -171,6 +181,7 @@ def test_the_name_of_the_axis_stands_below_the_names_of_its_columns():
 def test_wide_letters_have_more_room():
     assert text_width("漢字") == 24.0 > text_width("ab")
     assert text_width("漢字", 6.0) == 12.0
+    assert text_width("LABEL") > text_width("label")
 
 
 def test_nothing_to_draw_is_an_error():

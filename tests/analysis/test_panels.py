@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from spacy_psa.analysis.attention_page import HELP
 from spacy_psa.analysis.heatmap import EMPTY, colour
 from spacy_psa.analysis.panels import SHADES, heat_maps
 
@@ -44,6 +45,12 @@ def test_cells_have_the_colour_of_their_number() -> None:
 def test_numbers_between_shades_get_the_nearest() -> None:
     share = 7 / (SHADES - 1)
     assert set(areas(drawn({"a": [[2 * share + 0.01]]}, top=2.0))) == {colour(share)}
+
+
+def test_cells_tell_no_numbers_as_the_page_says() -> None:
+    titles = [node.text for node in drawn({"head 1": [[0.5]]}).iter(f"{SVG}title")]
+    assert titles == ["T"]
+    assert "not in pictures of several heads" in HELP
 
 
 def test_all_matrices_have_titles_and_names_of_columns() -> None:

@@ -9,8 +9,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spacy_psa.analysis.axes import HEIGHT, LEFT, RIGHT, TOP, WIDTH, label, styles, ticks
-from spacy_psa.analysis.plots import bar_plot, line_plot, stack
+from spacy_psa.analysis.axes import (
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    label,
+    styles,
+    text_width,
+    ticks,
+)
+from spacy_psa.analysis.intervals import interval_plot
+from spacy_psa.analysis.plots import NAME_SIZE, SLANT, bar_plot, line_plot, stack
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -153,7 +164,32 @@ def test_bars_may_have_whiskers() -> None:
 
 def test_long_names_of_categories_are_shortened() -> None:
     svg = bar_plot({"a": {f"a very long label {i}": i for i in range(20)}}, "t", "n")
-    assert "a very l…" in texts(svg)
+    assert "a very l…label 0" in texts(svg)
+
+
+@pytest.mark.parametrize("name", ["R-ARGM-T{}", "VERY_LONG_LABEL_{}"])
+def test_slanted_names_are_all_different_and_end_above_that_of_the_axis(name: str) -> None:
+    names = [name.format(i) for i in range(10, 34)]
+    bars = bar_plot({"": dict.fromkeys(names, 1.0)}, "label", "n")
+    points = interval_plot(dict.fromkeys(names, 1.0), {}, "label", "n")
+    for svg in (bars, points):
+        image = ElementTree.fromstring(svg)
+        slanted = [n for n in image.iter(f"{SVG}text") if n.get("font-size") == str(NAME_SIZE)]
+        assert len({node.text for node in slanted}) == len(names)
+        [below] = [n for n in image.iter(f"{SVG}text") if n.text == "label"]
+        for node in slanted:
+            # The end of the name is where it begins, turned around its last letter.
+            length = text_width(node.text, NAME_SIZE)
+            depth = math.sin(math.radians(SLANT)) * length
+            assert float(node.get("y")) + depth < float(below.get("y")) - 12
+            assert float(node.get("x")) > math.cos(math.radians(SLANT)) * length
+        assert float(below.get("y")) < float(image.get("height"))
+
+
+def test_names_that_have_room_are_not_slanted() -> None:
+    image = ElementTree.fromstring(bar_plot({"": {"PER": 1, "LOC": 2}}, "label", "n"))
+    assert not [n for n in image.iter(f"{SVG}text") if n.get("font-size") == str(NAME_SIZE)]
+    assert image.get("height") == str(HEIGHT)
 
 
 def test_long_legends_go_on_in_the_next_row() -> None:

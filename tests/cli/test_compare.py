@@ -74,6 +74,7 @@ def test_command_prints_and_writes_the_comparison(save: Save, tmp_path: Path):
     [data] = json.loads(outputs[0].read_text())["comparisons"]
     assert (data["difference"], len(data["differences"])) == (pytest.approx(0.4), 1)
     assert "| new | 100.00 % |" in outputs[1].read_text()
+    assert "Warning: only 3 sentences" in shown
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomization"])
@@ -175,6 +176,18 @@ def test_unknown_component_is_an_error():
     ],
 )
 def test_systems_are_named_by_what_is_different(first: str, second: str, names: tuple[str, str]):
+    assert short_names(first, second) == names
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("runs/v1.0", "runs/v1.5", ("v1.0", "v1.5")),
+        ("m/psa-0.1", "m/psa-0.2", ("psa-0.1", "psa-0.2")),
+        ("psa-0.1.spacy", "psa-0.2.spacy", ("psa-0.1", "psa-0.2")),
+    ],
+)
+def test_versions_belong_to_the_names(first: str, second: str, names: tuple[str, str]) -> None:
     assert short_names(first, second) == names
 
 

@@ -84,6 +84,16 @@ def test_the_first_evaluations_can_be_left_out(folder: Path) -> None:
     assert any(name.startswith("psa: 2.2") for name in names(folder / "c.svg"))
 
 
+def test_scores_are_drawn_without_losses_that_are_no_numbers(folder: Path) -> None:
+    log = folder / "first" / "psa" / "train.jsonl"
+    content = log.read_text(encoding="utf8").replace('"losses": {"t": 1.0}', '"losses": {"t": NaN}')
+    log.write_text(content.replace('"scores": {}', '"scores": {"f": null}'), encoding="utf8")
+    with pytest.warns(UserWarning, match=r"\[P280\]"):
+        succeed("psa", "curves", log, "--output", folder / "c.svg")
+    assert "Score by epoch" in names(folder / "c.svg")
+    assert "Training loss by epoch" not in names(folder / "c.svg")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -110,11 +110,20 @@ def test_command_prints_all_parts_and_writes_all_formats(save: Save, tmp_path: P
     shown = succeed(
         "psa", "evaluate", predicted, data, "--target", "tag", "--resamples", 20, *options
     )
-    for part in ("accuracy (tokens)", "By label", "By sentence length", "Confusions", "a [b] c"):
+    for part in (
+        "accuracy (tokens)",
+        "By label",
+        "By sentence length",
+        "Confusions",
+        "a [b] c",
+        "only 1 ",
+    ):
         assert part in shown
     assert json.loads(outputs[0].read_text())["reports"][0]["accuracy"] == pytest.approx(2 / 3)
     assert outputs[1].read_text().startswith("# Evaluation of ")
     assert outputs[2].read_text().count("<svg") == 3
+    for path in outputs[1:]:
+        assert "Warning: only 1 sentence" in path.read_text()
 
 
 def test_buckets_of_length_can_be_chosen(save: Save):

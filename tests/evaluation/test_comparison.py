@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from spacy_psa.evaluation.comparison import Comparison, compare, comparison_table, to_markdown
+from spacy_psa.evaluation import comparison
+from spacy_psa.evaluation.comparison import (
+    Comparison,
+    compare,
+    comparison_table,
+    summary,
+    to_markdown,
+)
 from spacy_psa.evaluation.layers import Unit, make_layer
 from spacy_psa.evaluation.side_by_side import columns, sentence_table
 
@@ -44,6 +52,16 @@ def test_differing_sentences_are_listed_with_the_greatest_gain_first():
     )
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_no_more_sentences_are_laid_out_than_are_kept(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    laid_out = []
+    monkeypatch.setattr(comparison, "side_by_side", lambda *given: laid_out.append(given))
+    two_systems(limit=limit)
+    assert len(laid_out) == limit
+
+
 def test_both_tests_are_run_unless_one_is_chosen():
     assert [test.name for test in two_systems().tests] == ["bootstrap", "randomization"]
     assert [test.name for test in two_systems(tests=["bootstrap"]).tests] == ["bootstrap"]
@@ -53,6 +71,23 @@ def test_few_sentences_have_an_exact_p_value():
     [test] = two_systems(tests=["randomization"]).tests
     # Gains of 2, 1 and -1 tokens: of the 8 ways to sign them only two come to less than 2.
     assert (test.exact, test.n_trials, test.p_value) == (True, 8, 0.75)
+
+
+def test_a_single_sentence_has_neither_an_interval_nor_a_p_value_of_the_bootstrap():
+    result = compare([tagged("X Y", "X X")], [tagged("X Y", "X Y")], TAG, n_trials=50)
+    data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert (data["interval"], data["tests"][0]["p_value"]) == (None, None)
+    rows = dict(comparison_table(result).rows)
+    assert (rows["95% interval"], rows["p (bootstrap)"]) == ("-", "-")
+    assert rows["p (randomization, all 2 ways)"] == "1.0000"
+
+
+@pytest.mark.parametrize("n", [1, 19, 20])
+def test_few_sentences_are_warned_of(n: int):
+    pairs = [tagged("X", "X")] * n
+    result = compare(pairs, pairs, TAG, n_trials=50)
+    warned = f"only {n} sentence" in summary(result)
+    assert warned == (f"only {n} sentence" in to_markdown([result], "Title")) == (n < 20)
 
 
 def test_identical_systems():
@@ -76,6 +111,21 @@ def test_spans_are_drawn_down_their_tokens():
 
 def test_spans_that_overlap_are_all_drawn():
     assert columns([Unit(0, 2, "A"), Unit(1, 2, "B"), Unit(1, 2, "C")], 2) == ["A", "B+C"]
+
+
+def test_the_work_of_drawing_grows_with_the_length_alone():
+    compared = []
+
+    class Place(int):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    n = 200
+    assert columns([Unit(Place(i), Place(i + 1), "X") for i in range(n)], n) == ["X"] * n
+    assert len(compared) < 20 * n
 
 
 def test_tokens_far_from_a_difference_are_left_out():
@@ -107,3 +157,17 @@ def test_markdown_names_systems_and_p_values():
     assert "| old | 57.14 % |" in text
     assert "| p (randomization, all 8 ways) | 0.7500 |" in text
     assert comparison_table(result).rows[2] == ["difference", "+28.57 %"]
+
+
+def test_words_and_labels_are_those_of_the_text_also_in_markdown():
+    words, labels = ("*", "<br>", "a|b", "\n", "&lt;", "_x_"), "(S\\NP)\\(S\\NP)"
+    side = [replace(tagged("X " * 6, f"{label} " * 6), words=words) for label in ("X", labels)]
+    result = compare(side[:1], side[1:], TAG, ("a_1", "a_2"), n_trials=5)
+    text = to_markdown([result], "a*b")
+    assert text.startswith("# a\\*b\n")
+    *_, table = text.partition("### Document 1")[2].partition("\n\n")
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    assert lines[0][-2:] == ["a\\_1", "a\\_2"]
+    shown = ["\\*", "\\<br\\>", "a\\|b", "\u2423", "\\&lt;", "\\_x\\_"]
+    assert [line[0] for line in lines[2:]] == shown
+    assert {line[3] for line in lines[2:]} == {"(S\\\\NP)\\\\(S\\\\NP)"}

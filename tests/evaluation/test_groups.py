@@ -91,3 +91,13 @@ def test_categories_are_told_from_other_labels(labels: set[str], expected: bool)
 
 def test_numbers_are_sorted_by_value():
     assert natural_order(["10", "9", "2+", "B", "A10", "A9"]) == ["2+", "9", "10", "A9", "A10", "B"]
+
+
+def test_digits_that_are_no_decimals_are_sorted_as_signs():
+    assert natural_order(["\u2460", "NN", "x\u00b2", "\u0663", "2"]) == [
+        "2",
+        "\u0663",
+        "NN",
+        "x\u00b2",
+        "\u2460",
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,21 @@ def test_the_interval_of_all_units_is_that_of_the_whole():
     assert report.total.interval == report.intervals["f1"]
 
 
+def test_a_single_sentence_has_no_intervals():
+    report = evaluate([tagged("X X", "X Y")], TAG, FEW)
+    assert set(report.intervals.values()) == {report.total.interval} == {None}
+    assert all(row.interval is None for row in report.breakdowns["label"].rows)
+    assert report.to_dict()["intervals"]["f1"] is None
+    assert report_tables(report)[0].rows[0] == ["precision", "50.00", "-"]
+
+
+@pytest.mark.parametrize("n", [1, 19, 20])
+def test_few_sentences_are_warned_of(n: int):
+    report = evaluate([tagged("X", "X")] * n, TAG, FEW)
+    warned = f"only {n} sentence" in summary(report)
+    assert warned == (f"only {n} sentence" in to_markdown([report], "Title")) == (n < 20)
+
+
 def test_documents_without_annotation_are_counted():
     report = evaluate([tagged("X", "X")], TAG, FEW, n_docs=3)
     assert report.n_skipped == 2
@@ -96,7 +112,7 @@ def test_documents_without_annotation_are_counted():
 
 
 def test_everything_wrong_is_zero_and_not_undefined():
-    report = evaluate([spanned("a", [(0, 1, "X")], [])], ENTS, FEW)
+    report = evaluate([spanned("a", [(0, 1, "X")], [])] * 2, ENTS, FEW)
     assert report.scores == {"precision": 0, "recall": 0, "f1": 0, "accuracy": 0}
     assert report.intervals["f1"] == (0.0, 0.0)
 
@@ -122,6 +138,28 @@ def test_markdown_has_scores_and_escapes_words():
     assert text.startswith("# Title\n")
     assert "| F1 | 50.00 |" in text
     assert "\\*a\\* \\[b\\_c\\]" in text
+
+
+def test_markdown_keeps_the_backslashes_of_categories():
+    report = evaluate([tagged("S\\NP (S\\NP)\\NP", "S\\NP S/NP")], TAG, FEW)
+    text = to_markdown([report], "Title")
+    assert "| S\\\\NP | 100.00 |" in text
+    assert "| (S\\\\NP)\\\\NP | S/NP | 1 |" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("-", "b"), "- \\- \\[b\\] X taken for Y"),
+        (("1.", "b"), "- 1\\. \\[b\\] X taken for Y"),
+        (("+", "~"), "- \\+ \\[\\~\\] X taken for Y"),
+        (("a", "\n\n"), "- a \\[\u2423\\] X taken for Y"),
+        (("a\nc", "<br>"), "- a c \\[\\<br\\>\\] X taken for Y"),
+    ],
+)
+def test_a_mistake_is_one_line_of_a_list_in_markdown(words: tuple[str, ...], line: str):
+    report = evaluate([replace(tagged("X X", "X Y"), words=words)], TAG, FEW)
+    assert line in to_markdown([report], "Title").splitlines()
 
 
 def test_tables_have_rows_as_long_as_their_headers():

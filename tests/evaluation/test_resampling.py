@@ -5,7 +5,7 @@ import pytest
 
 from spacy_psa.evaluation import resampling
 from spacy_psa.evaluation.counts import SCORES, count
-from spacy_psa.evaluation.resampling import percentile_interval, resampled_sums
+from spacy_psa.evaluation.resampling import few_sentences, percentile_interval, resampled_sums
 
 from .helpers import random_pairs
 
@@ -68,3 +68,20 @@ def test_standard_error_is_that_of_the_binomial():
 
 def test_no_groups_have_no_sums():
     assert resampled_sums(np.zeros((3, 0, 3), dtype=np.int64), 5, 0).shape == (5, 0, 3)
+
+
+def test_nothing_is_drawn_from_a_single_sentence():
+    assert resampled_sums(np.ones((1, 2, 3), dtype=np.int64), 5, 0).shape == (0, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (1, "only 1 sentence; intervals of the bootstrap need two or more."),
+        (2, "only 2 sentences; intervals of the bootstrap are not to be trusted."),
+        (19, "only 19 sentences; intervals of the bootstrap are not to be trusted."),
+    ],
+)
+def test_few_sentences_are_warned_of(n: int, text: str):
+    assert few_sentences(n, "intervals").startswith(f"Warning: {text} ")
+    assert few_sentences(20, "intervals") == ""

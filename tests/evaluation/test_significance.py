@@ -165,3 +165,11 @@ def test_p_values_are_uniform_if_there_is_no_difference():
         first, second = uneven_counts(25, seed + 100)
         below += approximate_randomization(first, second, f1, n_trials=200).p_value <= 0.2
     assert 3 <= below <= 22
+
+
+def test_a_single_sentence_says_nothing_of_others():
+    first, second = uneven_counts(1, seed=0)
+    assert paired_bootstrap(first, second, f1, n_trials=50).p_value is None
+    assert bootstrap_interval(first, second, f1, n_trials=50) is None
+    # Of the two ways to swap it, both are as extreme.
+    assert approximate_randomization(first, second, f1, n_trials=50).p_value == 1.0
