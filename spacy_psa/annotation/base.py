@@ -34,7 +34,8 @@ class Target(ABC):
     sets (Optional[LabelSets]): How sets of labels are written, if there are any.
     assigns (str): The attribute it writes, as in `Language.factory`.
     spans_key (str): The key in `doc.spans`, for targets that are spans there.
-    score_weights (Dict[str, float]): What its scores weigh by default.
+    score_weights (Dict[str, Optional[float]]): What its scores weigh by default; None if
+        they are no number.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Target(ABC):
 
     @property
     @abstractmethod
-    def score_weights(self) -> dict[str, float]: ...
+    def score_weights(self) -> dict[str, float | None]: ...
 
     @abstractmethod
     def labels_of(self, doc: Doc) -> Iterable[str]:

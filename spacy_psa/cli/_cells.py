@@ -187,10 +187,7 @@ def make_system(plan: Plan, name: str) -> Config:
     )
     config = Config().from_str(text, interpolate=False)
     if plan.target != TARGETS[plan.task][0]:
-        weights = config["training"]["score_weights"]
-        for score in weights:
-            weights[score] = None
-        weights[f"{plan.target}_acc"] = 1.0
+        config["training"]["score_weights"] = {f"{plan.target}_acc": 1.0}
         change(config, {"components.psa_tagger.target": plan.target}, name)
     change(config, common_settings(plan), name)
     component = FACTORIES.get(plan.task, TAGGER)

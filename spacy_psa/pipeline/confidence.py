@@ -33,7 +33,7 @@ def set_scores(
         known.
     spans (Mapping[Place, float]): The probability of each predicted span.
     """
-    _forget(doc, target.layer)
+    forget_scores(doc, target)
     for token, score in zip(doc, tokens, strict=True):
         if score is not None:
             _keep(doc, _token_key(token), target.layer, float(score))
@@ -76,8 +76,13 @@ def _user_data(doc: Doc) -> dict[Any, Any]:
     return doc.user_data
 
 
-def _forget(doc: Doc, layer: str) -> None:
-    """Remove what a layer was given before."""
+def forget_scores(doc: Doc, target: Target) -> None:
+    """Remove the probabilities that a target has on a document.
+
+    doc (Doc): The document.
+    target (Target): What was predicted.
+    """
+    layer = target.layer
     for key, scores in list(doc.user_data.items()):
         if isinstance(key, tuple) and key[:2] == ("._.", SCORE) and layer in scores:
             doc.user_data[key] = {name: scores[name] for name in scores if name != layer}

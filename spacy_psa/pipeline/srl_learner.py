@@ -65,7 +65,7 @@ class RoleLearner(LabelSequencePipe):
         RAISES (ValueError): If there are no examples, no tokens or no frames, or an argument has no
             role or no tokens. The labels are then those of before.
         """
-        if next(iter(get_examples()), None) is None:
+        if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "psa_srl.initialize")
         if labels is None:

@@ -26,8 +26,6 @@ from .input_errors import input_errors
 from .scorer import tagger_score
 
 logger = logging.getLogger("spacy")
-# The score of the factory's default target
-TAG_SCORE = "tag_acc"
 
 
 class TagLearner(LabelSequencePipe):
@@ -139,7 +137,7 @@ class TagLearner(LabelSequencePipe):
             label or no tokens, or a weight is that of a label which there is not. The labels are
             then those of before.
         """
-        if next(iter(get_examples()), None) is None:
+        if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "PSATagger.initialize")
         with self.keeping_labels():
@@ -164,9 +162,11 @@ class TagLearner(LabelSequencePipe):
     def add_score_weights(self, nlp: Language) -> None:
         """Let this target's scores decide which model is the best, if the config does not say what
         they weigh (not even nothing). Scores of another scorer than ours are left to the config.
+        Each component counts as much as any other, as where spaCy combines weights of factories;
+        ours has none, because they are those of a target.
 
-        A factory has one set of weights, which is that of its default target. `initialize` does
-        this; spaCy leaves it out for a component that is taken from another pipeline.
+        `initialize` does this; spaCy leaves it out for a component that is taken from another
+        pipeline.
 
         nlp (Language): The pipeline, whose `[training.score_weights]` are changed.
         """
@@ -174,19 +174,12 @@ class TagLearner(LabelSequencePipe):
             return
         weights = nlp.config["training"]["score_weights"]
         own = self.target.score_weights
-        # Without weight, `tag_acc` may be left over from a training without tags, see below
-        if not any(score in weights and (weights[score] or score != TAG_SCORE) for score in own):
-            weights.update(own)
-            logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
-        if not any(self._is_scored_by(nlp, other, TAG_SCORE) for other in nlp.pipe_names):
-            weights[TAG_SCORE] = None
-
-    @staticmethod
-    def _is_scored_by(nlp: Language, pipe_name: str, score: str) -> bool:
-        pipe = nlp.get_pipe(pipe_name)
-        if isinstance(pipe, TagLearner):
-            return score in pipe.target.score_weights
-        return score in (nlp.get_pipe_meta(pipe_name).default_score_weights or {})
+        if any(score in weights for score in own):
+            return
+        others = [name for name in nlp.pipe_names if any(map(weights.get, _scores_of(nlp, name)))]
+        share = sum(filter(None, weights.values())) / len(others) if others else 1.0
+        weights.update({score: weight and weight * share for score, weight in own.items()})
+        logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
 
     @input_errors()
     def update(
@@ -287,6 +280,14 @@ class TagLearner(LabelSequencePipe):
             )
 
         return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+
+def _scores_of(nlp: Language, name: str) -> Iterable[str]:
+    """The names of the scores that decide about a component by default."""
+    pipe = nlp.get_pipe(name)
+    if isinstance(pipe, TagLearner):
+        return pipe.target.score_weights
+    return nlp.get_pipe_meta(name).default_score_weights or ()
 
 
 def _boundaries(doc: Doc) -> list[int]:

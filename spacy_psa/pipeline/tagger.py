@@ -15,7 +15,7 @@ from ..errors import Errors, suggestion
 from ..inference import BACKENDS
 from ..inference.backends import get_backend
 from ..models.types import SequenceLabeler
-from .confidence import set_scores
+from .confidence import forget_scores, set_scores
 from .default_model import DEFAULT_PSA_MODEL
 from .scorer import tagger_score
 from .settings import (
@@ -54,7 +54,8 @@ from .tag_queries import TagQueries, split
         "inference_backend": None,
         "scorer": {"@scorers": "spacy_psa.tagger_scorer.v1"},
     },
-    default_score_weights={"tag_acc": 1.0},
+    # Those of the target, which is not known here: `initialize` adds them
+    default_score_weights={},
 )
 def make_psa_tagger(
     nlp: Language,
@@ -255,6 +256,9 @@ class PSATagger(TagQueries):
             self.target.annotate(doc, names, overwrite=overwrite)
             if own is not None:
                 set_scores(doc, self.target, *prediction.scores_of(own))
+            elif overwrite and doc.user_data:
+                # Those of another component, or of this one before, are of other labels
+                forget_scores(doc, self.target)
 
     def _own(self, doc: Doc, tags: list[str | None]) -> list[str | None]:
         """Leave out the tags that will not be written, since there is other annotation."""
@@ -279,8 +283,8 @@ class PSATagger(TagQueries):
             raise ValueError(
                 Errors.P308.format(
                     name=self.name,
-                    configured=list(configured.score_weights),
-                    found=list(found.score_weights),
+                    configured=[name for name, w in configured.score_weights.items() if w],
+                    found=[name for name, w in found.score_weights.items() if w],
                 )
             )
         super()._check_loaded(before)

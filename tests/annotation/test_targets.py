@@ -1,5 +1,6 @@
 """What labels mean on a `Doc`: reading annotation, writing it, and what is unknown."""
 
+import random
 import warnings
 from typing import Any
 
@@ -9,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_psa.annotation.base import UNKNOWN, Target
-from spacy_psa.annotation.spans import SpanTarget
+from spacy_psa.annotation.spans import SpanTarget, _align_ents, _read_ents
 from spacy_psa.annotation.targets import TARGETS, make_target
 
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]
@@ -71,9 +72,9 @@ def test_targets_have_the_name_that_they_are_listed_under(name: str) -> None:
     [
         ("tag", ["tag_acc"]),
         ("pos", ["pos_acc"]),
-        ("morph", ["morph_acc"]),
-        ("ents", ["ents_f", "ents_p", "ents_r"]),
-        ("spans", ["spans_sc_f", "spans_sc_p", "spans_sc_r"]),
+        ("morph", ["morph_acc", "morph_per_feat"]),
+        ("ents", ["ents_f", "ents_p", "ents_r", "ents_per_type"]),
+        ("spans", ["spans_sc_f", "spans_sc_p", "spans_sc_r", "spans_sc_per_type"]),
     ],
 )
 def test_scores_have_spacys_names(name: str, scores: list[str]) -> None:
@@ -83,8 +84,12 @@ def test_scores_have_spacys_names(name: str, scores: list[str]) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_first_score_is_the_one_that_counts(name: str) -> None:
     first, *others = target(name).score_weights.values()
-    assert first == 1.0
-    assert all(weight == 0.0 for weight in others)
+    assert first == 1.0 and not any(others)
+
+
+def test_scores_by_label_are_shown_but_weigh_nothing() -> None:
+    weights = {key: w for name in TARGETS for key, w in target(name).score_weights.items()}
+    assert all((w is None) == ("_per_" in key) for key, w in weights.items())
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -107,6 +112,23 @@ def test_outside_is_no_label_of_spans(name: str) -> None:
 def test_morphology_is_features_with_values(label: str, good: bool) -> None:
     problem = target("morph").label_problem(label)
     assert problem is None if good else "Feature=Value" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [
+        ("Number=Sing|Case=Nom", "Case=Nom|Number=Sing"),
+        ("Case=Nom,Acc", "Case=Acc,Nom"),
+        ("A=B|A=C", "A=C"),
+        ("Pos=noun", "POS=NOUN"),
+    ],
+)
+def test_morphology_has_to_be_written_as_spacy_writes_it(label: str, written: str) -> None:
+    doc = Doc(VOCAB, words=["a"])
+    target("morph").write(doc[0], label)
+    assert target("morph").read(doc[0]) == written
+    assert f"'{written}'" in str(target("morph").label_problem(label))
+    assert target("morph").label_problem(written) is None
 
 
 # Attributes of tokens
@@ -203,6 +225,51 @@ def test_a_doc_without_entity_annotation_is_unknown() -> None:
 
 def test_a_doc_annotated_as_having_no_entities_is_all_outside() -> None:
     assert gold(example({"words": WORDS, "entities": ["O"] * 6}), "ents") == ["O"] * 6
+
+
+def test_blocked_tokens_are_unknown_and_white_space_is_outside() -> None:
+    words = ["Ann", "Lee", "\n", "saw", "\n", "Rome"]
+    doc = Doc(VOCAB, words=words)
+    doc.set_ents([Span(doc, 5, 6, "LOC")], blocked=[doc[0:2], doc[4:5]], missing=[doc[2:4]])
+    tags = [None, None, "O", None, "O", "S-LOC"]
+    assert gold(Example(Doc(VOCAB, words=words), doc), "ents") == tags
+    other = Doc(VOCAB, words=[*words[:-1], "Ro", "me"], spaces=[True] * 5 + [False] * 2)
+    assert gold(Example(other, doc), "ents") == [*tags[:-1], "B-LOC", "E-LOC"]
+
+
+def test_white_space_of_a_doc_without_annotation_is_unknown() -> None:
+    doc = Doc(VOCAB, words=["Ann", "\n"])
+    assert gold(Example(Doc(VOCAB, words=["Ann", "\n"]), doc), "ents") == [None, None]
+
+
+def entities_at_random(generator: random.Random) -> Example:
+    """An example with entities, and tokens that are missing, blocked or white space."""
+    words = [generator.choice("ab\n") for _ in range(generator.randint(0, 7))]
+    doc = Doc(VOCAB, words=words)
+    kinds: dict[str, list[Span]] = {"ents": [], "missing": [], "blocked": [], "outside": []}
+    start = 0
+    while start < len(doc):
+        end = generator.randint(start + 1, len(doc))
+        span = Span(doc, start, end, generator.choice(["A", "B-C"]))
+        generator.choice(list(kinds.values())).append(span)
+        start = end
+    doc.set_ents(
+        kinds["ents"],
+        missing=kinds["missing"],
+        blocked=kinds["blocked"],
+        outside=kinds["outside"],
+        default=generator.choice(["outside", "missing", "unmodified"]),
+    )
+    return Example(Doc(VOCAB, words=words), doc)
+
+
+def test_entities_of_the_same_tokens_are_read_as_spacy_reads_them() -> None:
+    biluo = {"L": "E", "U": "S"}
+    generator = random.Random(0)
+    for _ in range(500):
+        eg = entities_at_random(generator)
+        tags = [tag and biluo.get(tag[0], tag[0]) + tag[1:] for tag in eg.get_aligned_ner()]
+        assert _read_ents(eg) == _align_ents(eg) == tags
 
 
 def test_a_label_may_contain_hyphens() -> None:

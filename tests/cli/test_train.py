@@ -164,7 +164,7 @@ def test_scores_of_a_component_from_another_pipeline_decide(tmp_path: Path) -> N
     settings.to_disk(tmp_path / "more.cfg")
     succeed("psa", "train", tmp_path / "more.cfg", "--output", tmp_path / "more")
     saved = Config().from_disk(tmp_path / "more" / "model-best" / "config.cfg")
-    assert saved["training"]["score_weights"] == {"tag_acc": None, "pos_acc": 1.0}
+    assert saved["training"]["score_weights"] == {"pos_acc": 1.0}
 
 
 @pytest.mark.parametrize("setting", ["eval_frequency", "accumulate_gradient"])

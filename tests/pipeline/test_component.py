@@ -82,6 +82,18 @@ def test_a_label_that_is_no_string_is_an_error(label: object) -> None:
         tagger_of(make_nlp()).add_label(label)
 
 
+def test_morphology_that_spacy_writes_in_another_way_is_refused() -> None:
+    nlp = make_nlp("morph")
+    message = r"P434.*'Number=Sing\|Case=Nom'.*writes it 'Case=Nom\|Number=Sing'"
+    with pytest.raises(ValueError, match=message):
+        tagger_of(nlp).add_label("Number=Sing|Case=Nom")
+    with pytest.raises(ValueError, match=message):
+        tagger_of(nlp).initialize(
+            lambda: make_examples(nlp), nlp=nlp, labels=["_", "Number=Sing|Case=Nom"]
+        )
+    assert tagger_of(nlp).labels == ()
+
+
 def test_add_label_says_whether_it_is_new() -> None:
     tagger = tagger_of(make_nlp())
     assert [tagger.add_label(label) for label in ("A", "B", "A")] == [1, 1, 0]
@@ -167,6 +179,11 @@ def test_initialize_without_examples_is_an_error() -> None:
     nlp = make_nlp()
     with pytest.raises(ValueError, match="P306"):
         tagger_of(nlp).initialize(lambda: [])
+
+
+def test_what_gives_no_examples_is_spacys_error() -> None:
+    with pytest.raises(TypeError, match="E930"):
+        tagger_of(make_nlp()).initialize([])  # type: ignore[arg-type]
 
 
 def test_initialize_twice_starts_again() -> None:

@@ -97,6 +97,19 @@ def test_groups_have_scores_like_those_of_spancat() -> None:
         assert found.tolist() == pytest.approx(scores(doc)[1])
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_labels_that_are_overwritten_lose_their_scores(target: str, overwrite: bool) -> None:
+    nlp, docs = scored(target)
+    before = [scores(doc) for doc in docs]
+    tagger_of(nlp).cfg.update(probabilities=False, overwrite=overwrite)
+    after = [scores(doc) for doc in nlp.pipe(docs)]
+    if not overwrite:
+        assert after == before
+    else:
+        assert not any(score for doc in after for score in chain(*doc))
+        assert not any(doc.user_data for doc in docs)
+
+
 def test_documents_without_tokens_have_no_scores(target: str) -> None:
     nlp = trained_nlp(target, probabilities=True, threshold=0.5)
     for doc in [nlp(Doc(nlp.vocab)), *nlp.pipe([Doc(nlp.vocab), nlp.make_doc("Ann")])]:

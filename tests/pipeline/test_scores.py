@@ -124,10 +124,12 @@ def test_scores_that_were_given_no_weight_are_left_alone(weight: float | None) -
     assert weights_after_initialize(nlp) == {"tag_acc": 1.0}
 
 
-def test_tags_get_their_weight_back() -> None:
-    nlp = make_nlp("tag")
-    nlp.config["training"]["score_weights"] = {"tag_acc": None, "ents_f": 0.0}
-    assert weights_after_initialize(nlp) == {"tag_acc": 1.0}
+def test_scores_of_other_targets_have_no_place() -> None:
+    nlp = make_nlp("ents")
+    nlp.initialize(lambda: make_examples(nlp))
+    assert list(nlp.config["training"]["score_weights"]) == list(
+        tagger_of(nlp).target.score_weights
+    )
 
 
 def test_the_scores_of_another_scorer_are_left_to_the_config() -> None:
@@ -138,7 +140,7 @@ def test_the_scores_of_another_scorer_are_left_to_the_config() -> None:
 
 
 def test_without_a_scorer_no_weights_are_added() -> None:
-    assert weights_after_initialize(make_nlp("ents", scorer=None)) == {"tag_acc": 1.0}
+    assert weights_after_initialize(make_nlp("ents", scorer=None)) == {}
 
 
 def test_the_weight_of_tags_stays_if_another_component_is_scored_by_it() -> None:
@@ -147,10 +149,21 @@ def test_the_weight_of_tags_stays_if_another_component_is_scored_by_it() -> None
     assert weights_after_initialize(nlp) == {"tag_acc": 0.5, "ents_f": 0.5}
 
 
-def test_the_weight_of_tags_stays_if_spacys_tagger_is_there() -> None:
+@pytest.mark.parametrize("targets", [list(SCORES), list(SCORES)[::-1]], ids=["in order", "reverse"])
+def test_components_have_equal_shares(targets: list[str]) -> None:
+    nlp = make_nlp(targets[0])
+    for target in targets[1:]:
+        nlp.add_pipe(NAME, target, config={"model": tiny_model(), "target": target})
+    weights = weights_after_initialize(nlp)
+    assert weights == {score: pytest.approx(1 / len(SCORES), abs=0.02) for score in SCORES.values()}
+
+
+def test_spacys_components_have_equal_shares() -> None:
     nlp = make_nlp("ents")
     nlp.add_pipe("tagger")
-    assert weights_after_initialize(nlp)["tag_acc"]
+    nlp.add_pipe("morphologizer")
+    shares = {"ents_f": 1 / 3, "tag_acc": 1 / 3, "pos_acc": 1 / 6, "morph_acc": 1 / 6}
+    assert weights_after_initialize(nlp) == pytest.approx(shares, abs=0.02)
 
 
 def test_weights_that_are_added_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -276,3 +276,8 @@ def test_the_loss_is_that_of_single_labels() -> None:
     loss, gradient = component.get_loss(examples, potentials)
     assert loss == pytest.approx(wanted, abs=1e-6)
     assert gradient.emissions.shape == potentials.emissions.shape
+
+
+def test_what_gives_no_examples_is_spacys_error() -> None:
+    with pytest.raises(TypeError, match="E930"):
+        srl_of(make_nlp()).initialize([])  # type: ignore[arg-type]
