@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 from threading import Lock
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -32,6 +34,7 @@ class CharacterMemory:
         self._versions = Versions()
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
+        _memories.add(self)
 
     def __reduce__(self) -> tuple[type[CharacterMemory], tuple[()]]:
         return CharacterMemory, ()
@@ -74,6 +77,14 @@ class CharacterMemory:
         with self._lock:
             self._forget()
 
+    def go_on_in_child(self) -> None:
+        """Go on in a process that has just been forked: without the thread, if there is one, that
+        has the lock and would have released it, and without what it was about to remember."""
+        is_busy = self._lock.locked()
+        self._lock = Lock()
+        if is_busy:
+            self._forget()
+
     def _forget(self) -> None:
         self._rows = {}
         self._table = torch.empty(0, 0)
@@ -94,6 +105,18 @@ class CharacterMemory:
             places = torch.from_numpy(np.fromiter(short.values(), np.int64))
             self._table[n : n + len(short)] = found.index_select(0, places)
         self._rows.update(zip(short, range(n, n + len(short)), strict=True))
+
+
+_memories: WeakSet[CharacterMemory] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for memory in _memories:
+        memory.go_on_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:

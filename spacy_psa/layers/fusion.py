@@ -12,6 +12,7 @@ from .additive import additive_scores
 from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
+from .inspection import is_watched
 from .interfaces import Gate
 from .mask import SequenceMask, masked_softmax
 
@@ -64,7 +65,8 @@ class AdditiveSelfAttention(nn.Module):
         """Equation 5. Shape: (batch_size, n, n)."""
         queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
         lengths = mask.lengths if mask.known_lengths is None else mask.known_lengths
-        return additive_scores(queries, keys, self.weight, lengths, overwrite=True)
+        overwrite = not (is_watched(self.query) or is_watched(self.key))
+        return additive_scores(queries, keys, self.weight, lengths, overwrite=overwrite)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """The context s_i of each token.
@@ -103,9 +105,9 @@ class _FusionGate(nn.Module):
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
         token = self.token(x)
-        hidden = torch.add(token, self.context(context), out=_reused(token))
+        hidden = torch.add(token, self.context(context), out=_reused(token, self.token))
         scores = self.output(tanh(hidden, overwrite=True))
-        return torch.sigmoid(scores, out=_reused(scores))
+        return torch.sigmoid(scores, out=_reused(scores, self.output))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -203,11 +205,12 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        hidden = tanh(self.hidden(self.dropout(context)), overwrite=True)
-        return tanh(self.output(hidden), overwrite=True)
+        hidden = self.hidden(self.dropout(context))
+        hidden = tanh(hidden, overwrite=not is_watched(self.hidden))
+        return tanh(self.output(hidden), overwrite=not is_watched(self.output))
 
 
-def _reused(x: Tensor) -> Tensor | None:
-    """Where to write what takes the place of a tensor: without gradients, there, since new memory
-    takes as long as such a function."""
-    return None if torch.is_grad_enabled() else x
+def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:
+    """Where to write what takes the place of the output of a layer: without gradients, there, since
+    new memory takes as long as such a function; unless someone watches the layer."""
+    return None if torch.is_grad_enabled() or is_watched(layer) else x

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks
 
 from .mask import SequenceMask
 
@@ -58,3 +59,13 @@ def inspecting(network: nn.Module) -> Iterator[list[Inspection]]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def is_watched(layer: nn.Module) -> bool:
+    """Tell whether someone may have kept the output of a layer, so that it is not to be overwritten
+    by what comes next.
+
+    layer (nn.Module): The layer.
+    RETURNS (bool): Whether it has a hook that is given its output.
+    """
+    return bool(layer._forward_hooks or _global_forward_hooks)

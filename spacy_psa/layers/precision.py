@@ -30,6 +30,7 @@ from .bfloat16 import BFloat16Linear, rounded
 from .characters import CharacterBiLSTM
 from .fused_additive import can_be_fused
 from .fusion import AdditiveSelfAttention
+from .inspection import is_watched
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
@@ -134,7 +135,9 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         # are scored apart, and in float64, for which the way does not matter.
         if are_small(queries) and are_small(keys):
             lengths, weight = mask.known_lengths, self.weight.float()
-            return additive_scores(queries, keys, weight, lengths, overwrite=True).double()
+            kept = is_watched(self.query) or is_watched(self.key)
+            scores = additive_scores(queries, keys, weight, lengths, overwrite=not kept)
+            return scores.double()
         is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
         scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
         for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):

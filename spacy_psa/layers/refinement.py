@@ -99,12 +99,15 @@ class LabelRefinement(nn.Module):
     """Encoders that take turns with attention to labels, and a last encoder, for a decoder.
 
     This is the stack of BiLSTM-LAN and of structured refinement. A decoder may share what the
-    layers know of labels: it is found under `labels` and `transitions`.
+    layers know of labels: it is found under `labels` and `transitions`, and under `label_deviation`
+    what embeddings of its own are to start from.
 
     layers (Iterable[RefiningLayer]): The layers that refine.
     last (nn.Module): The last encoder, whose output goes to the decoder as it is. It has a `width`.
     labels (Optional[LabelEmbeddings]): The embeddings that all layers share, if they do.
     transitions (Optional[LabelTransitions]): The transitions that all layers share, if they do.
+    label_deviation (Optional[float]): The standard deviation that label embeddings start from, for
+        a decoder that has its own; None for 1 / √width.
     input_dropout (float): Dropout on the input of the first layer.
 
     Source: Cui and Zhang (2019), figure 2; Wang et al. (2021), figure 2.
@@ -117,11 +120,13 @@ class LabelRefinement(nn.Module):
         *,
         labels: LabelEmbeddings | None = None,
         transitions: LabelTransitions | None = None,
+        label_deviation: float | None = None,
         input_dropout: float = 0.5,
     ) -> None:
         super().__init__()
         self.labels = labels
         self.transitions = transitions
+        self.label_deviation = label_deviation
         self.layers = nn.ModuleList(layers)
         self.last = last
         self.width = width_of(last)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import glu
 
 from .dropout import Dropout
+from .inspection import is_watched
 from .linear import Linear
 from .mask import SequenceMask
 from .recurrent import BiLSTM
@@ -44,7 +45,9 @@ class FeedForwardSublayer(TakesTokens, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Of the same shape.
         """
-        return self.output(self.dropout(self.hidden(x).relu_()))
+        hidden = self.hidden(x)
+        hidden = hidden.relu() if is_watched(self.hidden) else hidden.relu_()
+        return self.output(self.dropout(hidden))
 
 
 class RecurrentSublayer(TakesTokens, nn.Module):

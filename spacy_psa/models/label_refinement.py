@@ -94,6 +94,7 @@ def _make_label_refinement(
         encoder,
         labels=label_set.shared_embeddings,
         transitions=label_set.shared_transitions,
+        label_deviation=label_set.deviation,
         input_dropout=input_dropout,
     )
 
@@ -110,8 +111,9 @@ def build_label_set(
     tie_transitions (bool): Whether all have the same transitions.
     n_latent (Optional[int]): Number of labels of the refining layers, if they share nothing: they
         need not be those of the task then (table 7 of Wang et al. 2021). None for the task's.
-    deviation (Optional[float]): The standard deviation that label embeddings start from: 1.0 for
-        label attention, which scales by the width; None for 1 / √width, for emissions.
+    deviation (Optional[float]): The standard deviation that label embeddings start from, those of a
+        decoder as well: 1.0 for label attention, which scales by the width; None for 1 / √width,
+        for emissions.
     RETURNS (LabelSetBuilder): Builds a `LabelSet`.
     RAISES (ValueError): If labels of the decoder and others were to be shared.
     """
@@ -246,7 +248,10 @@ def _make_label_crf(encoder: nn.Module, n_labels: int) -> LabelCRFDecoder:
 
 def _embeddings(encoder: nn.Module, n_labels: int) -> LabelEmbeddings:
     labels = _offer(encoder, "labels")
-    return LabelEmbeddings(n_labels, width_of(encoder)) if labels is None else labels
+    if labels is not None:
+        return labels
+    deviation = _offer(encoder, "label_deviation")
+    return LabelEmbeddings(n_labels, width_of(encoder), deviation=deviation)
 
 
 def _offer(encoder: nn.Module, name: str) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
@@ -100,6 +101,10 @@ def forward(
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
     on_cpu = shim_of(network).device.type == "cpu"
+    if not any(len(doc) for doc in docs):
+        # Nothing to label, but whoever shares the tok2vec waits for its gradient.
+        empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
+        return empty, lambda _: backprop_tok2vec(vectors)
     layout = make_layout(
         [length for doc in docs for length in sentence_lengths(doc)],
         max_length=model.attrs["max_length"],

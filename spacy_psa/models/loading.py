@@ -17,6 +17,7 @@ from ..errors import Errors
 from ..messages import unpack
 from .shim import NetworkShim
 from .srl_ensemble import forward as average
+from .word_shim import WordCharacterShim
 
 OURS = __name__.partition(".")[0] + "."
 # The shapes of parameters by dimensions, in the layers of which spaCy's embeddings are made
@@ -32,7 +33,8 @@ SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def read_model(model: Model, data: bytes) -> None:
-    """Load a model's weights.
+    """Load a model's weights. Settings of layers of ours, which are saved with them, stay as they
+    are: the config counts, which anyone may have changed.
 
     model (Model): The model.
     data (bytes): The output of its `to_bytes`.
@@ -57,9 +59,18 @@ def read_model(model: Model, data: bytes) -> None:
         )
         for problem in problems:
             raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
+    configured = [(node, dict(node.attrs)) for node in nodes if _is_ours(node)]
+    for node in nodes:
+        for shim in _networks(node):
+            if isinstance(shim, WordCharacterShim):
+                shim.words_from = None  # all of the component comes from elsewhere
     model.from_dict(message)
     for node, info in zip(nodes, message["nodes"], strict=True):
         _check_loaded(node, info["dims"])
+    for node, attrs in configured:
+        node.attrs.update(attrs)
+        for problem in _width_problems(node):
+            raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
 
 
 def has_network(model: Model) -> bool:
@@ -220,6 +231,15 @@ def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]
     ):
         if None not in (outer, inner) and outer != inner:
             yield f"there are {outer} {what}, but the network has {inner}"
+
+
+def _width_problems(node: Model) -> Iterator[str]:
+    """What does not go with the config, of which networks are not built anew."""
+    configured = node.attrs.get("width")
+    for shim in _networks(node):
+        width = shim.cfg.get("width")
+        if shim._model is not None and None not in (configured, width) and configured != width:
+            yield f"'width' is {width}, not {configured} as configured"
 
 
 def _window_problems(node: Model) -> Iterator[str]:

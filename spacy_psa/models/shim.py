@@ -207,11 +207,8 @@ class NetworkShim(PyTorchShim):
                 for name, value in backup.items():
                     parameters[name].data.copy_(value)
 
-    def to_bytes(self) -> bytes:
-        """Serialize the network: its configuration, and its tensors by safetensors.
-
-        RETURNS (bytes): The serialized network, also if there is none yet.
-        """
+    def message(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What is saved: configuration, and tensors by safetensors."""
         state = None
         if self._model is not None:
             tensors = {k: v.contiguous().cpu() for k, v in saved_tensors(self._model).items()}
@@ -219,7 +216,21 @@ class NetworkShim(PyTorchShim):
         message: dict[str, Any] = {"config": self.cfg, "state": state}
         if self.precision != FULL:
             message["precision"] = self.precision
-        return srsly.msgpack_dumps(message)
+        return message
+
+    def check_message(self, message: dict[str, Any]) -> None:
+        """Check, and take notice of, what a subclass has added to what is saved.
+
+        message (Dict[str, Any]): What is to be loaded.
+        RAISES (ValueError): If it is not to be loaded here.
+        """
+
+    def to_bytes(self) -> bytes:
+        """Serialize the network.
+
+        RETURNS (bytes): The serialized network, also if there is none yet.
+        """
+        return srsly.msgpack_dumps(self.message())
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
         """Load a network, unless its tensors are not those of this configuration.
@@ -240,6 +251,7 @@ class NetworkShim(PyTorchShim):
         except Exception as error:
             # Damage of all kinds ends in exceptions of many kinds
             raise ValueError(Errors.P202.format(problem=error)) from error
+        self.check_message(message)
         if tensors is None:
             self.cfg, self._model, self.precision = config, None, FULL
             return self

@@ -19,14 +19,13 @@ from .arrays import to_rows, unflatten
 from .lookup import (
     FIRST_CHARACTER,
     UNKNOWN_ROW,
-    WordLookup,
     check_vectors,
     find_vector,
     read_vectors,
     zero_digits,
 )
-from .shim import NetworkShim
 from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout, check_value
+from .word_shim import WordCharacterShim
 
 RANDOM_WIDTH = 100
 ATTRS = ("NORM", "ORTH", "LOWER")
@@ -137,63 +136,6 @@ def build_word_char_embed(
     )
 
 
-class WordCharacterShim(NetworkShim):
-    """The network of `spacy_psa.WordCharEmbed.v1`, with the words and characters that it knows.
-
-    make (Callable[..., WordCharacterEmbedding]): Builds the network from the keyword arguments of
-        `build`.
-    attr (int): What words are looked up by.
-    max_characters (int): Characters of a word that are read.
-    normalize (Optional[Callable[[str], str]]): Gives the form by which a word is looked up that is
-        not found, and of which characters are read.
-    """
-
-    def __init__(
-        self,
-        make: Callable[..., WordCharacterEmbedding],
-        *,
-        attr: int,
-        max_characters: int,
-        normalize: Callable[[str], str] | None,
-    ) -> None:
-        super().__init__(make)
-        self.attr = attr
-        self.max_characters = max_characters
-        self.normalize = normalize
-        self._lookup: WordLookup | None = None
-
-    @property
-    def lookup(self) -> WordLookup:
-        """The look-up that goes with the network, made when it is first needed."""
-        if self._lookup is None:
-            self._lookup = WordLookup(
-                self.cfg["words"],
-                self.cfg["characters"],
-                attr=self.attr,
-                max_characters=self.max_characters,
-                normalize=self.normalize,
-            )
-        return self._lookup
-
-    @property
-    def network(self) -> WordCharacterEmbedding:
-        """The network. See `NetworkShim.network`."""
-        network = super().network
-        assert isinstance(network, WordCharacterEmbedding)
-        return network
-
-    def build(self, **config: Any) -> WordCharacterEmbedding:
-        """Build the network for new words. See `NetworkShim.build`."""
-        self._lookup = None
-        super().build(**config)
-        return self.network
-
-    def from_bytes(self, bytes_data: bytes) -> NetworkShim:
-        """Load a network and its words. See `NetworkShim.from_bytes`."""
-        self._lookup = None
-        return super().from_bytes(bytes_data)
-
-
 def _make_network(
     make_characters: CharacterBuilder | None,
     dropout: float,
@@ -237,6 +179,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
         width=width,
         has_vectors=has_vectors,
     )
+    shim.words_from = "training"
     model.set_dim("nO", network.width, force=True)
     pretrained = [(row, keys[word]) for row, word in enumerate(known, 1) if keys[word] is not None]
     if pretrained:
@@ -289,6 +232,7 @@ def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
     if shim._model is None and X:
         warn(Warnings.W201.format(n_docs=len(X)))
         observe(model, X)
+        shim.words_from = "sample"
     return model
 
 

@@ -9,7 +9,7 @@ from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
 from ..models.lookup import check_vectors, find_vector
-from ..models.tok2vec import WordCharacterShim
+from ..models.word_shim import WordCharacterShim
 
 Knows = Callable[[str], bool]
 

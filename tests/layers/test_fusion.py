@@ -161,3 +161,30 @@ def test_inspection_shows_what_the_layer_computes(gate):
 def test_inspection_shows_no_bias_where_none_is_added(bias):
     layer = randomized(ContextFusion(WIDTH, bias=bias))
     assert set(layer.inspect(batch_of([3], WIDTH), mask_of([3]))) == {"attention", "gate"}
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+@pytest.mark.parametrize("lengths", [LENGTHS, [4]], ids=str)
+@pytest.mark.parametrize("gate", [FeatureGate, ScalarGate])
+def test_what_hooks_have_seen_stays_as_it_was(gate, lengths, everywhere):
+    layer, x, mask = make_fusion(gate=gate), batch_of(lengths, WIDTH), mask_of(lengths)
+    with torch.no_grad():
+        expected = layer(x, mask)
+    seen = {}
+
+    def keep(module, args, output):
+        if isinstance(output, torch.Tensor):
+            seen[module] = output, output.clone()
+
+    if everywhere:
+        handles = [torch.nn.modules.module.register_module_forward_hook(keep)]
+    else:
+        handles = [module.register_forward_hook(keep) for module in layer.modules()]
+    with torch.no_grad():
+        output = layer(x, mask)
+    for handle in handles:
+        handle.remove()
+    assert {layer, layer.hidden, layer.output, layer.attention.query, layer.gate.output} <= {*seen}
+    for output_, copied in seen.values():
+        assert torch.equal(output_, copied)
+    assert torch.equal(output, expected)

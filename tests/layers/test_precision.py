@@ -214,3 +214,20 @@ def test_full_precision_is_the_network_itself():
     network = nn.Linear(3, 3)
     assert reduce_precision(network, "fp32") is network
     assert network.weight.dtype == torch.float32 and network.weight.requires_grad
+
+
+def test_what_hooks_have_seen_stays_as_it_was() -> None:
+    layer = reduce_precision(randomized(ContextFusion(WIDTH, bias=PSABias)).float(), "bf16")
+    seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+
+    def keep(module: nn.Module, args: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            seen[module] = output, output.clone()
+
+    for module in layer.modules():
+        module.register_forward_hook(keep)
+    with torch.no_grad():
+        layer(normal(1, 5, WIDTH).float(), mask_of([5]))
+    assert layer.attention.query in seen
+    for output, copied in seen.values():
+        assert torch.equal(output, copied)

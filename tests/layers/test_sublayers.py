@@ -130,3 +130,14 @@ def test_only_the_feed_forward_sublayer_has_dropout_of_its_own():
     for name in ("recurrent", "convolution"):
         rates = {m.p for m in SUBLAYERS[name]().modules() if isinstance(m, nn.Dropout)}
         assert rates <= {0.0}
+
+
+@pytest.mark.parametrize("has_gradient", [True, False])
+def test_what_hooks_have_seen_stays_as_it_was(has_gradient):
+    layer, seen = randomized(SUBLAYERS["feed-forward"]()), []
+    for module in (layer.hidden, layer.output):
+        module.register_forward_hook(lambda _, args, output: seen.append((output, output.clone())))
+    with torch.set_grad_enabled(has_gradient):
+        layer(batch_of([4], WIDTH), mask_of([4]))
+    assert all(torch.equal(output, copied) for output, copied in seen)
+    assert (seen[0][0] < 0).any()

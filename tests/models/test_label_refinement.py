@@ -86,6 +86,22 @@ def test_decoders_on_other_encoders_have_labels_of_their_own(decoder: DecoderBui
     assert (module.labels.n_labels, module.labels.width) == (LABELS, WIDTH)
 
 
+@pytest.mark.parametrize(("deviation", "expected"), [(1.0, 1.0), (None, 400**-0.5)])
+@pytest.mark.parametrize("tying", [{"depth": 1}, {"tie_embeddings": False}, {}])
+@pytest.mark.parametrize("is_in_chain", [True, False])
+@pytest.mark.parametrize("make_decoder", [build_label_crf(), LAN_DECODER])
+def test_labels_of_the_decoder_deviate_as_those_of_the_encoder(
+    make_decoder: DecoderBuilder,
+    is_in_chain: bool,
+    tying: dict[str, Any],
+    deviation: float | None,
+    expected: float,
+) -> None:
+    builder = make_encoder(*LAN_PARTS, width=400, deviation=deviation, **tying)
+    _, decoder = build(encoders.build_chain(builder) if is_in_chain else builder, make_decoder)
+    assert float(decoder.labels.weight.detach().std()) == pytest.approx(expected, rel=0.1)
+
+
 def test_what_is_not_used_is_not_made() -> None:
     # Attention has no transitions; a single layer has no attention.
     encoder, _ = build(make_encoder(*LAN_PARTS), LAN_DECODER)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import spacy
 import torch
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from thinc.api import Model
+from thinc.api import Config, Model
 
 from spacy_psa.inference import Potentials
 from spacy_psa.layers import BiLSTM
@@ -15,7 +18,7 @@ from spacy_psa.models.decoders import build_crf, build_softmax
 from spacy_psa.models.encoders import build_bilstm, build_chain, build_psa_encoder
 from spacy_psa.models.labeler import build_sequence_labeler, sentence_lengths
 
-from ..pipeline.conftest import initialized_nlp, make_docs, tagger_of
+from ..pipeline.conftest import NAME, initialized_nlp, make_docs, make_nlp, tagger_of, tiny_model
 
 WIDTH = 3
 
@@ -74,6 +77,25 @@ def test_the_output_is_potentials_of_all_tokens() -> None:
     assert potentials.emissions.shape == (53, 5)
     assert potentials.emissions.dtype == torch.float32
     assert not potentials.emissions.requires_grad
+
+
+@pytest.mark.parametrize("n_docs", [0, 1, 2])
+def test_without_tokens_there_are_no_chains(n_docs: int) -> None:
+    nlp = initialized_nlp()
+    model, docs = tagger_of(nlp).model, [nlp.make_doc("")] * n_docs
+    potentials = model.predict(docs)
+    assert potentials.lengths == ()
+    assert potentials.emissions.shape == (0, model.get_dim("nO"))
+    potentials, backprop = model.begin_update(docs)
+    assert backprop(potentials) == []
+
+
+def test_without_tokens_the_tok2vec_gets_its_gradient() -> None:
+    model = make_model().initialize(X=[make_doc(2)])
+    potentials, backprop = model.begin_update([make_doc(0)] * 2)
+    backprop(potentials)
+    shapes = [gradient.shape for gradient in model.layers[0].attrs["gradients"]]
+    assert shapes == [(0, WIDTH)] * 2
 
 
 def test_a_softmax_has_emissions_only() -> None:
@@ -168,6 +190,33 @@ def test_embeddings_have_dense_gradients() -> None:
     weight = model.get_ref("tok2vec").shims[0].network.words.weight
     assert weight.grad.shape == weight.shape
     assert not weight.grad.is_sparse
+
+
+@pytest.mark.parametrize("edits_file", [True, False])
+def test_the_windows_are_those_of_the_config(tmp_path: Path, edits_file: bool) -> None:
+    initialized_nlp().to_disk(tmp_path / "saved")
+    settings = {"components": {NAME: {"model": {"max_length": 4, "overlap": 1}}}}
+    if edits_file:
+        path = tmp_path / "saved" / "config.cfg"
+        Config().from_disk(path, interpolate=False).merge(settings).to_disk(path)
+    loaded = spacy.load(tmp_path / "saved", config={} if edits_file else settings)
+    loaded.to_disk(tmp_path / "anew")
+    for nlp in (loaded, spacy.load(tmp_path / "anew")):
+        found = nlp.config["components"][NAME]["model"]
+        assert (found["max_length"], found["overlap"]) == (4, 1)
+        seen: list[int] = []
+        encoder = tagger_of(nlp).model.get_ref("network").shims[0].network.encoder
+        encoder.register_forward_pre_hook(lambda _, args, seen=seen: seen.append(args[0].shape[1]))
+        nlp(" ".join(["Ann"] * 40))
+        assert max(seen) == 4
+
+
+@pytest.mark.parametrize("settings", [{"max_length": 20, "overlap": 6}, {"tok2vec__min_freq": 3}])
+def test_weights_leave_settings_as_they_are(settings: dict[str, int]) -> None:
+    nlp = make_nlp(model=tiny_model(**settings))
+    before = [dict(node.attrs) for node in tagger_of(nlp).model.walk()]
+    tagger_of(nlp).from_bytes(tagger_of(initialized_nlp()).to_bytes())
+    assert [dict(node.attrs) for node in tagger_of(nlp).model.walk()] == before
 
 
 @pytest.mark.gpu

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from spacy.language import Language
+from spacy.ml.models.multi_task import create_pretrain_characters
 from spacy.tokens import Doc
+from spacy.training.pretrain import create_pretraining_model
 from spacy.vocab import Vocab
 from thinc.api import Model
 
 from spacy_psa.models.tok2vec import build_character_bilstm, build_word_char_embed, observe
+
+from ..pipeline.conftest import (
+    NAME,
+    assert_same_weights,
+    initialized_nlp,
+    make_nlp,
+    tagger_of,
+    tiny_model,
+    weights,
+)
 
 WORDS = [["Ann", "saw", "Bob"], ["Bob", "saw", "us"]]
 
@@ -161,3 +175,60 @@ def test_words_are_dropped_in_training_alone() -> None:
 def test_a_share_of_words_is_less_than_all_of_them(rate: float) -> None:
     with pytest.raises(ValueError, match=r"P210.*word_dropout"):
         make_model(word_dropout=rate)
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_weights_of_another_width_than_the_configured_one_are_refused(has_weights: bool) -> None:
+    data = tagger_of(initialized_nlp(model=tiny_model(tok2vec__width=6))).to_bytes()
+    make = initialized_nlp if has_weights else make_nlp
+    nlp = make(model=tiny_model(tok2vec__width=5))
+    with pytest.raises(ValueError, match=r"P203.*word_char_embed.*(14, not 13|6.*not 5)"):
+        tagger_of(nlp).from_bytes(data)
+    assert tagger_of(make_nlp()).from_bytes(data).model.attrs["max_length"] == 512
+
+
+def pretrained(nlp: Language) -> bytes:
+    """The weights that `spacy pretrain` begins with."""
+    settings = {"component": NAME, "layer": "tok2vec", "dropout": 0.0}
+    objective = partial(create_pretrain_characters(2, 8, 4), nlp.vocab)
+    with pytest.warns(UserWarning, match=r"W201.*spacy pretrain"):
+        model = create_pretraining_model(
+            nlp, {**settings, "objective": lambda vocab, tok2vec: objective(tok2vec)}
+        )
+    return model.get_ref("tok2vec").to_bytes()
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+def test_pretraining_does_not_take_the_words_away(is_part: bool) -> None:
+    words = tiny_model()["tok2vec"]
+    several = {"@architectures": "spacy_psa.ConcatTok2Vec.v1", "*": {"words": words}}
+    model = tiny_model(tok2vec=several if is_part else words)
+    data = pretrained(make_nlp(model=model))
+    nlp = initialized_nlp(model=model)
+    before = weights(nlp)
+    with pytest.raises(ValueError, match=r"P246.*spacy pretrain"):
+        tagger_of(nlp).model.get_ref("tok2vec").from_bytes(data)
+    assert_same_weights(weights(nlp), before)
+
+
+def test_words_of_a_sample_can_be_loaded_elsewhere() -> None:
+    model = make_model()
+    with pytest.warns(UserWarning, match="W201"):
+        model.initialize(X=make_docs()[:1])
+    data = model.to_bytes()
+    for other in (make_model(), make_model().from_bytes(data)):
+        assert other.from_bytes(data).to_bytes() == data
+    copied = model.copy()
+    observe(copied, make_docs())
+    assert observed(make_docs()).from_bytes(copied.to_bytes()).shims[0].cfg == copied.shims[0].cfg
+
+
+def test_a_component_with_words_of_a_sample_is_loaded_over_another() -> None:
+    nlp, loaded = make_nlp(), initialized_nlp()
+    for label in tagger_of(loaded).labels:
+        tagger_of(nlp).add_label(label)
+    tagger_of(nlp).model.set_dim("nO", tagger_of(loaded).model.get_dim("nO"))
+    with pytest.warns(UserWarning, match="W201"):
+        tagger_of(nlp).model.initialize(X=make_docs())
+    tagger_of(loaded).from_bytes(tagger_of(nlp).to_bytes())
+    assert_same_weights(weights(loaded), weights(nlp))
