@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from spacy.attrs import ORTH
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 
@@ -35,18 +35,33 @@ def aligned_places(example: Example, gold: Iterable[Span]) -> tuple[list[GoldPla
     doc = example.predicted
     places: list[GoldPlace] = []
     unknown: set[int] = set()
-    # As `get_aligned_spans_y2x`, which does not say what it leaves out. To ask it for one span at a
-    # time takes time that grows with the square of a document's length.
+    # Once: whenever it is asked for its alignment, an example goes through both documents
     alignment = example.alignment.y2x
     for span in gold:
-        indices = [int(i) for i in alignment[span.start : span.end]]
-        if indices:
-            place = GoldPlace(indices[0], indices[-1] + 1, span.label_)
-            if _bare_text(doc[place.start : place.end]) == _bare_text(span):
-                places.append(place)
-                continue
-        unknown.update(indices)
+        indices = alignment[span.start : span.end].tolist()
+        place = aligned_place(doc, span, indices)
+        if place is not None:
+            places.append(place)
+        else:
+            unknown.update(indices)
     return places, unknown
+
+
+def aligned_place(doc: Doc, gold: Span, indices: Sequence[int]) -> GoldPlace | None:
+    """Bring a gold span over to the predicted tokens.
+
+    As `Example.get_aligned_spans_y2x`, which does not say what it leaves out, and takes time that
+    grows with the square of a document's length if it is asked for one span at a time.
+
+    doc (Doc): The predicted document.
+    gold (Span): The span.
+    indices (Sequence[int]): The tokens of the document that are aligned with its tokens.
+    RETURNS (Optional[GoldPlace]): Where it is there; None if the tokens cannot express it.
+    """
+    if not len(indices):
+        return None
+    place = GoldPlace(int(indices[0]), int(indices[-1]) + 1, gold.label_)
+    return place if _bare_text(doc[place.start : place.end]) == _bare_text(gold) else None
 
 
 def _bare_text(span: Span) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spacy.tokens import Doc, Span
-from spacy.training import Example
+from spacy.training import Alignment, Example
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
-from .alignment import same_tokens
+from .alignment import aligned_place, same_tokens
 from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
@@ -83,11 +83,12 @@ def gold_frames(example: Example) -> list[Frame]:
     if not frames or same_tokens(example):
         return frames
     aligned = []
+    alignment = example.alignment  # once, as in `aligned_places`
     for frame in frames:
         token = example.reference[frame.predicate]
-        places = example.alignment.y2x[frame.predicate]
+        places = alignment.y2x[frame.predicate]
         if len(places) == 1 and example.predicted[int(places[0])].text == token.text:
-            arguments = list(_aligned(example, frame.arguments))
+            arguments = list(_aligned(example, alignment, frame.arguments))
             aligned.append(Frame(int(places[0]), frame.lemma, frame.sense, arguments))
         else:
             text = example.reference.text[:60]
@@ -95,12 +96,14 @@ def gold_frames(example: Example) -> list[Frame]:
     return aligned
 
 
-def _aligned(example: Example, arguments: Iterable[LabeledSpan]) -> Iterable[LabeledSpan]:
+def _aligned(
+    example: Example, alignment: Alignment, arguments: Iterable[LabeledSpan]
+) -> Iterable[LabeledSpan]:
     for start, end, role in arguments:
         span = Span(example.reference, start, end, role)
-        found = example.get_aligned_spans_y2x([span], allow_overlap=True)
-        if found:
-            yield found[0].start, found[0].end, role
+        place = aligned_place(example.predicted, span, alignment.y2x[start:end])
+        if place is not None:
+            yield place.start, place.end, place.label
         else:
             _skipped(example.reference, span, "has no counterpart among the predicted tokens")
 

@@ -68,8 +68,9 @@ def resolved_labels(
         set, and is scored as missed.
     """
     found = set()
+    alignment = example.alignment.x2y  # once, as in `aligned_places`
     for span in predicted:
-        aligned = example.alignment.x2y[span.start : span.end]
+        aligned = alignment[span.start : span.end]
         if len(aligned):
             found.add((int(aligned[0]), int(aligned[-1]) + 1, span.label_))
     return [

@@ -160,10 +160,12 @@ def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = Non
         reference. A predicate without a token of its own is left out.
     """
     given = []
+    # Once, as in `aligned_places`
+    alignment = example.alignment.y2x if example is not None and frames else None
     for frame in frames:
         token = frame.predicate
-        if example is not None:
-            places = example.alignment.y2x[token]
+        if alignment is not None:
+            places = alignment[token]
             if len(places) == 0:
                 continue
             token = int(places[0])

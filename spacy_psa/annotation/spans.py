@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
 from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -139,8 +139,8 @@ class EntsTarget(SpanTarget):
     assigns = "doc.ents"
 
     @property
-    def score_weights(self) -> dict[str, float]:
-        return {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
+    def score_weights(self) -> dict[str, float | None]:
+        return {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 
     def labels_of(self, doc: Doc) -> Iterable[str]:
         return (part for ent in doc.ents for part in self.parts(ent.label_, doc))
@@ -181,9 +181,10 @@ class SpansTarget(SpanTarget):
         return f"{self.name}/{self.spans_key}"
 
     @property
-    def score_weights(self) -> dict[str, float]:
+    def score_weights(self) -> dict[str, float | None]:
         prefix = f"spans_{self.spans_key}"
-        return {f"{prefix}_f": 1.0, f"{prefix}_p": 0.0, f"{prefix}_r": 0.0}
+        weights = {f"{prefix}_f": 1.0, f"{prefix}_p": 0.0, f"{prefix}_r": 0.0}
+        return {**weights, f"{prefix}_per_type": None}
 
     def labels_of(self, doc: Doc) -> Iterable[str]:
         spans = doc.spans.get(self.spans_key, ())
@@ -278,11 +279,18 @@ def _blocked_tokens(doc: Doc) -> list[int]:
 
 
 def _read_ents(example: Example) -> list[str | None]:
+    """As `_align_ents`, for the same tokens: much faster."""
     doc = example.reference
+    iob, is_space = doc.to_array([ENT_IOB, IS_SPACE]).T
+    if not iob.any():
+        return [None] * len(doc)
     spans = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
     tags: list[str | None] = list(SCHEME.encode(spans, len(doc)))
-    for i in np.flatnonzero(doc.to_array(ENT_IOB) == 0):
-        tags[i] = None
+    # For spaCy, white space is in no entity unless it is said to be in one, and whether blocked
+    # tokens are is not known
+    missing = np.flatnonzero(iob == 0).tolist()
+    for i in [*missing, *_blocked_tokens(doc)]:
+        tags[i] = OUTSIDE if is_space[i] else None
     return tags
 
 

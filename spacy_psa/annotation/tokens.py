@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spacy.morphology import Morphology
 from spacy.parts_of_speech import IDS as POS_IDS
 from spacy.scorer import Scorer
+from spacy.strings import StringStore
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
@@ -28,7 +29,7 @@ class TokenTarget(Target):
     field: str
 
     @property
-    def score_weights(self) -> dict[str, float]:
+    def score_weights(self) -> dict[str, float | None]:
         return {f"{self.name}_acc": 1.0}
 
     def labels_of(self, doc: Doc) -> Iterable[str]:
@@ -80,11 +81,12 @@ class TokenTarget(Target):
         if all(len(labels) == 1 for labels in parts):
             return example
         reference = reference.copy()
+        alignment = example.alignment  # once, as in `aligned_places`
         for token in example.predicted:
-            aligned = example.alignment.x2y[token.i]
+            aligned = alignment.x2y[token.i]
             if len(aligned) == 1 and self.read(token) in parts[aligned[0]]:
                 self.write(reference[int(aligned[0])], self.read(token))
-        return Example(example.predicted, reference, alignment=example.alignment)
+        return Example(example.predicted, reference, alignment=alignment)
 
 
 class TagTarget(TokenTarget):
@@ -122,11 +124,19 @@ class MorphTarget(TokenTarget):
     field = "MORPH"
     assigns = "token.morph"
 
+    @property
+    def score_weights(self) -> dict[str, float | None]:
+        return {**super().score_weights, "morph_per_feat": None}
+
     def label_problem(self, label: str) -> str | None:
         if label and label != Morphology.EMPTY_MORPH:
             pairs = [feature.split(Morphology.FIELD_SEP) for feature in label.split("|")]
             if not all(len(pair) == 2 and all(pair) for pair in pairs):
                 return "morphology is '_', or Feature=Value with | in between"
+            # No annotation would ever be the same
+            written = Morphology(StringStore()).normalize_features(label)
+            if label != written:
+                return f"spaCy writes it '{written}'"
         return super().label_problem(label)
 
     def read(self, token: Token) -> str:

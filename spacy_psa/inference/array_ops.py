@@ -130,7 +130,11 @@ class NumpyOps:
 
     def _top_by_partition(self, values: np.ndarray, k: int) -> np.ndarray:
         n_rows, width = values.shape
-        smallest = np.partition(values, width - k, axis=1)[:, width - k, None]
+        largest = np.partition(values, width - k, axis=1)[:, width - k :]
+        if np.isnan(largest).any():  # which comes first where a search finds the maximum, too
+            best = self.ranking(np.where(np.isnan(values), np.inf, values))[:, :k]
+            return np.sort(best, axis=1) + width * np.arange(n_rows)[:, None]
+        smallest = largest[:, :1]
         found = np.flatnonzero(values >= smallest)
         if found.size > n_rows * k:  # too many, as several are equal to the smallest
             larger, equal = values > smallest, values == smallest

@@ -46,7 +46,10 @@ class AutogradBackend(ABC):
         """The gradient of log Z, summed over chains, with respect to the fields of these names."""
         n_labels = potentials.n_labels
         fields = potentials.tensors()
-        with torch.enable_grad():
+        # Inference mode, which `enable_grad` does not end, records nothing to be differentiated
+        with torch.inference_mode(False), torch.enable_grad():
+            if not differentiable:
+                fields = {name: ordinary(tensor) for name, tensor in fields.items()}
             for name in names:
                 if name not in fields:
                     shape = (n_labels,) * (2 if name == "transitions" else 1)
@@ -77,6 +80,16 @@ class OnceDifferentiable(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> NoReturn:
         raise ValueError(Errors.P007)
+
+
+def ordinary(tensor: Tensor) -> Tensor:
+    """A tensor that a gradient can be found with, which is not so for those of inference mode.
+
+    tensor (Tensor): Any tensor.
+    RETURNS (Tensor): The same, or a copy of one that was made in inference mode. To be called
+        outside of it.
+    """
+    return tensor.detach().clone() if tensor.is_inference() else tensor
 
 
 def wants_pairs(ctx: Any) -> bool:

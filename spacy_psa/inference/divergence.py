@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .autodiff import ordinary
 from .linear_chain import LinearChain
 from .scores import working_dtype
 
@@ -17,19 +18,22 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     marginals and expected transitions; nothing is enumerated or sampled.
 
     teacher (LinearChain): The distribution p. No gradient flows into it.
-    student (LinearChain): The distribution q, over the same chains and labels, with all the kinds
-        of potentials that the teacher has.
-    RETURNS (Tensor): A scalar, zero where both agree. Differentiable in the student's potentials.
-    RAISES (ValueError): If the two are not about the same chains.
+    student (LinearChain): The distribution q, over the same chains and labels, with the same kinds
+        of potentials.
+    RETURNS (Tensor): A scalar, zero where both agree; inf where the student rules out what the
+        teacher does not. A chain for which neither has a possible sequence counts for nothing.
+        Differentiable in the student's potentials.
+    RAISES (ValueError): If the two are not about the same chains, or have other kinds of
+        potentials.
     """
     p, q = teacher.potentials.detach().tensors(), student.potentials.tensors()
     if teacher.potentials.lengths != student.potentials.lengths or p.keys() != q.keys():
         raise ValueError(Errors.P006)
     # Expected counts, and marginals, are the gradient of log Z
-    leaf = teacher.potentials.requires_grad_()
-    with torch.enable_grad():
-        log_partition = teacher._backend.log_partition(leaf).sum()
-        log_partition.backward()
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = teacher.potentials.map(ordinary).requires_grad_()
+        log_p = teacher._backend.log_partition(leaf)
+        log_p.sum().backward()
     # In the type of log-scores: differences of large scores may leave the range of their own.
     dtype = working_dtype(student.potentials)
     counts = {name: count.to(dtype) for name, count in leaf.gradients().items()}
@@ -39,4 +43,8 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
         for name in q
     )
     difference = torch.stack([terms.sum() for terms in differences]).sum()
-    return student.log_partition.sum() - log_partition.detach() + difference
+    # Nor must a chain that the student rules out: what the teacher expects there is inf already
+    log_q = student.log_partition
+    impossible = log_q == -torch.inf
+    log_q, log_p = (log_z.masked_fill(impossible, 0.0) for log_z in (log_q, log_p.detach()))
+    return (log_q - log_p).sum() + difference

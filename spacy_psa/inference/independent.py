@@ -7,6 +7,7 @@ from .backends import ExpectedCounts
 from .layout import time_major
 from .logspace import LogMatMul
 from .potentials import Potentials
+from .scan import full_precision
 from .scores import log_ratio, path_score, sum_by_chain, working_dtype
 
 
@@ -36,8 +37,10 @@ class IndependentBackend:
         inner = torch.from_numpy(layout.inner_tokens).to(marginals.device)
         first = torch.from_numpy(layout.first_tokens).to(marginals.device)
         last = torch.from_numpy(layout.last_tokens).to(marginals.device)
+        with full_precision(marginals.device):
+            transitions = marginals[inner - 1].t() @ marginals[inner]
         return ExpectedCounts(
-            transitions=marginals[inner - 1].t() @ marginals[inner],
+            transitions=transitions,
             start=marginals[first].sum(dim=0),
             end=marginals[last].sum(dim=0),
         )

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 from spacy.tokens import Doc
-from spacy.training import Example
+from spacy.training import Alignment, Example
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frames import check_arguments, gold_frames, gold_tags
@@ -114,6 +114,35 @@ def test_arguments_without_role_or_tokens_are_errors(
     set_frames(doc, [FRAME, Frame(3, None, None, [argument])])
     with pytest.raises(ValueError, match=rf"P433.*frames/0001.*{problem}"):
         check_arguments(doc)
+
+
+class CountingExample(Example):
+    """An example that counts how often it is asked for its alignment, which takes time."""
+
+    asked = 0
+
+    @property
+    def alignment(self) -> Alignment:
+        self.asked += 1
+        return super().alignment
+
+
+def example_of_frames(n: int) -> CountingExample:
+    """An example whose reference has frames, and whose predicted document one more token."""
+    reference = make_doc(["So"] * n + ["left"])
+    arguments = [(n, n + 1, "A1")] * n
+    set_frames(reference, [Frame(i, "so", None, [(i, i + 1, "V"), *arguments]) for i in range(n)])
+    predicted = make_doc(["So"] * n + ["le", "ft"], [True] * n + [False, False])
+    return CountingExample(predicted, reference)
+
+
+def test_the_alignment_is_taken_once_for_all_frames_and_arguments() -> None:
+    for n in (1, 2, 9):
+        eg = example_of_frames(n)
+        frames = gold_frames(eg)
+        assert [frame.predicate for frame in frames] == list(range(n))
+        assert frames[0].arguments == [(0, 1, "V"), *[(n, n + 2, "A1")] * n]
+        assert eg.asked == 1
 
 
 @pytest.mark.parametrize("length", [59, 60, 61])

@@ -12,6 +12,8 @@ from spacy.training import Example
 from spacy_psa.annotation.base import UNKNOWN, Target
 from spacy_psa.annotation.targets import make_target
 
+from .test_frames import CountingExample
+
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]
 VOCAB = English().vocab
 TAGS = {"NN": 0, "JJ": 1, "VBD": 2}
@@ -261,3 +263,21 @@ def test_references_without_sets_are_not_copied(separator: str | None) -> None:
     assert next(iter(target("tag", separator).resolved(examples))) is examples[0]
     spans = [Example(with_spans([(0, 2, "A")]), with_spans([(0, 2, "B")]))]
     assert next(iter(target("spans", separator).resolved(spans))) is spans[0]
+
+
+@pytest.mark.parametrize("name", ["tag", *MAKE])
+def test_the_alignment_is_taken_once_for_all_tokens_and_spans(name: str) -> None:
+    def make(n: int, label: str) -> Doc:
+        doc = Doc(VOCAB, words=["a"] * n, tags=[label] * n)
+        spans = [Span(doc, i, i + 1, label) for i in range(n)]
+        doc.set_ents(spans)
+        doc.spans["sc"] = spans
+        return doc
+
+    asked = []
+    for n in (1, 2, 9):
+        eg = CountingExample(make(n, "B"), make(n, "A|B"))
+        resolved = target(name).resolve(eg)
+        asked.append(eg.asked)
+        assert set(target(name).labels_of(resolved.reference)) == {"B"}
+    assert len(set(asked)) == 1

@@ -12,7 +12,7 @@ from spacy_psa.annotation.propositions import (
     join_continuations,
 )
 
-from .test_frames import FRAME, WORDS, example, make_doc
+from .test_frames import FRAME, WORDS, example, example_of_frames, make_doc
 
 
 def test_predicates_are_given_without_arguments() -> None:
@@ -48,6 +48,14 @@ def test_a_predicate_without_any_token_is_not_given() -> None:
     assert not len(eg.alignment.y2x[1])
     give_predicates(eg.predicted, frames, eg)
     assert get_frames(eg.predicted) == [Frame(1, "leave", None, [])]
+
+
+def test_the_alignment_is_taken_once_for_all_predicates() -> None:
+    for n in (1, 2, 9):
+        eg = example_of_frames(n)
+        give_predicates(eg.predicted, get_frames(eg.reference), eg)
+        assert [frame.predicate for frame in get_frames(eg.predicted)] == list(range(n))
+        assert eg.asked == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The divergence of two distributions over label sequences, against enumeration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -81,6 +83,52 @@ def test_what_both_rule_out_counts_for_nothing():
         for x in (p, q)
     ]
     assert float(divergence) == pytest.approx(enumerated_divergence(*finite), abs=1e-6)
+
+
+def impossible_first(potentials):
+    """The same, but no sequence is possible for the first chain."""
+    emissions = potentials.emissions.clone()
+    emissions[1] = -torch.inf
+    return replace(potentials, emissions=emissions)
+
+
+@pytest.mark.parametrize("fields", FIELDS)
+def test_a_chain_that_is_impossible_for_both_counts_for_nothing(fields):
+    p, q = (random_potentials(3, LENGTHS, seed=seed, fields=fields) for seed in (1, 2))
+    leaf = impossible_first(q).requires_grad_()
+    divergence = kl_divergence(LinearChain(impossible_first(p)), LinearChain(leaf))
+    rest = [
+        type(x)(
+            lengths=LENGTHS[1:],
+            **{
+                name: t[3:] if name in ("emissions", "pairwise") else t
+                for name, t in x.tensors().items()
+            },
+        )
+        for x in (p, q)
+    ]
+    assert float(divergence.detach()) == pytest.approx(enumerated_divergence(*rest), abs=1e-9)
+    divergence.backward()
+    assert all(bool(gradient.isfinite().all()) for gradient in leaf.gradients().values())
+    assert not leaf.emissions.grad[:3].any()
+
+
+@pytest.mark.parametrize("fields", FIELDS)
+def test_a_chain_that_is_impossible_for_one_alone_is_infinitely_far(fields):
+    p, q = (random_potentials(3, LENGTHS, seed=seed, fields=fields) for seed in (1, 2))
+    for pair in ((p, impossible_first(q)), (impossible_first(p), q)):
+        assert float(kl_divergence(*map(LinearChain, pair))) == torch.inf
+
+
+@pytest.mark.parametrize("asked_inside", [False, True])
+def test_the_teacher_may_come_from_inference_mode(asked_inside):
+    p, q = (random_potentials(3, LENGTHS, seed=seed) for seed in (1, 2))
+    with torch.inference_mode():
+        teacher = LinearChain(p.map(torch.clone))
+    with torch.inference_mode(asked_inside):
+        divergence = kl_divergence(teacher, LinearChain(q.requires_grad_()))
+    assert divergence.requires_grad != asked_inside
+    assert float(divergence.detach()) == pytest.approx(enumerated_divergence(p, q), abs=1e-9)
 
 
 @pytest.mark.parametrize(

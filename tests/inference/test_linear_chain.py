@@ -26,6 +26,11 @@ SHAPES = [
 ]
 
 all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
+some_fields = pytest.mark.parametrize(
+    "fields",
+    [(), ("transitions", "start"), ("end", "pairwise")],
+    ids=["softmax", "chain", "pairwise"],
+)
 all_shapes = pytest.mark.parametrize("n_labels,lengths", SHAPES)
 all_backends = pytest.mark.parametrize("backend", sorted(BACKENDS))
 
@@ -120,11 +125,7 @@ def test_softmax_probabilities_without_transitions():
 
 
 @all_backends
-@pytest.mark.parametrize(
-    "fields",
-    [(), ("transitions", "start"), ("end", "pairwise")],
-    ids=["softmax", "chain", "pairwise"],
-)
+@some_fields
 def test_constraints_against_enumeration(backend, fields):
     potentials = random_potentials(3, (4, 1, 0, 2), fields=fields)
     constraints = Constraints(
@@ -137,6 +138,41 @@ def test_constraints_against_enumeration(backend, fields):
     assert_close(chain.log_partition, expected.log_partition)
     assert_close(chain.marginals, expected.marginals)
     assert chain.argmax.tolist() == expected.argmax.tolist()
+
+
+@pytest.mark.parametrize("made_inside", [False, True])
+@pytest.mark.parametrize("asked_inside", [False, True])
+@pytest.mark.parametrize("leaf", [False, True])
+@all_backends
+@some_fields
+def test_inference_mode_makes_no_difference(backend, fields, leaf, asked_inside, made_inside):
+    potentials = random_potentials(3, (4, 1, 0, 2), fields=fields)
+    chain = LinearChain(potentials, backend=backend)
+    expected = (chain.marginals, *chain.expected_counts())
+    with torch.inference_mode(made_inside):
+        potentials = potentials.map(torch.clone)
+        if leaf:
+            potentials = potentials.requires_grad_()
+    with torch.inference_mode(asked_inside), torch.set_grad_enabled(not leaf):
+        chain = LinearChain(potentials, backend=backend)
+        found = (chain.marginals, *chain.expected_counts())
+    for actual, wanted in zip(found, expected, strict=True):
+        assert not actual.requires_grad
+        assert_close(actual, wanted.numpy())
+
+
+@all_backends
+@some_fields
+def test_mixed_precision_around_it_makes_no_difference(backend, fields):
+    potentials = random_potentials(3, (3, 0, 2), fields=fields, dtype=torch.float32)
+    chain = LinearChain(potentials, backend=backend)
+    expected = (chain.log_partition, chain.marginals, *chain.expected_counts())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        chain = LinearChain(potentials, backend=backend)
+        found = (chain.log_partition, chain.marginals, *chain.expected_counts())
+    for actual, wanted in zip(found, expected, strict=True):
+        assert actual.dtype == wanted.dtype
+        assert_close(actual, wanted.numpy())
 
 
 class TestTypes:

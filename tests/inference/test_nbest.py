@@ -171,6 +171,28 @@ def test_top_takes_the_first_of_equal_values(ops, k, cost_of_partition, monkeypa
     assert (np.asarray(found) - 6 * np.arange(50)[:, None]).tolist() == expected
 
 
+@pytest.mark.parametrize("ops", [NumpyOps(), TorchOps(torch.device("cpu"))])
+@pytest.mark.parametrize("cost_of_partition", [0, np.inf])
+def test_top_takes_what_is_not_a_number_first(ops, cost_of_partition, monkeypatch):
+    monkeypatch.setattr(ops_module, "PARTITION", cost_of_partition)
+    nan = np.nan
+    values = [[1.0, nan, 3.0, 2.0], [1.0, 1.0, 1.0, 0.0], [nan] * 4, [-np.inf, 0.0, 0.0, nan]]
+    found = ops.top(ops.from_tensor(torch.tensor(values, dtype=torch.float64)), 2)
+    places = np.asarray(found) - 4 * np.arange(4)[:, None]
+    assert places.tolist() == [[1, 2], [0, 1], [0, 1], [1, 3]]
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
+def test_scores_that_are_not_numbers_spoil_their_own_chain_alone(fields):
+    potentials = random_potentials(3, (4, 3), fields=fields)
+    expected = LinearChain(potentials).topk(5)
+    potentials.emissions[1, 2] = torch.nan
+    labels, log_prob = LinearChain(potentials).topk(5)
+    assert bool(log_prob[0].isnan().all())
+    assert torch.equal(labels[4:], expected.labels[4:])
+    assert torch.allclose(log_prob[1], expected.log_prob[1])
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_queries_on_cuda_equal_those_on_the_cpu():
