@@ -12,6 +12,8 @@ import errno
 import os
 import re
 import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,8 @@ from .output_errors import output_errors
 
 MOUNTED = (errno.EBUSY, errno.EXDEV)
 STREAM = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")
+DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
+STANDARD = {"stdout": 1, "stderr": 2}
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 LEFT_OVER_AFTER = 60.0
 
@@ -31,16 +35,17 @@ def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
     """Write a file whole or not at all.
 
     path (Path): The file. Its folder is made if there is none. A link stays one; devices and pipes
-        such as /dev/stdout are written to as they are.
+        are written to as they are, and what is open already, such as /dev/stdout, where it is.
     shared (bool): Whether processes on several machines may write it. What has been left over is
         removed only if it is old then, since it cannot be known that they have ended.
     YIELDS (Path): A temporary file to write. It takes the place of the file when the block ends,
         and is removed if the block raises.
     RAISES (OutputError): If it cannot be written.
     """
-    if _is_stream(path):
-        with output_errors(path):
-            yield path
+    number = descriptor(path)
+    if number is not None or _is_stream(path):
+        with output_errors(path), _as_file(path, number) as stream:
+            yield stream
         return
     target = Path(os.path.realpath(path))
     temporary = _temporary(target)
@@ -149,15 +154,28 @@ def recover(path: Path) -> None:
         os.rename(old, path)
 
 
-def check_writable(path: Path) -> None:
+def descriptor(path: Path) -> int | None:
+    """The descriptor that a path stands for.
+
+    path (Path): The path.
+    RETURNS (Optional[int]): Its number, such as 1 for /dev/stdout; None for other paths.
+    """
+    match = DESCRIPTOR.fullmatch(str(path))
+    return None if match is None else STANDARD.get(path.name) or int(path.name)
+
+
+def check_writable(path: Path, *, is_file: bool = False) -> None:
     """Check before the work begins that an output can be written, as far as that can be known.
 
     path (Path): The file or folder, which need not exist.
-    RAISES (OutputError): If its folder cannot be written to.
+    is_file (bool): Whether it is to be a file.
+    RAISES (OutputError): If its folder cannot be written to, or it is a folder and to be a file.
     """
     if _is_stream(path):
         return
     with output_errors(path):
+        if is_file and path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         folder = Path(os.path.realpath(path)).parent
         while not folder.exists():
             folder = folder.parent
@@ -256,6 +274,28 @@ def _runs(process: int) -> bool:
     except OSError:
         pass
     return True
+
+
+@contextmanager
+def _as_file(path: Path, number: int | None) -> Iterator[Path]:
+    """A file for what is to go into a stream, which is the stream itself if it is not open yet.
+
+    One that is open, such as /dev/stdout, may be a file with something in it. Opened anew, it would
+    be written from its beginning, and what is printed afterwards would go over that.
+    """
+    if number is None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "stream"
+        yield temporary
+        sys.stdout.flush()
+        try:
+            copy = os.dup(number)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        with open(copy, "wb") as stream, temporary.open("rb") as file_:
+            shutil.copyfileobj(file_, stream)
 
 
 def _is_stream(path: Path) -> bool:

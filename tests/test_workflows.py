@@ -276,6 +276,16 @@ def test_universal_tags_of_a_treebank_can_be_learnt():
     assert overrides["training.score_weights.pos_acc"] == 1.0
 
 
+def test_treebanks_can_be_reproduced():
+    variables = {"corpus": "ud-no", "task": "pos", "target": "pos", "lang": "nb"}
+    words = shlex.split(commands(**variables)["reproduce-train"]["script"][0])
+    options = dict(zip(words[5::2], words[6::2], strict=True))
+    assert {options[f"--{name}"] for name in ("task", "target")} == {"pos"}
+    assert options["--lang"] == "nb"
+    words = shlex.split(commands()["reproduce-train"]["script"][0])
+    assert words[words.index("--target") + 1] == "" and words[words.index("--lang") + 1] == "en"
+
+
 def test_variables_reach_the_training():
     variables = {"system": "lan", "seed": 7, "gpu": 0, "vectors": "vectors/x"}
     steps = commands(**variables, options=" --training.max_epochs 3")

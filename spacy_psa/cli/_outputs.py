@@ -47,6 +47,24 @@ def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> N
             raise ValueError(Errors.P451.format(path=path))
 
 
+def check_files(outputs: Sequence[Path | None], inputs: Iterable[Path]) -> None:
+    """Check the files that a command writes before the work begins.
+
+    outputs (Sequence[Optional[Path]]): The files to be written; None for one that is not wanted.
+    inputs (Iterable[Path]): The files that are read.
+    RAISES (ValueError): If one is read, too, or if two of them are the same.
+    RAISES (OutputError): If one is a folder, or its folder cannot be written to.
+    """
+    check_not_input(outputs, inputs)
+    seen = set()
+    for path in outputs:
+        if path is not None:
+            if path.resolve() in seen:
+                raise ValueError(Errors.P123.format(path=path))
+            seen.add(path.resolve())
+            check_writable(path, is_file=True)
+
+
 def check_pipeline_folder(
     output: Path,
     inputs: Iterable[Path],

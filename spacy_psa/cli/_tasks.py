@@ -75,7 +75,7 @@ class TaskFormat(ABC):
         RETURNS (str): The content of the file.
         """
         tasks = (self.task(suggestion, component) for suggestion in suggestions)
-        return self.write([json.dumps(task, ensure_ascii=False) for task in tasks])
+        return self.write([json.dumps(task, ensure_ascii=False, allow_nan=False) for task in tasks])
 
 
 class Prodigy(TaskFormat):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 STANDARD_INPUT = "-"
+UNDECODED = re.compile("[\ud800-\udfff]")
 
 Record = dict[str, Any]
 """What came with a text, e.g. its source: what else there is in a JSON object."""
@@ -49,6 +51,16 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
             yield doc, record
     if not n:
         raise ValueError(Errors.P353.format(path=name))
+
+
+def replace_undecoded(text: str) -> str:
+    """Replace the bytes of the command line that are no text: they stand in it as half a character
+    each.
+
+    text (str): An argument of the command line.
+    RETURNS (str): The text, with replacement characters.
+    """
+    return UNDECODED.sub("\ufffd", text)
 
 
 def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
@@ -101,10 +113,13 @@ def _parsed(line: str, path: Path, number: int) -> Record:
     if not isinstance(text, str):
         raise _malformed(path, number, 'there is no text under the key "text"')
     try:
-        json.dumps(record, ensure_ascii=False).encode("utf8")
+        json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf8")
     except UnicodeEncodeError as err:
         # JSON can express half of a character, such as "\ud800", which UTF-8 cannot
         raise _malformed(path, number, "there is half a character, an unpaired surrogate") from err
+    except ValueError as err:
+        # Python reads what JSON cannot express, and numbers that are too large as infinite ones
+        raise _malformed(path, number, "there is a number that is not finite") from err
     return record
 
 

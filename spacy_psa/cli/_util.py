@@ -1,12 +1,19 @@
 """What the commands share: the typer app, error messages, whole-or-nothing writing, DocBins."""
 
 import errno
+import io
 import os
 import re
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stdout,
+    suppress,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,7 +21,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..whole_files import atomic_path, check_writable
+from ..output_errors import output_errors
+from ..whole_files import atomic_path, check_writable, descriptor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin
@@ -23,35 +31,79 @@ if TYPE_CHECKING:
 __all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
 
 HELP = "Commands for sequence labeling: corpora, scores by the CoNLL rules, result tables."
+STDOUT = "Standard output"
 
-psa_cli = typer.Typer(name="psa", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+
+def _replace_unprintable() -> None:
+    """Print a question mark for what standard output cannot take, in an encoding such as cp1252."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
+
+
+psa_cli = typer.Typer(
+    name="psa",
+    help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    callback=_replace_unprintable,
+)
 
 
 @contextmanager
-def user_errors() -> Iterator[None]:
-    """Print errors that the user can mend as a message and exit; let bugs show their traceback."""
+def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
+    """Print errors that the user can mend as a message and exit; let bugs show their traceback.
+
+    to_stdout (bool): Whether data are written to standard output, which has no messages then.
+    """
     try:
         yield
         sys.stdout.flush()
     except OSError as err:
-        _fail(err)
+        _fail(err, to_stdout)
     except ValueError as err:
         if not re.match(r"\[[EP]\d+\]", str(err)):
             raise
-        _fail(err)
+        _fail(err, to_stdout)
 
 
-def _fail(error: Exception) -> NoReturn:
+def is_stdout(path: Path) -> bool:
+    """RETURNS (bool): Whether a path stands for standard output, such as /dev/stdout."""
+    return descriptor(path) == 1
+
+
+def messages(*, to_stdout: bool) -> AbstractContextManager[object]:
+    """Print messages, be they ours or of others, where no data are written.
+
+    to_stdout (bool): Whether data are written to standard output.
+    RETURNS (ContextManager): In its block, what is printed goes to standard error if they are.
+    """
+    return redirect_stdout(sys.stderr) if to_stdout else nullcontext()
+
+
+def write_stdout(text: str) -> None:
+    """Write data to standard output: in UTF-8, as to a file, whatever its encoding for messages.
+
+    text (str): The data.
+    RAISES (OutputError): If the disk is full.
+    """
+    with output_errors(Path(STDOUT)):
+        typer.echo(text.encode("utf8"), nl=False)
+
+
+def _fail(error: Exception, to_stdout: bool) -> NoReturn:
     try:
-        msg.fail(str(error))
+        if to_stdout and isinstance(error, BrokenPipeError):
+            raise error
+        with messages(to_stdout=to_stdout):
+            msg.fail(str(error))
         sys.stdout.flush()
     except BrokenPipeError:
         # Nobody reads on, as with `| head`: that is for typer, which ends without a word
         raise
     except OSError as broken:
-        template = Errors.P410 if broken.errno == errno.ENOSPC else Errors.P412
-        text = template.format(path="Standard output", reason=broken.strerror)
-        print(text, file=sys.stderr)
+        if not to_stdout:
+            template = Errors.P410 if broken.errno == errno.ENOSPC else Errors.P412
+            print(template.format(path=STDOUT, reason=broken.strerror), file=sys.stderr)
         with suppress(OSError):
             # What is left to be written would fail once more when Python ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,10 +11,10 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._predictions import use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -66,21 +66,24 @@ def annotate_cli(
     """
     from ._components import load_tagger
 
-    with user_errors():
+    to_stdout = output is None or is_stdout(output)
+    with user_errors(to_stdout=to_stdout):
         if form not in FORMATS:
             raise ValueError(Errors.P355.format(name=form, options=", ".join(FORMATS)))
-        check_not_input([output], [Path(texts)])
-        use_gpu(gpu_id)
+        check_files([output], [Path(texts)])
+        with messages(to_stdout=to_stdout):
+            use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
         content = FORMATS[form].dump(found, name)
         if output is None:
-            typer.echo(content, nl=False)
+            write_stdout(content)
             return
         with atomic_path(output) as temporary:
             temporary.write_text(content, encoding="utf8")
     n_spans = sum(len(suggestion.labelings[0][1]) for suggestion in found)
-    msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
+    with messages(to_stdout=to_stdout):
+        msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
 
 
 def annotate(

@@ -1,6 +1,5 @@
 """`spacy psa attend`: what a model looks at when it labels a text."""
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._outputs import save_image
+from ._texts import replace_undecoded
 from ._util import atomic_path, psa_cli, user_errors
 
 SUFFIXES = (".html", ".svg", ".png")
@@ -94,8 +94,7 @@ def attend(
     if ending == ".png":
         check_png(output_path)
     nlp, pipe = load_component(model, component)
-    # Bytes of the command line that are no text stand in it as half a character each.
-    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    text = replace_undecoded(text)
     later = nlp.pipe_names[nlp.pipe_names.index(pipe.name) :]
     insight = look_inside(pipe, nlp(text, disable=later), n_tokens=n_tokens)
     images = attention_images(insight)

@@ -76,7 +76,7 @@ def calibrate_cli(
         check_outputs([] if plot is None else [plot], IMAGES)
         use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
-        check_folder(output, nlp.path)
+        check_folder(output, nlp.path, plot)
         gold = read_data(data, nlp.vocab)
         found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
         print_calibration(found, n_bins=bins)
@@ -157,18 +157,23 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
     return batches
 
 
-def check_folder(output: Path | None, source: Path) -> None:
+def check_folder(output: Path | None, source: Path, plot: Path | None = None) -> None:
     """Check where a pipeline is to be written before the work begins.
 
     output (Optional[Path]): The folder; None, or the same as `source`, to calibrate in place.
     source (Path): The folder of the pipeline.
-    RAISES (ValueError): If something else is there, or it lies within the pipeline.
+    plot (Optional[Path]): The diagram, which is written first.
+    RAISES (ValueError): If something else is there, or it lies within the pipeline, or the diagram
+        would be in a folder that has to be empty.
     RAISES (OutputError): If it cannot be written.
     """
     if output is None or output.resolve() == source.resolve():
         check_writable(source / "config.cfg")
     else:
         check_pipeline_folder(output, [source], message=Errors.P349)
+        if plot is not None and output.resolve() in (plot.resolve(), *plot.resolve().parents):
+            problem = f"'{plot}' would be in it"
+            raise ValueError(Errors.P349.format(path=output, problem=problem))
 
 
 def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:

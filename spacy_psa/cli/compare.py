@@ -238,7 +238,7 @@ def short_names(first: str, second: str) -> tuple[str, str]:
     second (str): That of the second one.
     RETURNS (Tuple[str, str]): What is different in their paths; A and B if nothing is.
     """
-    parts = [Path(first).with_suffix("").parts, Path(second).with_suffix("").parts]
+    parts = [Path(name.removesuffix(".spacy")).parts for name in (first, second)]
     different = [p for p in zip(*map(reversed, parts), strict=False) if p[0] != p[1]]
     return (different[0][0], different[0][1]) if different else ("A", "B")
 

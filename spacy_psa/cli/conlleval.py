@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._predictions import use_gpu
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
@@ -58,7 +58,7 @@ def conlleval_cli(
     from ..evaluation.conlleval import format_table
 
     with user_errors():
-        check_not_input([output_path], [gold_path, predicted_path])
+        check_files([output_path], [gold_path, predicted_path])
         result = score_docbins(
             gold_path, predicted_path, target=target, spans_key=spans_key, gpu_id=gpu_id
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def convert(
     problems (Optional[Problems]): What to do about problems; None to raise the first.
     stats_path (Optional[Path]): A JSON file for the counts.
     RETURNS (CorpusStats): The counts over all inputs.
-    RAISES (ValueError): If an input is not in the format or would be replaced, or if an option
-        does not suit.
+    RAISES (ValueError): If an input is not in the format or would be replaced, if an output
+        would be another one, or if an option does not suit.
     """
     import srsly
 
@@ -161,7 +161,7 @@ def convert(
     conversions = plan(inputs, output_path, corpus_format, merge=merge)
     read = [path for conversion in conversions for path in conversion.inputs]
     written = [conversion.output for conversion in conversions]
-    check_not_input([*written, stats_path], read)
+    check_files([*written, stats_path], read)
     for conversion in conversions:
         stats = CorpusStats()
         sentences = stats.count(

@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ._outputs import check_not_input
-from ._util import atomic_path, docs_of, psa_cli, read_docbin, user_errors
+from ._outputs import check_files
+from ._util import (
+    atomic_path,
+    docs_of,
+    is_stdout,
+    messages,
+    psa_cli,
+    read_docbin,
+    user_errors,
+)
 
 
 @psa_cli.command("export")
@@ -40,11 +48,13 @@ def export_cli(
     What the Docs do not have is written as the format's mark for nothing: - or _ or * or O.
     If anything cannot be written, an earlier output stays as it was.
     """
-    with user_errors():
+    to_stdout = is_stdout(output_path)
+    with user_errors(to_stdout=to_stdout):
         n_sentences, paths = export(
             input_path, output_path, form=form, scheme=scheme, chunks_key=chunks_key
         )
-    msg.good(f"Wrote {n_sentences:,} sentences to {' and '.join(map(str, paths))}")
+    with messages(to_stdout=to_stdout):
+        msg.good(f"Wrote {n_sentences:,} sentences to {' and '.join(map(str, paths))}")
 
 
 def export(
@@ -77,7 +87,7 @@ def export(
     writer = get_writer(form)
     get_scheme(scheme)
     paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
-    check_not_input(paths, [input_path])
+    check_files(paths, [input_path])
     docs = docs_of(read_docbin(input_path), input_path, Vocab())
     n_sentences = 0
 

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import zlib
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -14,7 +14,7 @@ from wasabi import msg
 from ..disk import sha256_of
 from ..errors import Errors
 from ..output_errors import output_errors
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import atomic_path, is_stdout, messages, psa_cli, user_errors
 
 BLOCK_SIZE = 1 << 16
 TIMEOUT = 60.0
@@ -43,12 +43,14 @@ def fetch_cli(
     The file comes from the network or from a folder, and is unpacked. A file that is there
     already, and is the right one, is left as it is.
     """
-    with user_errors():
+    to_stdout = is_stdout(path)
+    with user_errors(to_stdout=to_stdout):
         if path.is_file() and sha256_of(path) == sha256.lower():
             msg.info(f"{path} is there already")
             return
         fetch(url, path, sha256=sha256, local=local)
-    msg.good(f"Wrote {path}")
+    with messages(to_stdout=to_stdout):
+        msg.good(f"Wrote {path}")
 
 
 def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
@@ -125,17 +127,29 @@ def download(url: str, path: Path) -> None:
         raise ValueError(Errors.P129.format(url=url, reason=reason)) from err
 
 
-def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -> None:
-    """Write the uncompressed text of a file, if it has the right checksum."""
+def copy_text(archive: Path, text: IO[bytes], source: str) -> None:
+    """Write the uncompressed text of a file.
+
+    archive (Path): The file, compressed by gzip or not.
+    text (IO[bytes]): Where to write it.
+    source (str): What to call the file in messages.
+    RAISES (ValueError): If it is damaged.
+    """
     from ..corpora.lines import open_binary
 
+    try:
+        with open_binary(archive, source) as packed:
+            shutil.copyfileobj(packed, text, BLOCK_SIZE)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as err:
+        raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err
+
+
+def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -> None:
+    """Write the uncompressed text of a file, if it has the right checksum."""
     source = source or str(archive)
     with atomic_path(path) as temporary:
-        try:
-            with open_binary(archive, source) as packed, temporary.open("wb") as text:
-                shutil.copyfileobj(packed, text, BLOCK_SIZE)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as err:
-            raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err
+        with temporary.open("wb") as text:
+            copy_text(archive, text, source)
         found = sha256_of(temporary)
         if found != sha256.lower():
             raise ValueError(Errors.P130.format(source=source, found=found, expected=sha256))

@@ -1,6 +1,6 @@
 """`spacy psa init-config`: a complete config for a system of the papers and a task."""
 
-import sys
+import shlex
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._templates import Template, names, read_template
-from ._util import atomic_path, psa_cli, read_docs, user_errors
+from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -67,8 +67,8 @@ def init_config_cli(
     Comments in it say where values come from. All of them can be changed, in the file or as
     options of spacy train.
     """
-    to_stdout = str(output_path) == "-"
-    with user_errors():
+    to_stdout = str(output_path) == "-" or is_stdout(output_path)
+    with user_errors(to_stdout=to_stdout):
         text = make_config(
             system,
             task,
@@ -80,7 +80,7 @@ def init_config_cli(
             gpu=gpu,
         )
         if to_stdout:
-            sys.stdout.write(text)
+            write_stdout(text)
             return
         write_config(text, output_path, force=force)
     msg.good(f"Wrote the config of {system} for {task} to {output_path}")
@@ -138,7 +138,7 @@ def make_config(
         set_dot_to_object(config, setting, value)
     usage = train_command(Path(name), corpus=corpus, vectors=vectors, gpu=gpu)
     if task == ROLES:
-        model = f"training/{Path(name).stem}/model-best"
+        model = shlex.quote(f"training/{Path(name).stem}/model-best")
         usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
     return template.write(fill(config), usage=usage, values=comments)
 
@@ -288,7 +288,8 @@ def train_command(
         *(["--paths.vectors vectors/en"] if vectors is None else []),
         *(["--gpu-id 0"] if gpu else []),
     ]
-    first = f"python -m spacy train {path.name} --output training/{path.stem} \\"
+    name, folder = (shlex.quote(word) for word in (path.name, f"training/{path.stem}"))
+    first = f"python -m spacy train {name} --output {folder} \\"
     return first, f"    {' '.join(options)}"
 
 

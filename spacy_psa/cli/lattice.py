@@ -1,6 +1,5 @@
 """`spacy psa lattice`: a picture of the label sequences that a model weighs against each other."""
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._outputs import IMAGES, check_outputs, save_image
+from ._texts import replace_undecoded
 from ._util import psa_cli, user_errors
 
 
@@ -46,8 +46,7 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
 
     check_outputs([output_path], IMAGES)
     nlp, name = load_tagger(model, component)
-    # Bytes of the command line that are no text stand in it as half a character each
-    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    text = replace_undecoded(text)
     doc = nlp(text, disable=nlp.pipe_names[nlp.pipe_names.index(name) :])
     if not len(doc):
         raise ValueError(Errors.P380)

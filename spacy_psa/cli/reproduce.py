@@ -22,7 +22,7 @@ from ._cells import (
     parse_seeds,
     parse_systems,
 )
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import atomic_path, check_writable, psa_cli, user_errors
 from .init_config import TASKS
 
 if TYPE_CHECKING:
@@ -184,11 +184,13 @@ def reproduce(
     RETURNS (List[Result]): Their results.
     RAISES (ValueError): If something is missing, or a config does not fit; before the first
         training.
+    RAISES (OutputError): If the results cannot be written; before it as well.
     """
     from dataclasses import replace
 
     from ..reproduction.results import put, read_results, to_json
 
+    check_writable(results_path, is_file=True)
     options = " ".join(options.split())
     plan = replace(plan, options=parse_options(options))
     digests = data_digests(plan.data)

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..evaluation.tables import Table
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
 
 # In the order of the columns. A pattern may stand for several scores, e.g. of several span groups.
@@ -37,7 +37,7 @@ def scores_cli(
     and F1 of one evaluation, F1 alone of several.
     """
     with user_errors():
-        check_not_input([output_path], paths)
+        check_files([output_path], paths)
         metrics = {
             name: read_metrics(path) for name, path in zip(_names(paths), paths, strict=True)
         }
@@ -53,7 +53,7 @@ def scores_cli(
         if output_path is not None:
             with atomic_path(output_path) as temporary:
                 temporary.write_text(
-                    "\n".join(table.to_markdown() for table in tables), encoding="utf8"
+                    "\n".join(table.to_markdown(plain=True) for table in tables), encoding="utf8"
                 )
             msg.good(f"Saved tables to {output_path}")
 
@@ -104,7 +104,8 @@ def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
 
 def _prf_per_type(scores: Any) -> dict[str, dict[str, float]]:
     """Those of precision, recall and F1. spaCy has other figures per type for text categories."""
-    return {label: prf for label, prf in (scores or {}).items() if isinstance(prf, dict)}
+    found = scores if isinstance(scores, dict) else {}
+    return {label: prf for label, prf in found.items() if isinstance(prf, dict)}
 
 
 def _per_type_table(

@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, docs_of, psa_cli, read_docbin, user_errors
 
 
@@ -57,9 +57,7 @@ def split(
 
     check_docbin_name(train_path)
     check_docbin_name(dev_path)
-    if train_path.resolve() == dev_path.resolve():
-        raise ValueError(Errors.P123.format(path=dev_path))
-    check_not_input([train_path, dev_path], [input_path])
+    check_files([train_path, dev_path], [input_path])
     source = read_docbin(input_path)
     total = len(source)
     if total < 2:

@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ._components import role_labelers, use_given_predicates
-from ._outputs import check_not_input
+from ._outputs import check_files
 from ._predictions import use_gpu, words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
@@ -69,7 +69,7 @@ def srl_eval_cli(
     from ..evaluation.srl_tables import format_confusion, format_result
 
     with user_errors():
-        check_not_input([output_path], [gold_path, predicted_path])
+        check_files([output_path], [gold_path, predicted_path])
         result = score_paths(gold_path, predicted_path, given=given, gpu_id=gpu_id)
         typer.echo(format_result(result), nl=False)
         if confusion:

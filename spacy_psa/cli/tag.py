@@ -8,6 +8,7 @@ from wasabi import msg, table
 
 from ..errors import Errors
 from ._predictions import use_gpu
+from ._texts import replace_undecoded
 from ._util import psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def tag_cli(
     Tag texts and print a table of each: words, parts of speech, entities and other spans.
     """
     with user_errors():
-        lines = list(texts or [])
+        lines = [replace_undecoded(text) for text in texts or ()]
         if path is not None:
             from ..corpora.lines import read_lines
 

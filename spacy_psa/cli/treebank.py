@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from wasabi import msg
 from ..disk import sha256_of
 from ..errors import Errors
 from ._util import atomic_path, psa_cli, user_errors
-from .fetch import download, find_local
+from .fetch import copy_text, download, find_local
 
 URL = "https://raw.githubusercontent.com/UniversalDependencies"
 RELEASE = "r2.2"
@@ -104,7 +103,7 @@ def fetch_treebank(
         if expected not in (None, found):
             raise ValueError(Errors.P130.format(source=path, found=found, expected=expected))
         results.append((path, found, expected is not None))
-    has_stats = not local or (Path(local) / "stats.xml").is_file()
+    has_stats = not local or _has(Path(local), "stats.xml")
     if has_stats and not (folder / "stats.xml").is_file():
         _get(address, ["stats.xml"], folder / "stats.xml", local, None)
     return results
@@ -120,8 +119,7 @@ def _get(address: str, names: list[str], path: Path, local: str, expected: str |
                     part = find_local(name, Path(local))
                 else:
                     download(f"{address}/{name}", part)
-                with part.open("rb") as file_:
-                    shutil.copyfileobj(file_, whole)
+                copy_text(part, whole, str(part))
         found = sha256_of(temporary)
         if expected not in (None, found):
             source = local or address
@@ -133,4 +131,9 @@ def _get(address: str, names: list[str], path: Path, local: str, expected: str |
 def _joined(names: list[str], local: str) -> list[str]:
     """In the archive of the release, the parts of a large file are one."""
     whole = re.sub(r"-train-\w(?=\.conllu)", "-train", names[0])
-    return [whole] if local and (Path(local) / whole).is_file() else names
+    return [whole] if local and _has(Path(local), whole) else names
+
+
+def _has(folder: Path, name: str) -> bool:
+    """RETURNS (bool): Whether a folder has a file, compressed or not."""
+    return any((folder / found).is_file() for found in (name, f"{name}.gz"))

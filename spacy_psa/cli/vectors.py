@@ -50,7 +50,7 @@ def vectors_cli(
         str, typer.Option("--member", "-m", help="Name of the file in a .zip that has several")
     ] = "",
     truncate: Annotated[
-        int, typer.Option("--truncate", "-t", help="How many vectors to read; 0 for all")
+        int, typer.Option("--truncate", "-t", help="How many vectors to read; 0 for all", min=0)
     ] = 0,
 ) -> None:
     """
@@ -76,8 +76,8 @@ def make_vectors(
     member (str): The name of the file in a zip archive; its first if not given.
     truncate (int): How many vectors to read; 0 for all.
     RETURNS (bool): Whether there was anything to make.
-    RAISES (ValueError): If there is no such file, if it is not in the text format, if some of its
-        numbers are not finite, or if the folder has something else in it.
+    RAISES (ValueError): If there is no such file or language, if it is not in the text format, if
+        some of its numbers are not finite, or if the folder has something else in it.
     RAISES (OutputError): If the folder cannot be written.
     """
     import spacy
@@ -90,7 +90,10 @@ def make_vectors(
     if not source.is_file():
         raise ValueError(Errors.P109.format(path=source))
     check_pipeline_folder(Path(dest), [source])
-    nlp = spacy.blank(lang)
+    try:
+        nlp = spacy.blank(lang)
+    except ImportError as err:
+        raise ValueError(Errors.P193.format(lang=lang, problem=err)) from err
     try:
         with _text_file(source, member) as path:
             convert_vectors(nlp, path, truncate=truncate, prune=-1)

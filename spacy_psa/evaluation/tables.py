@@ -14,8 +14,8 @@ from wasabi import table as wasabi_table
 from ..analysis.page import printable
 
 DASH = "-"
-# What Markdown may read otherwise, wherever in a line it stands.
-MARKDOWN_SIGNS = re.compile(r"[\\`*_\[\]<>#|~&]")
+# What Markdown may read otherwise, wherever in a line it stands. Within a word, `_` is none.
+MARKDOWN_SIGNS = re.compile(r"[\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass

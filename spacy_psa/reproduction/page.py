@@ -166,8 +166,9 @@ class Notes:
         self._letters: dict[Training, str] = {}
 
     def letter(self, training: Training) -> str:
-        """RETURNS (str): The letter of a training: a, b, c …"""
-        return self._letters.setdefault(training, chr(ord("a") + len(self._letters) % 26))
+        """RETURNS (str): The letter of a training: a, b, c …, after z aa, bb, cc …"""
+        times, place = divmod(len(self._letters), 26)
+        return self._letters.setdefault(training, chr(ord("a") + place) * (times + 1))
 
     def to_list(self) -> list[str]:
         """RETURNS (List[str]): A paragraph, or none if nothing was trained."""

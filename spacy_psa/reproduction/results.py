@@ -13,6 +13,9 @@ from ..errors import Errors
 from .papers import METRICS
 
 FORMAT = 1
+SCORES = ("precision", "recall", "f1", "accuracy")
+# What the fields of a result are in JSON
+KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "dict": dict}
 
 
 @dataclass(frozen=True)
@@ -161,16 +164,46 @@ def read_results(path: Path) -> list[Result]:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         problem = f"it is not in format {FORMAT}"
         raise ValueError(Errors.P396.format(path=path, problem=problem))
-    names = {field.name for field in fields(Result)}
+    entries = data.get("results", [])
+    if not isinstance(entries, list):
+        raise ValueError(Errors.P396.format(path=path, problem="its results are no list"))
+    for i, entry in enumerate(entries, 1):
+        wrong = _problem(entry)
+        if wrong is not None:
+            raise ValueError(Errors.P396.format(path=path, problem=f"its result {i} {wrong}"))
+    return [Result(**entry) for entry in entries]
+
+
+def _problem(entry: Any) -> str | None:
+    """Say what is wrong with an entry of a file, if anything is."""
+    if not isinstance(entry, dict):
+        return "is no object"
     optional = {field.name for field in fields(Result) if field.default is not MISSING}
-    results = []
-    for i, entry in enumerate(data.get("results", ()), 1):
-        different = (names ^ set(entry)) - optional
-        if different:
-            problem = f"its result {i} lacks or should not have '{min(different)}'"
-            raise ValueError(Errors.P396.format(path=path, problem=problem))
-        results.append(Result(**entry))
-    return results
+    different = ({field.name for field in fields(Result)} ^ set(entry)) - optional
+    if different:
+        return f"lacks or should not have '{min(different)}'"
+    for field in fields(Result):
+        value = entry.get(field.name)
+        is_none = value is None and field.name in optional
+        if not (is_none or isinstance(value, KINDS[str(field.type).partition("[")[0]])):
+            return f"has something else than {field.type} in '{field.name}'"
+    if entry["target"] not in METRICS:
+        return f"has the unknown target '{entry['target']}'"
+    buckets = entry.get("lengths") or {}
+    parts = {name: entry.get(name) for name in ("dev", "test", "brown", "combined")}
+    for name, scores in (*parts.items(), *buckets.items()):
+        if scores is not None and not _has_numbers(scores, SCORES):
+            return f"lacks a score in '{name}': it needs {', '.join(SCORES)}"
+    if not _has_numbers(entry["parameters"], ("all",)):
+        return "lacks the number of 'all' parameters"
+    return None
+
+
+def _has_numbers(figures: Any, names: Sequence[str]) -> bool:
+    """RETURNS (bool): Whether all of the names have numbers."""
+    return isinstance(figures, dict) and all(
+        isinstance(figures.get(name), int | float) for name in names
+    )
 
 
 def to_json(results: Sequence[Result]) -> str:

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_psa.cli.annotate import annotate
+from spacy_psa.cli.annotate import annotate, annotate_cli
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..pipeline.conftest import NAME, WORDS, initialized_nlp, trained_nlp
@@ -207,7 +207,17 @@ def test_output_is_written_whole_or_not_at_all(tmp_path: Path, model: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "line", ['{"text": ', "[1]", '{"txt": "a"}', '{"text": 1}', '{"text": "\\ud800"}', "[" * 9999]
+    "line",
+    [
+        '{"text": ',
+        "[1]",
+        '{"txt": "a"}',
+        '{"text": 1}',
+        '{"text": "\\ud800"}',
+        "[" * 9999,
+        '{"text": "a", "x": NaN}',
+        '{"text": "a", "x": [-1e999]}',
+    ],
 )
 def test_malformed_lines_are_an_error_that_tells_where(
     tmp_path: Path, model: Path, line: str
@@ -257,3 +267,26 @@ def test_the_input_is_not_replaced(model: Path, texts: Path) -> None:
     result = run("psa", "annotate", model, texts, "--output", texts)
     assert result.exit_code == 1 and "[P451]" in result.output
     assert texts.read_bytes() == before
+
+
+def test_an_output_that_is_a_folder_is_told_first(texts: Path, tmp_path: Path) -> None:
+    result = run("psa", "annotate", "no-such-pipeline", texts, "--output", tmp_path)
+    assert result.exit_code == 1 and "[P412]" in result.output
+
+
+def test_errors_are_no_part_of_the_tasks(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        annotate_cli(str(model), str(tmp_path / "none.txt"))
+    printed = capsys.readouterr()
+    assert printed.out == "" and "[P109]" in printed.err
+
+
+def test_tasks_are_written_in_utf8_whatever_the_terminal_has(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("東 Ann\n", encoding="utf8")
+    arguments = ["psa", "annotate", str(model), str(path)]
+    result = CliRunner(charset="cp1252").invoke(app, arguments)
+    assert result.exit_code == 0, result.exception
+    assert json.loads(result.stdout_bytes.decode("utf8"))["text"] == "東 Ann"

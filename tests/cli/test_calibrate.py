@@ -326,3 +326,13 @@ def test_diagram_that_cannot_be_written_leaves_the_pipeline_as_it_was(
     before = contents(model)
     fail(model, dev, "--plot", tmp_path / "file" / "p.svg")
     assert contents(model) == before
+
+
+@pytest.mark.parametrize("plot", ["new.svg", "new.svg/p.svg"])
+def test_diagram_does_not_take_the_place_of_the_pipeline(
+    model: Path, dev: Path, tmp_path: Path, plot: str
+) -> None:
+    before = contents(tmp_path)
+    message = fail(model, dev, "--output", tmp_path / "new.svg", "--plot", tmp_path / plot)
+    assert "[P349]" in message and "would be in it" in message
+    assert contents(tmp_path) == before

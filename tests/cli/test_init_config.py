@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 import spacy
+from spacy.cli._util import app
 from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc, DocBin
 from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Config
+from typer.testing import CliRunner
 
 from spacy_psa.cli import _templates
 from spacy_psa.cli._templates import names, read_template
-from spacy_psa.cli.init_config import make_config, steps_per_epoch
+from spacy_psa.cli.init_config import init_config_cli, make_config, steps_per_epoch
 
 from .commands import ROOT, plain, run, succeed
 
@@ -197,6 +199,13 @@ def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
     assert "#     --paths.dev dev.spacy --gpu-id 0\n" in text
 
 
+@pytest.mark.parametrize(("system", "task"), [("psa", "ner"), ("deepatt", "srl")])
+def test_names_with_blanks_are_quoted(system: str, task: str) -> None:
+    text = make_config(system, task, name="c d.cfg")
+    assert "# python -m spacy train 'c d.cfg' --output 'training/c d' \\\n" in text
+    assert ("srl-eval test.spacy 'training/c d/model-best'\n" in text) == (task == "srl")
+
+
 def test_nothing_of_the_templates_own_section_is_left() -> None:
     assert "template" not in config_of()
 
@@ -248,6 +257,21 @@ def test_the_command_writes_to_stdout(tmp_path: Path) -> None:
     output = succeed("psa", "init-config", "-", *options)
     succeed("psa", "init-config", path, *options)
     assert output == path.read_text(encoding="utf8")
+
+
+def test_errors_are_no_part_of_the_config(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        init_config_cli(Path("-"), "psa", "chunks")
+    printed = capsys.readouterr()
+    assert printed.out == "" and "[P190]" in printed.err
+
+
+def test_a_config_is_written_in_utf8_whatever_the_terminal_has() -> None:
+    arguments = ["psa", "init-config", "-", "--system", "psa-arxiv", "--task", "ner"]
+    result = CliRunner(charset="cp1252").invoke(app, arguments)
+    assert result.exit_code == 0, result.exception
+    text = make_config("psa-arxiv", "ner", name="psa-arxiv-ner.cfg")
+    assert result.stdout_bytes == text.encode("utf8") and "λ" in text
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,15 @@ def test_mistakes_are_told_before_anything_is_done(
     assert sorted(home.rglob("*")) == runs and updates == []
 
 
+def test_results_that_cannot_be_written_are_told_before_anything_is_done(
+    folder: Path, tmp_path: Path, updates: list[int]
+) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf8")
+    for place in (tmp_path, tmp_path / "file" / "results.json"):
+        assert "[P412]" in fail(folder, tmp_path, "--results", place)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"] and updates == []
+
+
 def test_names_of_systems_are_not_taken_by_others(folder: Path, tmp_path: Path) -> None:
     message = fail(folder, tmp_path, systems=f"psa={folder / 'small.cfg'}")
     assert "[P393]" in message and list(tmp_path.iterdir()) == []

@@ -100,6 +100,12 @@ def test_scores_per_component_are_put_together(write):
     assert others == []
 
 
+def test_scores_per_type_that_are_none_are_left_out():
+    main, *others = score_tables({"x": {"tag_acc": 0.5, "ents_per_type": [1]}})
+    assert main.rows == [["x", "50.00"]]
+    assert others == []
+
+
 @pytest.mark.parametrize("data", ["no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}])
 def test_files_without_scores_are_errors(write, data):
     with pytest.raises(ValueError, match=r"P128.*psa\.json"):

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.cli._util import app
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
+from typer.testing import CliRunner
 
 from spacy_psa.cli.tag import format_doc
 
@@ -133,3 +135,15 @@ def test_long_spans_have_a_bar_down_to_their_end() -> None:
 
 def test_words_alone_if_nothing_is_annotated() -> None:
     assert rows(format_doc(Doc(Vocab(), words=["a", "b"])))[-2:] == [["a"], ["b"]]
+
+
+def test_bytes_that_are_no_text_are_replaced(pipeline: Path) -> None:
+    assert ["\ufffd"] in rows(succeed("psa", "tag", pipeline, "Berlin \udcff"))
+
+
+def test_what_a_terminal_cannot_show_is_a_question_mark(pipeline: Path) -> None:
+    arguments = ["psa", "tag", str(pipeline), "東 Ann Lee"]
+    result = CliRunner(charset="cp1252").invoke(app, arguments)
+    assert result.exit_code == 0, result.exception
+    found = rows(result.stdout_bytes.decode("cp1252"))
+    assert ["?"] in found and ["Ann", "PER"] in found and ["Lee", "?"] in found

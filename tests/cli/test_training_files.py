@@ -55,6 +55,23 @@ def test_a_corpus_that_a_variable_names(
     assert "[P109]" in message and path.name in message
 
 
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_a_corpus_without_a_path(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, part: str
+) -> None:
+    i = corpus.paths.index(f"--paths.{part}")
+    message = fail(tiny_config, tmp_path / "out", *corpus.paths[:i], *corpus.paths[i + 2 :])
+    assert f"[P472] There is no path of a corpus in [corpora.{part}]" in message
+    assert f"--paths.{part} FILE" in message
+
+
+def test_a_path_that_is_no_variable_is_set_where_it_is(folder: Path) -> None:
+    inner = {"@readers": "spacy_psa.CoNLL2005.v1", "path": None}
+    outer = {"@readers": "spacy_psa.FrameCorpus.v1", "corpus": inner}
+    message = fail(write_config(folder, corpora__dev=outer), folder / "out")
+    assert "[P472]" in message and "--corpora.dev.corpus.path FILE" in message
+
+
 def test_corpora_of_other_names(folder: Path) -> None:
     config = Config().from_disk(write_config(folder), interpolate=False)
     config["corpora"] = {"mine": {"a": config["corpora"]["train"], "b": {**READER}}}
@@ -127,6 +144,15 @@ def test_what_the_path_of_another_reader_means_is_not_known(folder: Path) -> Non
 
     registry.readers.register("test.Remote.v1", func=create)
     block = {"@readers": "test.Remote.v1", "path": "server:corpus"}
+    check_training_files(Config().from_disk(write_config(folder, corpora__dev=block)))
+
+
+def test_another_reader_may_need_no_path(folder: Path) -> None:
+    def create(path: str | None) -> Callable[[Language], Iterator[Example]]:
+        return lambda nlp: iter(())
+
+    registry.readers.register("test.Anywhere.v1", func=create)
+    block = {"@readers": "test.Anywhere.v1", "path": None}
     check_training_files(Config().from_disk(write_config(folder, corpora__dev=block)))
 
 

@@ -1,4 +1,5 @@
 import functools
+import gzip
 import hashlib
 import http.server
 import threading
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 
 from spacy_psa.cli.treebank import SPLITS, fetch_treebank, treebanks
 from tests.corpora.shared import shared_corpus
+
+from .commands import contents
 
 CODES = ["cs", "da", "en", "fr", "nl", "no", "pt", "sv"]
 
@@ -68,6 +71,20 @@ def test_training_data_may_be_joined_already(tmp_path):
     (local / "cs_pdt-ud-train.conllu").write_text("whole\n", encoding="utf8")
     fetch_treebank("cs", tmp_path / "cs", local=str(local))
     assert (tmp_path / "cs" / "train.conllu").read_text() == "whole\n"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_local_files_may_be_compressed(tmp_path, whole):
+    local = write_release(tmp_path / "local", "cs")
+    if whole:
+        (local / "cs_pdt-ud-train.conllu").write_text("whole\n", encoding="utf8")
+    expected = fetch_treebank("cs", tmp_path / "plain", local=str(local))
+    for path in list(local.iterdir()):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    results = fetch_treebank("cs", tmp_path / "cs", local=str(local))
+    assert [sha256 for _, sha256, _ in results] == [sha256 for _, sha256, _ in expected]
+    assert contents(tmp_path / "cs") == contents(tmp_path / "plain")
 
 
 def test_files_with_another_checksum_are_refused(tmp_path):

@@ -152,3 +152,15 @@ def test_empty_file_is_said_to_be_empty(tmp_path, name):
         path.write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
     with pytest.raises(ValueError, match=r"P176.*it is empty"):
         make_vectors(path, str(tmp_path / "en"))
+
+
+def test_unknown_language_is_an_error(source, tmp_path):
+    result = run(source, tmp_path / "xyz", "--lang", "xyz")
+    assert result.exit_code == 1 and "[P193]" in result.output and "'xyz'" in result.output
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_number_of_vectors_is_not_negative(source, tmp_path):
+    result = run(source, tmp_path / "en", "--truncate", "-5")
+    assert result.exit_code == 2
+    assert list(tmp_path.iterdir()) == [source]

@@ -167,7 +167,7 @@ def test_words_and_labels_are_those_of_the_text_also_in_markdown():
     assert text.startswith("# a\\*b\n")
     *_, table = text.partition("### Document 1")[2].partition("\n\n")
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()]
-    assert lines[0][-2:] == ["a\\_1", "a\\_2"]
+    assert lines[0][-2:] == ["a_1", "a_2"]
     shown = ["\\*", "\\<br\\>", "a\\|b", "\u2423", "\\&lt;", "\\_x\\_"]
     assert [line[0] for line in lines[2:]] == shown
     assert {line[3] for line in lines[2:]} == {"(S\\\\NP)\\\\(S\\\\NP)"}

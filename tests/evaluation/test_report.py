@@ -133,11 +133,11 @@ def test_json_of_groups_without_units_is_json():
 
 
 def test_markdown_has_scores_and_escapes_words():
-    report = evaluate([tagged("X Y", "X X", "*a* b_c")], TAG, FEW)
+    report = evaluate([tagged("X Y", "X X", "*a* _b_c")], TAG, FEW)
     text = to_markdown([report], "Title")
     assert text.startswith("# Title\n")
     assert "| F1 | 50.00 |" in text
-    assert "\\*a\\* \\[b\\_c\\]" in text
+    assert "\\*a\\* \\[\\_b_c\\]" in text
 
 
 def test_markdown_keeps_the_backslashes_of_categories():

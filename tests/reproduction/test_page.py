@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spacy_psa.reproduction.page import needs, to_page
+from spacy_psa.reproduction.page import Notes, needs, to_page
 from spacy_psa.reproduction.papers import read_papers
-from spacy_psa.reproduction.results import Result
+from spacy_psa.reproduction.results import Result, Training
 
 from .helpers import make_result
 
@@ -172,3 +172,11 @@ def test_commands_name_corpus_language_and_target() -> None:
         "--results metrics/reproduce.json"
     ) in page
     assert "--corpus-name conll2005 --task srl --data corpus/conll2005" in page
+
+
+def test_each_training_has_letters_of_its_own() -> None:
+    notes = Notes()
+    letters = [notes.letter(Training(epochs, "", "")) for epochs in range(60)]
+    assert letters[:2] == ["a", "b"] and letters[25:28] == ["z", "aa", "bb"]
+    assert len(set(letters)) == 60
+    assert notes.letter(Training(26, "", "")) == "aa"

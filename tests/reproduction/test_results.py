@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +24,38 @@ def test_results_come_back_from_a_file(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"\[P109\].*none\.json"):
         read_results(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"test": {}}, "'test'.*precision, recall, f1, accuracy"),
+        ({"dev": {**make_result("psa", 0, 0.5).dev, "f1": None}}, "'dev'"),
+        ({"brown": {"f1": 0.5}}, "'brown'"),
+        ({"lengths": {"1": {}}}, "'1'"),
+        ({"lengths": {"1": 5}}, "'1'"),
+        ({"test": 5}, "dict.*'test'"),
+        ({"seed": "one"}, "int.*'seed'"),
+        ({"epochs": None}, "float.*'epochs'"),
+        ({"target": "lemma"}, "target 'lemma'"),
+        ({"parameters": {}}, "'all'"),
+    ],
+)
+def test_results_that_lack_something_are_refused(
+    tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    path, good = tmp_path / "results.json", asdict(make_result("psa", 0, 0.9))
+    path.write_text(json.dumps({"format": 1, "results": [good, {**good, **change}]}))
+    with pytest.raises(ValueError, match=rf"\[P396\].*result 2 .*{problem}"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("entries", [5, None, {}, [1], [None], ["psa"]])
+def test_results_that_are_none_are_refused(tmp_path: Path, entries: Any) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"format": 1, "results": entries}))
+    with pytest.raises(ValueError, match=r"\[P396\]"):
+        read_results(path)
 
 
 def test_summaries_have_the_deviation_of_a_sample() -> None:

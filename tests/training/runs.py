@@ -82,9 +82,6 @@ console_output = false
 [training.optimizer]
 @optimizers = "spacy_psa.SGD.v1"
 learn_rate = 0.1
-
-[training.score_weights]
-tag_acc = 1.0
 """
 # Its layers are thinc's, so that its dropout draws NumPy's random numbers.
 THINC_TAGGER = """
