@@ -92,6 +92,14 @@ class Target(ABC):
         """
         return None if label else "it is empty, which means 'not annotated'"
 
+    def normal_form(self, label: str) -> str:
+        """Write a label as documents have it.
+
+        label (str): The label.
+        RETURNS (str): Its normal form.
+        """
+        return label
+
     @abstractmethod
     def tags(self, labels: Sequence[str]) -> list[str]:
         """List the tags that express some labels.

@@ -72,6 +72,7 @@ class LabelSequencePipe(SavedPipe):
         problem = self.label_problem(label)
         if problem is not None:
             raise ValueError(Errors.P434.format(label=label, name=self.name, problem=problem))
+        label = self.normal_form(label)
         if label in self.cfg["labels"]:
             return 0
         n_tags = len(self.tags_of([*self.labels, label]))
@@ -100,6 +101,14 @@ class LabelSequencePipe(SavedPipe):
         RETURNS (Optional[str]): The reason; None if it can.
         """
         return None if label else "it is empty, which means 'not annotated'"
+
+    def normal_form(self, label: str) -> str:
+        """Write a label as documents have it.
+
+        label (str): The label.
+        RETURNS (str): Its normal form.
+        """
+        return label
 
     @abstractmethod
     def gold_labels(self, doc: Doc) -> Iterable[str]:

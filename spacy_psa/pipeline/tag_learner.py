@@ -67,6 +67,10 @@ class TagLearner(LabelSequencePipe):
         """
         return self.target.label_problem(label)
 
+    def normal_form(self, label: str) -> str:
+        """See `LabelSequencePipe.normal_form`."""
+        return self.target.normal_form(label)
+
     def gold_labels(self, doc: Doc) -> Iterable[str]:
         """Find the labels that are annotated.
 
@@ -174,7 +178,7 @@ class TagLearner(LabelSequencePipe):
             return
         weights = nlp.config["training"]["score_weights"]
         own = self.target.score_weights
-        if any(score in weights for score in own):
+        if any(score in weights for score, weight in own.items() if weight is not None):
             return
         others = [name for name in nlp.pipe_names if any(map(weights.get, _scores_of(nlp, name)))]
         share = sum(filter(None, weights.values())) / len(others) if others else 1.0

@@ -124,6 +124,12 @@ def test_scores_that_were_given_no_weight_are_left_alone(weight: float | None) -
     assert weights_after_initialize(nlp) == {"tag_acc": 1.0}
 
 
+def test_a_score_that_is_only_hidden_is_no_weight() -> None:
+    nlp = make_nlp("ents")
+    nlp.config["training"]["score_weights"] = {"ents_per_type": None}
+    assert weights_after_initialize(nlp) == {"ents_f": 1.0}
+
+
 def test_scores_of_other_targets_have_no_place() -> None:
     nlp = make_nlp("ents")
     nlp.initialize(lambda: make_examples(nlp))
