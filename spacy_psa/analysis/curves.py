@@ -12,8 +12,10 @@ from .plots import Point, line_plot, stack
 from .training_logs import Run
 
 STYLE = """
-body { font-family: sans-serif; max-width: 42em; margin: 1em auto; padding: 0 1em; color: #222; }
+body { font-family: sans-serif; max-width: 42em; margin: 1em auto; padding: 0 1em; color: #222;
+  background: #fff; }
 svg { max-width: 100%; height: auto; display: block; margin-bottom: 1em; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: right; padding: 0.2em 0.8em; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
@@ -109,9 +111,11 @@ def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") ->
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Training curves</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<h1>Training curves</h1>\n{''.join(images)}"
-        f"<h2>{escape(score or 'score')} on dev</h2>\n<table>\n<tr>{head}</tr>\n{cells}</table>\n"
+        f"<h2>{escape(score or 'score')} on dev</h2>\n"
+        f'<div class="wide">\n<table>\n<tr>{head}</tr>\n{cells}</table>\n</div>\n'
         "</body>\n</html>\n"
     )
 

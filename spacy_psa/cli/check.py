@@ -9,6 +9,7 @@ from wasabi import msg
 
 from ..corpora import published
 from ..errors import Errors
+from ..text_tables import WIDEST
 from ._util import docs_of, psa_cli, read_docbin, user_errors
 
 
@@ -51,6 +52,7 @@ def check_cli(
         header=("", "Number"),
         divider=True,
         aligns=("l", "r"),
+        max_col=WIDEST,
     )
     if compared:
         msg.good(f"As published: {', '.join(compared)}")

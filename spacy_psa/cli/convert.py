@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
+from ..text_tables import WIDEST
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 
@@ -96,7 +97,13 @@ def convert_cli(
             problems=problems,
             stats_path=stats_path,
         )
-    msg.table(stats.rows(), header=("", "Number", "Labels"), divider=True, aligns=("l", "r", "l"))
+    msg.table(
+        stats.rows(),
+        header=("", "Number", "Labels"),
+        divider=True,
+        aligns=("l", "r", "l"),
+        max_col=WIDEST,
+    )
     for example in problems.examples:
         msg.warn(example)
     if problems.total:

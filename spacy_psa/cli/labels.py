@@ -46,7 +46,7 @@ def labels_cli(
             raise ValueError(Errors.P389)
         *models, output = paths
         draw_labels(models, Path(output), component=component or None, method=method, align=align)
-    msg.good(f"Drew the labels of {len(models)} pipelines in {output}")
+    msg.good(f"Drew the labels of {len(models)} pipeline{'s' * (len(models) > 1)} in {output}")
 
 
 def draw_labels(

@@ -10,6 +10,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..evaluation.tables import Table
+from ..text_tables import WIDEST
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -49,6 +50,7 @@ def scores_cli(
                 header=table.header,
                 divider=True,
                 aligns=("l",) + ("r",) * (len(table.header) - 1),
+                max_col=WIDEST,
             )
         if output_path is not None:
             with atomic_path(output_path) as temporary:

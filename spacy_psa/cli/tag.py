@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg, table
+from wasabi import msg
 
 from ..errors import Errors
+from ..text_tables import text_table
 from ._predictions import use_gpu
 from ._texts import replace_undecoded
 from ._util import psa_cli, user_errors
@@ -64,7 +65,7 @@ def format_doc(doc: "Doc") -> str:
     shown = {name: values for name, values in columns.items() if any(values)}
     words = [token.text for token in doc]
     rows = list(zip(words, *shown.values(), strict=True))
-    return table(rows, header=("", *shown), divider=True)
+    return text_table(rows, ("", *shown))
 
 
 def _brackets(doc: "Doc", spans: "Iterable[Span]") -> list[str]:

@@ -37,6 +37,8 @@ th:first-child { text-align: left; font-weight: normal; }
 thead th, thead th:first-child { border-bottom: 1px solid #555; font-weight: bold; }
 tbody tr:nth-child(even) { background: #f5f5f5; }
 svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+.wide:focus-visible { outline: 3px solid #d55e00; }
 mark { background: #fbe3b8; padding: 0 0.2em; }
 .verdict { color: #444; font-size: 0.9em; margin-left: 0.8em; white-space: nowrap; }
 """

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from wasabi import table as wasabi_table
-
 from ..analysis.page import printable
+from ..text_tables import text_table
 
 DASH = "-"
 # What Markdown may read otherwise, wherever in a line it stands. Within a word, `_` is none.
@@ -50,13 +49,17 @@ class Table:
         """RETURNS (str): The table in HTML, without its title."""
         head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in self.header)
         body = "".join(f"<tr>{_row(cells)}</tr>\n" for cells in self.rows)
-        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+        # A wide one can be scrolled, by keyboard as well
+        return (
+            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(self.title)}">\n'
+            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+        )
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""
         numbers: Literal["r", "l"] = "r" if self.numbers else "l"
         aligns = ("l", *[numbers] * (len(self.header) - 1))
-        return wasabi_table(self.rows, header=self.header, divider=True, aligns=aligns)
+        return text_table(self.rows, self.header, aligns)
 
 
 def visible(text: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from spacy.tokens import Doc, Span, SpanGroup, Token
-from wasabi import table
 
 from ..annotation.propositions import (
     PREDICATE_LABEL,
@@ -16,6 +15,7 @@ from ..annotation.propositions import (
     set_frames,
     stored_frames,
 )
+from ..text_tables import text_table
 
 REFERENCE = "R-"
 
@@ -167,7 +167,7 @@ def format_frames(doc: Doc) -> str:
         columns = list(_columns(group, starts[end], end))
         words = [token.text for token in doc[starts[end] : end]]
         rows = list(zip(words, *(marks for _, marks in columns), strict=True))
-        tables.append(table(rows, header=("", *(title for title, _ in columns)), divider=True))
+        tables.append(text_table(rows, ("", *(title for title, _ in columns))))
     return "".join(tables)
 
 

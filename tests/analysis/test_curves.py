@@ -238,6 +238,7 @@ def test_both_plots_are_in_the_image() -> None:
 def test_the_page_has_the_best_scores_and_loads_nothing() -> None:
     runs = [run("PSA & <friends>"), run("LAN")]
     page = make_page(training_curves(runs), runs)
+    assert 'name="viewport"' in page and page.count("<table") == page.count('<div class="wide"')
     assert "<td>PSA &amp; &lt;friends&gt;</td><td>4</td><td>83.00</td><td>30</td>" in page
     assert page.count("<svg") == 2
     assert not re.search(r"<script|<link|src=|@import|url\(", page)

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_model_is_drawn(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "new" / "map.svg"
     output = succeed("psa", "labels", folder / "run" / "last", path)
-    assert "labels of 1 pipelines" in output
+    assert "labels of 1 pipeline in" in output
     shown = texts(path.read_text(encoding="utf8"))
     assert all(tag in shown for tag in LABELS["tag"])
     assert shown[0] == "Map of the labels (PCA)"

@@ -147,3 +147,12 @@ def test_what_a_terminal_cannot_show_is_a_question_mark(pipeline: Path) -> None:
     assert result.exit_code == 0, result.exception
     found = rows(result.stdout_bytes.decode("cp1252"))
     assert ["?"] in found and ["Ann", "PER"] in found and ["Lee", "?"] in found
+
+
+def test_long_words_leave_columns_where_they_are(pipeline: Path) -> None:
+    nlp = spacy.load(pipeline)
+    doc = nlp("See https://www.example.com/a/very/long/path/that/goes/on.html in Berlin")
+    lines = [line.rstrip() for line in format_doc(doc).splitlines() if line]
+    place = lines[0].index("ENTITY")
+    assert lines[-1].index("LOC") == place
+    assert not any(line[place - 3 : place].strip() for line in lines)

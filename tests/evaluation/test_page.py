@@ -61,6 +61,12 @@ def test_page_is_well_formed_and_needs_nothing_from_outside():
     assert {"svg", "table", "style"} <= checker.seen
 
 
+def test_tables_can_be_scrolled_where_the_window_is_narrow():
+    page = to_html([make_report()], "Title")
+    assert page.count("<table") == page.count('<div class="wide"') > 3
+    assert 'name="viewport"' in page
+
+
 def test_page_loads_nothing_by_its_style():
     page = to_html([make_report()], "Title")
     assert not re.search(r"url\(|@import", page)
