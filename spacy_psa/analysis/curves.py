@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from ..errors import Errors, warn
+from . import page
 from .plots import Point, line_plot, stack
 from .training_logs import Run
 
-STYLE = """
-body { font-family: sans-serif; max-width: 42em; margin: 1em auto; padding: 0 1em; color: #222;
-  background: #fff; }
-svg { max-width: 100%; height: auto; display: block; margin-bottom: 1em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { text-align: right; padding: 0.2em 0.8em; border-bottom: 1px solid #ddd; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
-"""
+COLUMNS = ("run", "evaluations", "best (%)", "at step", "last (%)")
 
 
 @dataclass(frozen=True)
@@ -105,19 +97,9 @@ def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") ->
     RETURNS (str): An HTML page, which loads nothing from anywhere.
     """
     images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
-    cells = "".join(f"<tr>{_row(run, score)}</tr>\n" for run in runs)
-    head = "".join(
-        f"<th>{name}</th>" for name in ("run", "evaluations", "best (%)", "at step", "last (%)")
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Training curves</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>Training curves</h1>\n{''.join(images)}"
-        f"<h2>{escape(score or 'score')} on dev</h2>\n"
-        f'<div class="wide">\n<table>\n<tr>{head}</tr>\n{cells}</table>\n</div>\n'
-        "</body>\n</html>\n"
-    )
+    rows = [_row(run, score) for run in runs]
+    table = page.make_table(f"{score or 'score'} on dev", COLUMNS, rows)
+    return page.make_page("Training curves", "".join(images) + table)
 
 
 def _has_points(plot: Plot) -> bool:
@@ -157,11 +139,11 @@ def _losses(run: Run, component: str, places: Sequence[float]) -> list[Point | N
     return points
 
 
-def _row(run: Run, score: str) -> str:
+def _row(run: Run, score: str) -> list[str]:
     logged = [(e.score_of(score), -e.step) for e in run.evaluations]
     found = [(v, step) for v, step in logged if v is not None and math.isfinite(v)]
-    cells: list[object] = [len(run.evaluations), "-", "-", "-"]
+    cells = [run.name, str(len(run.evaluations)), "-", "-", "-"]
     if found:
         best, step = max(found)
-        cells[1:] = [f"{100 * best:.2f}", -step, f"{100 * found[-1][0]:.2f}"]
-    return f"<td>{escape(run.name)}</td>" + "".join(f"<td>{cell}</td>" for cell in cells)
+        cells[2:] = [f"{100 * best:.2f}", str(-step), f"{100 * found[-1][0]:.2f}"]
+    return cells

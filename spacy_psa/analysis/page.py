@@ -39,29 +39,34 @@ def printable(text: str) -> str:
     return " ".join(UNPRINTABLE.sub("\ufffd", text).split()) or "\u2423"
 
 
-def make_page(title: str, body: str) -> str:
+def make_page(title: str, body: str, style: str = "") -> str:
     """Make a page.
 
     title (str): What it is about.
     body (str): What stands below the title, as HTML that is well-formed XML.
+    style (str): What its style has besides.
     RETURNS (str): The page.
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8" />\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1" />\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
     )
 
 
-def make_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def make_table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: bool = True
+) -> str:
     """Make a table. If it is wide, it can be scrolled, by keyboard as well.
 
-    title (str): What stands above it.
+    title (str): What it is about.
     header (Sequence[str]): The names of the columns, the first of which has the names of the rows.
     rows (Sequence[Sequence[str]]): The cells.
+    caption (bool): Whether the title stands above it.
     RETURNS (str): HTML.
     """
+    above = f"<caption>{escape(title)}</caption>\n" if caption else ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
@@ -71,7 +76,7 @@ def make_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
     )
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">\n<table>\n'
-        f"<caption>{escape(title)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"{above}<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{lines}</tbody>\n</table>\n</div>\n"
     )
 

@@ -7,6 +7,7 @@ from html import escape
 
 from ..analysis.heatmap import heat_map
 from ..analysis.intervals import interval_plot
+from ..analysis.page import make_page
 from ..analysis.plots import bar_plot
 from .confusion import NOTHING
 from .rendering import (
@@ -28,18 +29,7 @@ ORDERED = {
     "complexity": "complexity (basic categories)",
 }
 
-STYLE = """
-body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  line-height: 1.4; color: #222; background: #fff; }
-table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; font-size: 0.9rem; }
-th, td { padding: 0.15rem 0.8rem; text-align: right; font-variant-numeric: tabular-nums; }
-th:first-child { text-align: left; font-weight: normal; }
-thead th, thead th:first-child { border-bottom: 1px solid #555; font-weight: bold; }
-tbody tr:nth-child(even) { background: #f5f5f5; }
-svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; }
-.wide:focus-visible { outline: 3px solid #d55e00; }
-mark { background: #fbe3b8; padding: 0 0.2em; }
+STYLE = """mark { background: #fbe3b8; padding: 0 0.2em; }
 .verdict { color: #444; font-size: 0.9em; margin-left: 0.8em; white-space: nowrap; }
 """
 
@@ -56,12 +46,7 @@ def to_html(reports: Sequence[Report], title: str) -> str:
         for i, report in enumerate(reports)
     )
     body = "".join(part for i, report in enumerate(reports) for part in _section(report, i))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<ul>{links}</ul>\n{body}</body>\n</html>\n"
-    )
+    return make_page(title, f"<ul>{links}</ul>\n{body}", STYLE)
 
 
 def plots(report: Report) -> list[str]:

@@ -6,10 +6,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
 
-from ..analysis.page import printable
+from ..analysis.page import make_table, printable
 from ..text_tables import text_table
 
 DASH = "-"
@@ -47,13 +46,7 @@ class Table:
 
     def to_html(self) -> str:
         """RETURNS (str): The table in HTML, without its title."""
-        head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in self.header)
-        body = "".join(f"<tr>{_row(cells)}</tr>\n" for cells in self.rows)
-        # A wide one can be scrolled, by keyboard as well
-        return (
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(self.title)}">\n'
-            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
-        )
+        return make_table(self.title, self.header, self.rows, caption=False)
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""
@@ -106,10 +99,3 @@ def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
 
 def _cell(cell: str, *, plain: bool) -> str:
     return markdown_text(cell) if plain else cell.replace("|", "\\|")
-
-
-def _row(cells: Sequence[str]) -> str:
-    first, *others = cells
-    return f'<th scope="row">{escape(first)}</th>' + "".join(
-        f"<td>{escape(cell)}</td>" for cell in others
-    )

@@ -215,8 +215,8 @@ def test_nothing_to_draw_is_an_error() -> None:
 
 def test_the_table_leaves_out_scores_that_are_not_known() -> None:
     page = make_page([], [run(), diverged(score=math.nan)])
-    assert "<td>run</td><td>4</td><td>83.00</td><td>30</td><td>83.00</td>" in page
-    assert "<td>run</td><td>4</td><td>-</td><td>-</td><td>-</td>" in page
+    assert "run</th><td>4</td><td>83.00</td><td>30</td><td>83.00</td>" in page
+    assert "run</th><td>4</td><td>-</td><td>-</td><td>-</td>" in page
 
 
 def test_unknown_scores_are_an_error_that_names_the_others() -> None:
@@ -239,6 +239,6 @@ def test_the_page_has_the_best_scores_and_loads_nothing() -> None:
     runs = [run("PSA & <friends>"), run("LAN")]
     page = make_page(training_curves(runs), runs)
     assert 'name="viewport"' in page and page.count("<table") == page.count('<div class="wide"')
-    assert "<td>PSA &amp; &lt;friends&gt;</td><td>4</td><td>83.00</td><td>30</td>" in page
+    assert "PSA &amp; &lt;friends&gt;</th><td>4</td><td>83.00</td><td>30</td>" in page
     assert page.count("<svg") == 2
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
