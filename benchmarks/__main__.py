@@ -1,12 +1,12 @@
-"""All benchmarks of speed and memory, one after the other, and the page `docs/performance.md`.
+"""Run all speed and memory benchmarks, and write `docs/performance.md`.
 
     OMP_NUM_THREADS=2 python -m benchmarks --data corpus/conll2000 --vectors vectors/en
     python -m benchmarks --device cuda
 
-Each runs in a process of its own. One that fails does not keep the others from running, and is
-reported at the end. `components` needs the data, and `quantization` also trained pipelines
-(`--runs`, a folder of <system>-chunk/model-best): without them they are left out. With `--quick`
-everything is small, to see that it runs: the figures mean nothing, and go to a temporary folder.
+Each benchmark runs in its own process. If one fails, the others still run, and the failure is
+reported at the end. `components` needs `--data`; `quantization` also needs trained pipelines
+(`--runs`, a folder of <system>-chunk/model-best). Benchmarks without their input are skipped.
+`--quick` is a smoke test on tiny input: its figures mean nothing and go to a temporary folder.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from .timing import CLOCKS, DEVICES
 class Script(NamedTuple):
     """A benchmark.
 
-    quick (str): Its options for a quick run.
-    full (str): Those for a full one.
-    needs (Tuple[str, ...]): The options of ours without which it is left out.
-    devices (Tuple[str, ...]): Where it can run.
-    module (str): Its module, if that has another name.
+    quick (str): The options for a quick run.
+    full (str): The options for a full run.
+    needs (Tuple[str, ...]): The options of this command without which it is skipped.
+    devices (Tuple[str, ...]): The devices it can run on.
+    module (str): Its module, if named differently.
     """
 
     quick: str
@@ -68,13 +68,13 @@ SCRIPTS = {
 
 
 def main() -> None:
-    """Run what is asked for; the exit status is 1 if something failed."""
+    """Run the selected benchmarks. The exit status is 1 if any of them failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=_summary())
     parser.add_argument("--data", type=Path, help="folder with train.spacy and test.spacy")
-    parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
+    parser.add_argument("--vectors", type=Path, help="pipeline with pretrained vectors")
     parser.add_argument("--runs", type=Path, help="folder of trained pipelines")
     parser.add_argument("--only", nargs="+", choices=list(SCRIPTS), default=list(SCRIPTS))
-    parser.add_argument("--quick", action="store_true", help="see that everything runs")
+    parser.add_argument("--quick", action="store_true", help="only check that everything runs")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
     parser.add_argument("--device", choices=DEVICES, default="cpu")
     parser.add_argument("--output", type=Path, help="folder for the results")
@@ -83,9 +83,9 @@ def main() -> None:
         arguments.output = Path(tempfile.mkdtemp()) if arguments.quick else RESULTS
     commands = {name: command_of(name, arguments) for name in arguments.only}
     for name in [name for name, command in commands.items() if command is None]:
-        print(f"{name}: left out", file=sys.stderr)
+        print(f"{name}: skipped", file=sys.stderr)
         del commands[name]
-    # The page in the documentation is written from the results in their place alone
+    # The documentation page is only written from results in the default folder
     if arguments.output == RESULTS:
         commands["performance_page"] = [sys.executable, "-m", "benchmarks.performance_page"]
     failed = []
@@ -102,11 +102,11 @@ def main() -> None:
 
 
 def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
-    """The command that runs a script.
+    """Build the command that runs a benchmark.
 
     name (str): A key of `SCRIPTS`.
     arguments (Namespace): The options.
-    RETURNS (Optional[List[str]]): The command; None if the script cannot be run with them.
+    RETURNS (Optional[List[str]]): The command; None if these options do not suffice to run it.
     """
     script = SCRIPTS[name]
     module = script.module or name
@@ -118,7 +118,7 @@ def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
     command = [sys.executable, "-m", f"benchmarks.{module}"]
     command += ["--output", str(arguments.output.absolute())]
     if name == "quantization":
-        # By the processor's clock in any case
+        # Always measures processor time
         command += [str(arguments.runs.absolute())]
         command += ["--data", str(arguments.data.absolute() / "test.spacy")]
     else:

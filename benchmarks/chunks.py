@@ -1,4 +1,4 @@
-"""Sentences with their chunks, as spans, as entities and as tags."""
+"""Sentences with chunks as spans, entities and tags."""
 
 import zlib
 from pathlib import Path
@@ -11,10 +11,10 @@ SPANS_KEY = "chunks"
 
 
 def read(path: Path, limit: int = 0) -> list[Doc]:
-    """Read sentences with their chunks, also as entities and as tags.
+    """Read sentences with chunks, and add the chunks as entities and tags.
 
-    path (Path): A file of Docs with `doc.spans["chunks"]`.
-    limit (int): Documents at most; 0 for all.
+    path (Path): A `.spacy` file with `doc.spans["chunks"]`.
+    limit (int): The maximum number of documents; 0 for all.
     RETURNS (List[Doc]): The sentences.
     """
     nlp = spacy.blank("en")
@@ -26,9 +26,9 @@ def read(path: Path, limit: int = 0) -> list[Doc]:
 
 
 def tag_chunks(doc: Doc) -> None:
-    """Write the chunks of a sentence as tags.
+    """Write the chunks of a sentence to `token.tag_`, in BILUO.
 
-    doc (Doc): A sentence with `doc.spans["chunks"]`; its `token.tag_` become BILUO.
+    doc (Doc): A sentence with `doc.spans["chunks"]`, modified in place.
     """
     spans = [(s.start_char, s.end_char, s.label_) for s in doc.spans[SPANS_KEY]]
     for token, tag in zip(doc, offsets_to_biluo_tags(doc, spans), strict=True):
@@ -36,10 +36,10 @@ def tag_chunks(doc: Doc) -> None:
 
 
 def tag_words(doc: Doc, n_labels: int) -> None:
-    """Replace the tags of a sentence by as many as wanted, each for some pairs of tag and word.
+    """Replace the tags of a sentence with a larger tag set, by hashing pairs of tag and word.
 
-    doc (Doc): A sentence with tags.
-    n_labels (int): How many tags there are in all, at most.
+    doc (Doc): A sentence with tags, modified in place.
+    n_labels (int): The maximum size of the tag set.
     """
     for token in doc:
         number = zlib.crc32(f"{token.tag_} {token.lower_}".encode()) % n_labels

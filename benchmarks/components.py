@@ -1,38 +1,36 @@
-"""How fast whole components are, Docs and all, against spaCy's own and other toolkits.
+"""Speed of whole components, from `Doc` to `Doc`, compared with spaCy's and other toolkits'.
 
     OMP_NUM_THREADS=2 python -m benchmarks.components --data corpus/conll2000 --vectors vectors/en
 
-All learn the chunks of the same sentences: spaCy's `tagger` as tags in BIOES, its `ner` as
-entities, both with the network that `add_pipe` gives them (HashEmbedCNN); ours as spans, with the
-networks of `psa init-config`. Toolkits that are installed (stanza, flair, NCRF++) learn tags or
-spans, with the network of `bilstm-crf`, by their own code: see `benchmarks.toolkits`. Training is
-timed in batches of 10 and of 32 sentences, tagging all at once (`nlp.pipe`) and one document at a
-time, on sentences that were not tagged before, since words are remembered. All take turns (A B C A
-B C …) in one process. A figure is the sentences a second relative to the peer's, as the ratio of
-medians; more is faster. Time is that of a clock on the wall, so the machine has to be idle: on a
-busy one, choose `--clock processor`, which counts the work of all threads.
+All learn the chunks of the same sentences: spaCy's `tagger` as BILUO tags and `ner` as entities,
+both with the default network of `add_pipe` (HashEmbedCNN); ours as spans, with the networks of
+`psa init-config`. Installed toolkits (stanza, flair, NCRF++) learn tags or spans with the network
+of `bilstm-crf`, in their own implementation: see `benchmarks.toolkits`. Training is timed in
+batches of 10 and 32 sentences; tagging is timed with `nlp.pipe` and one document at a time, on
+sentences not tagged before, since representations of words are cached. All runs are interleaved
+(A B C A B C …) in one process. A figure is the number of sentences per second relative to the
+peer's, as the ratio of medians; higher is faster. Wall time requires an idle machine: on a busy
+one, choose `--clock processor`, which counts the time of all threads.
 
-What a component does besides its network, from Doc to Doc, is measured by itself, as a share of the
-time of tagging. And so is what the products of matrices and the LSTMs of a network take, each alone
-at its shape: a system could be faster by the rest of its time, and no more, unless it computed
-less. See `benchmarks.products`.
+Two shares of the time are measured separately: what a component spends outside its network, and
+what the network's matrix multiplications and LSTMs take alone, at their shapes. A system could only
+be faster by the remaining time, unless it computed less. See `benchmarks.products`.
 
     python -m benchmarks.components … --hidden 300
 
-has BiLSTMs of 150 units in each direction, as the configs of `psa init-config` have them, beside
-toolkits with the same.
+uses BiLSTMs of 150 units in each direction, as in the configs of `psa init-config`, in our systems
+and the toolkits.
 
     python -m benchmarks.components … --labels 425 --systems bilstm-crf lan
 
-has each learn so many tags instead, made of the chunks' and of words: what a label costs does not
-depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of
-NCRF++ for 45 and for 425 labels (table 4). `ner` and toolkits that learn spans alone are left out
-then.
+learns a tag set of this size instead, built from chunk tags and words: the cost of a label does not
+depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM-CRF of NCRF++ for
+45 and for 425 labels (table 4). `ner` and toolkits that only learn spans are skipped.
 
     python -m benchmarks.components … --precision bf16 --systems bilstm-crf psa
 
-has each of ours a second time: trained in mixed precision (`mixed_precision = "bf16"`), and tagging
-in bfloat16, as by `psa quantize`.
+adds a second version of each of our systems: trained in mixed precision
+(`mixed_precision = "bf16"`), and tagging in bfloat16, as after `psa quantize`.
 """
 
 import statistics
@@ -62,34 +60,37 @@ from .timing import make_clock, measure, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
 NAME = "components"
-HIDDEN = 600  # of the network that the toolkits have
+HIDDEN = 600  # width of the toolkits' usual network
 PEERS: tuple[str, ...] = ("tagger", "ner")
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
-ALONE = 200  # sentences that are tagged one by one
-OF_TAGS = ("tagger", "ncrfpp")  # peers that learn tags of any kind
+ALONE = 200  # sentences tagged one at a time
+OF_TAGS = ("tagger", "ncrfpp")  # peers that can learn arbitrary tags
 Pipelines = dict[str, Language]
 Actions = dict[str, Callable[[], None]]
 
 
 def main() -> None:
-    """Measure, and write `components.json` and `components.md`, or what `name_of` names."""
+    """Run the benchmark, and write `components.json` and `components.md`, or as in `name_of`."""
     parser = make_parser(__doc__, repeat=5)
     parser.add_argument("--data", type=Path, required=True, help="folder with train.spacy")
-    parser.add_argument("--vectors", type=Path, help="folder of a pipeline with vectors")
+    parser.add_argument("--vectors", type=Path, help="pipeline with pretrained vectors")
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
     parser.add_argument(
-        "--hidden", type=int, default=HIDDEN, help="width of BiLSTM, both directions"
+        "--hidden", type=int, default=HIDDEN, help="BiLSTM width, both directions together"
     )
-    parser.add_argument("--sentences", type=int, default=640, help="sentences to work on")
-    parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on before")
-    parser.add_argument("--labels", type=int, help="tags to learn, instead of chunks")
+    parser.add_argument("--sentences", type=int, default=640, help="sentences to train on and tag")
+    parser.add_argument("--warm-up", type=int, default=320, help="sentences to train on first")
+    parser.add_argument("--labels", type=int, help="size of a tag set to learn instead of chunks")
     parser.add_argument(
-        "--precision", default=FULL, choices=[FULL, *REDUCTIONS], help="of ours, beside float32"
+        "--precision",
+        default=FULL,
+        choices=[FULL, *REDUCTIONS],
+        help="precision of our systems, in addition to float32",
     )
     arguments = parser.parse_args()
     if arguments.labels is not None and arguments.labels < 1:
-        parser.error(f"--labels has to be 1 or more, not {arguments.labels}")
+        parser.error(f"--labels must be at least 1, but is {arguments.labels}")
     clock = make_clock(arguments.clock, arguments.device)
     use_device(arguments.device, pipelines=True)
     stream = read(arguments.data / "train.spacy")
@@ -125,7 +126,7 @@ def main() -> None:
 
     def time(what: str, by_name: Actions) -> None:
         times = seconds[what] = measure(by_name, arguments.repeat, clock, what)
-        # A GPU does other things meanwhile
+        # A GPU runs asynchronously
         if arguments.device == "cpu":
             products[what] = {
                 name: round(
@@ -140,7 +141,7 @@ def main() -> None:
             for name, contender in contenders.items()
         }
         time(f"training, {size}", trained)
-    # Then they are trained no more
+    # After training, since reduced pipelines cannot be trained
     for nlp in reduced.values():
         reduce_pipeline(nlp, arguments.precision)
     for what, whole, portion in (
@@ -178,12 +179,12 @@ def main() -> None:
 
 
 def name_of(hidden: int, labels: int | None, precision: str = FULL) -> str:
-    """What results are called.
+    """Name the files of results.
 
-    hidden (int): Width of a BiLSTM, both directions together.
-    labels (Optional[int]): Tags that are learnt instead of chunks.
+    hidden (int): The width of the BiLSTM, both directions together.
+    labels (Optional[int]): The size of the tag set that is learned instead of chunks.
     precision (str): The precision of our systems.
-    RETURNS (str): The name of their files, which says what is unusual.
+    RETURNS (str): The name, including the options that are not defaults.
     """
     unusual = ["labels"] if labels is not None else []
     unusual += [str(hidden)] if hidden != HIDDEN else []
@@ -199,14 +200,14 @@ def make_pipeline(
     task: str = "chunk",
     precision: str = FULL,
 ) -> Language:
-    """A pipeline of one component, initialized.
+    """Make and initialize a pipeline with one component.
 
     name (str): A component of spaCy, or a system of `psa init-config`.
-    docs (Sequence[Doc]): Where its labels come from.
-    vectors (Optional[Path]): Pretrained vectors, for our systems.
-    hidden (int): Width of a BiLSTM, both directions together.
+    docs (Sequence[Doc]): The documents that provide the labels.
+    vectors (Optional[Path]): A pipeline with pretrained vectors.
+    hidden (int): The width of the BiLSTM, both directions together.
     task (str): What our systems learn: "chunk", or "pos" for tags.
-    precision (str): What products of our systems are computed in while they are trained.
+    precision (str): The precision of matrix multiplications when training our systems.
     RETURNS (Language): The pipeline.
     """
     fix_random_seed(0)
@@ -222,13 +223,13 @@ def make_pipeline(
 
 
 def overhead(nlp: Language, docs: Sequence[Doc], repeat: int, clock: Callable[[], float]) -> float:
-    """What share of the time of tagging is not spent in the model.
+    """Measure the share of tagging time that is not spent in the component's `predict`.
 
-    nlp (Language): A pipeline of ours.
-    docs (Sequence[Doc]): What to tag.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    RETURNS (float): Between 0 and 1. The making of Docs counts, best sequences do not.
+    nlp (Language): One of our pipelines.
+    docs (Sequence[Doc]): The documents to tag.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (float): Between 0 and 1. Creating `Doc` objects is included, Viterbi decoding is not.
     """
     pipe: Any = nlp.get_pipe("psa_tagger")
     predict, spent = pipe.predict, 0.0
@@ -255,9 +256,9 @@ def overhead(nlp: Language, docs: Sequence[Doc], repeat: int, clock: Callable[[]
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     hidden, precision = results["hidden"], results.get("precision", FULL)
@@ -267,19 +268,19 @@ def to_markdown(results: dict[str, Any]) -> str:
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and a table for each peer."""
+    """RETURNS (List[str]): A description of the figures, and a table for each peer."""
     labels = results.get("labels")
-    learnt = f", whose tokens have one of {labels} labels here (`--labels`)" if labels else ""
+    learnt = f", relabeled with {labels} tags (`--labels`)" if labels else ""
     precision = results.get("precision", FULL)
     reduced = ""
     if precision != FULL:
         reduced = (
-            f" With '{precision}', ours are trained in mixed precision, and tag as `psa quantize` "
-            "makes them."
+            f" With '{precision}', our systems are trained in mixed precision, and tag as after "
+            "`psa quantize`."
         )
     lines = [
         "",
-        f"Sentences per second, relative to the peer of each table (more is faster), on the same "
+        f"Sentences per second relative to the peer of each table (higher is faster), on the same "
         f"{results['sentences']} sentences of CoNLL-2000{learnt}. The BiLSTM of `bilstm-crf`, "
         f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together."
         f"{reduced}",
@@ -294,9 +295,9 @@ def tables(results: dict[str, Any]) -> list[str]:
     if products := results.get("products"):
         lines += [
             "",
-            "The share of the time that products of matrices and LSTMs take by themselves, each at "
-            "its shape and with all that it reads in the cache. Without the rest of its time, a "
-            "system would be at 1 / share of its speed:",
+            "The share of the time that matrix multiplications and LSTMs take alone, timed one at "
+            "a time at their shapes, with inputs in the cache. If everything else took no time, a "
+            "system would be 1 / share times as fast:",
         ]
         shares = [
             [name, *(f"{products[what][name]:.2f}" for what in products)]
@@ -305,7 +306,7 @@ def tables(results: dict[str, Any]) -> list[str]:
         lines += table(["system", *products], shares)
     lines += [
         "",
-        "The share of the time of tagging that is not spent in the component's `predict`:",
+        "The share of tagging time that is spent outside the component's `predict`:",
     ]
     shares = [[name, f"{share:.1%}"] for name, share in results["overhead"].items()]
     return lines + table(["system", "share"], shares)
@@ -320,7 +321,7 @@ def _name(name: str, results: dict[str, Any]) -> str:
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): How fast all are beside the first peer, SVG."""
+    """RETURNS (str): A figure of the speeds relative to the first peer, as SVG."""
     peer, figures = next(iter(results["relative to"].items()))
     title = f"Whole components, spaCy's {peer} = 1"
     return bar_plot(figures, "component", "sentences a second, relative", title)

@@ -1,15 +1,15 @@
-"""How fast corpora are converted: ours against `spacy convert`, on the same files.
+"""Speed of corpus conversion, compared with `spacy convert` on the same files.
 
     python -m benchmarks.convert
 
-Both convert each file in turn (A B A B …), in one process, and the median of the repetitions
-counts. Times are those of the processor, which other programs on the machine do not change much.
-Of ours the stages are timed as well: reading alone, and reading into Docs, as a training from the
-original file does. The corpora are WNUT-17 and UD English EWT from the folder `corpora` of
-$PSA_SHARED if that is set, or else made from the sample corpus.
+Both convert each file in interleaved runs (A B A B …) in one process; figures are medians of
+processor time, which depends little on the load of the machine. Two stages of our conversion are
+also timed: reading alone, and reading into `Doc` objects, as in training from the original file.
+The corpora are WNUT-17 and UD English EWT from $PSA_SHARED/corpora if that is set; otherwise they
+are built from the sample corpus.
 
-Then each corpus in $PSA_SHARED is converted with all its annotation, and with each target alone,
-and exported, where its format can be. spaCy has no converter for most of these.
+Then each corpus in $PSA_SHARED/corpora is converted with all its annotation and with each target
+alone, and exported if its format can be written. spaCy has no converter for most of them.
 """
 
 import argparse
@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 SAMPLE = ROOT / "assets" / "sample" / "train.conll"
 MIN_LINES = 50_000
-# Name, format, path in the folder of corpora; two files that are read together by the first one.
+# Name, format, and path in the folder of corpora (of two files read together, the first)
 CORPORA = (
     ("CoNLL-2000, training data", "conll2000", "conll2000/train.txt"),
     ("WNUT-17, training data", "iob", "wnut17/wnut17train.conll"),
@@ -69,7 +69,7 @@ ALL = "all"
 class Case:
     """A file to convert.
 
-    name (str): What it is.
+    name (str): A description.
     path (Path): The file.
     form (str): The name of our format.
     converter (str): The name of spaCy's converter.
@@ -82,7 +82,7 @@ class Case:
 
 
 def main() -> None:
-    """Run the benchmark and write `benchmarks/results/convert.json` and `convert.md`."""
+    """Run the benchmark, and write `convert.json` and `convert.md`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of each")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
@@ -105,10 +105,10 @@ def main() -> None:
 
 
 def make_cases(folder: Path) -> list[Case]:
-    """Write the files, repeated until they are long enough to be timed.
+    """Write the files to convert, repeating their text until they are long enough to time.
 
-    folder (Path): Where to write them.
-    RETURNS (List[Case]): Four columns and two columns with named entities, and CoNLL-U.
+    folder (Path): The folder to write to.
+    RETURNS (List[Case]): Files with named entities in four and in two columns, and CoNLL-U.
     """
     corpora = _corpora()
     sample = SAMPLE.read_text(encoding="utf8")
@@ -122,7 +122,7 @@ def make_cases(folder: Path) -> list[Case]:
     )
     names = ["sample corpus, 4 columns", "sample corpus, 2 columns", "sample corpus, CoNLL-U"]
     if wnut.is_file():
-        # spaCy's converter takes a line that has a tab alone for a token.
+        # spaCy's converter reads a line with only a tab as a token
         lines = wnut.read_text(encoding="utf8").splitlines()
         two = "".join(f"{line.strip()}\n" for line in lines) + "\n"
         names[1] = "WNUT-17 training data, 2 columns"
@@ -144,12 +144,13 @@ def make_cases(folder: Path) -> list[Case]:
 
 
 def run_case(case: Case, folder: Path, repeat: int) -> dict[str, Any]:
-    """Time a file.
+    """Time the conversion of a file.
 
     case (Case): The file.
-    folder (Path): For the outputs.
-    repeat (int): How often.
-    RETURNS (Dict[str, Any]): Lines, and lines per second: median, lowest and highest of each.
+    folder (Path): The output folder.
+    repeat (int): The number of repetitions.
+    RETURNS (Dict[str, Any]): The number of lines, and the median, lowest and highest lines per
+        second of each function.
     """
     form = get_format(case.form)
 
@@ -176,12 +177,12 @@ def run_case(case: Case, folder: Path, repeat: int) -> dict[str, Any]:
 
 
 def run_corpora(folder: Path, repeat: int) -> list[dict[str, Any]]:
-    """Time conversion, by target, and export of the corpora that are there.
+    """Time conversion by target, and export, for the corpora that are available.
 
-    folder (Path): For the outputs.
-    repeat (int): How often.
-    RETURNS (List[Dict[str, Any]]): For each corpus its name, format, lines, and lines per second of
-        each target, of all together, and of the export of all.
+    folder (Path): The output folder.
+    repeat (int): The number of repetitions.
+    RETURNS (List[Dict[str, Any]]): For each corpus its name, format and number of lines, and the
+        lines per second for each target, for all annotation, and for export.
     """
     found = []
     for name, form, place in CORPORA:
@@ -201,7 +202,7 @@ def run_corpora(folder: Path, repeat: int) -> list[dict[str, Any]]:
             for target in (*targets, ALL)
         }
         if form in WRITERS:
-            # All was converted last.
+            # The last conversion was with all annotation
             timed["export"] = partial(
                 psa_export, folder / "psa.spacy", folder / "exported", form=form
             )
@@ -212,10 +213,10 @@ def run_corpora(folder: Path, repeat: int) -> list[dict[str, Any]]:
 
 
 def time_start_up(repeat: int) -> dict[str, float]:
-    """Time what the commands need before they do anything: the imports of spaCy, above all.
+    """Time the startup of the commands, which is mostly the import of spaCy.
 
-    repeat (int): How often.
-    RETURNS (Dict[str, float]): The median seconds of the processor for each command.
+    repeat (int): The number of repetitions.
+    RETURNS (Dict[str, float]): The median seconds of processor time for each command.
     """
     seconds: dict[str, list[float]] = {}
     for _ in range(repeat):
@@ -237,7 +238,7 @@ def _corpora() -> Path:
 
 
 def _other_half(path: Path) -> Path:
-    """The propositions that belong to a file of words; of other files, the file itself."""
+    """The propositions file of a words file; any other file itself."""
     return path.with_suffix(".props") if path.suffix == ".words" else path
 
 
@@ -249,7 +250,7 @@ def _count_lines(path: Path) -> int:
 def _rates(
     timed: dict[str, Callable[[], Any]], n_lines: int, repeat: int
 ) -> dict[str, dict[str, int]]:
-    """Lines per second: each function in turn, again and again."""
+    """Lines per second of each function, in interleaved runs."""
     seconds: dict[str, list[float]] = {}
     for _ in range(repeat):
         for name, function in timed.items():
@@ -272,10 +273,10 @@ def _time(function: Callable[[], Any]) -> float:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """Lay out results.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What `main` writes as JSON.
-    RETURNS (str): A description of the machine and a table of thousands of lines per second.
+    results (Dict[str, Any]): The results, as `main` writes them to JSON.
+    RETURNS (str): Markdown.
     """
     machine = results["machine"]
     names = list(results["cases"][0]["lines_per_second"])
@@ -286,9 +287,9 @@ def to_markdown(results: dict[str, Any]) -> str:
         cells = [_thousands(rates[name]) for name in names]
         rows.append([case["name"], f"{case['lines']:,}", *cells, f"{ratio:.2f}"])
     text = (
-        "# Converting corpora\n\nThousands of lines per second of processor time, medians of "
-        f"{results['repetitions']} interleaved runs in one process; made by "
-        "`python -m benchmarks.convert`. The ratio is that of `psa convert` to `spacy convert`."
+        "# Corpus conversion\n\nGenerated by `python -m benchmarks.convert`. Thousands of lines "
+        f"per second of processor time, medians of {results['repetitions']} interleaved runs in "
+        "one process. 'Ratio' is the speed of `psa convert` divided by that of `spacy convert`."
         f"\n\n{machine['processor']}, {machine['cores']} cores, "
         f"{machine['system']}, Python {machine['python']}, spaCy {machine['spacy']}\n\n"
         + _table(rows)
@@ -301,13 +302,13 @@ def to_markdown(results: dict[str, Any]) -> str:
             cells = [_thousands(rates[name]["median"]) if name in rates else "" for name in names]
             rows.append([corpus["name"], corpus["format"], f"{corpus['lines']:,}", *cells])
         text += (
-            "\n`psa convert` by `--target`, with all that a corpus has, and `psa export` of that "
-            "into the format it came from. Lines are those of all files read, uncompressed.\n\n"
-            + _table(rows)
+            "\n`psa convert` with each `--target` and with all annotation, and `psa export` of all "
+            "annotation back to the original format. Lines are counted in all input files, "
+            "uncompressed.\n\n" + _table(rows)
         )
     starts = results["start_up_seconds"]
     seconds = ", ".join(f"{value:.1f} s for `{name}`" for name, value in starts.items())
-    return f"{text}\nNot in these times: starting the command, with its imports, {seconds}.\n"
+    return f"{text}\nThese times exclude the startup of the command with its imports: {seconds}.\n"
 
 
 def _thousands(rate: float) -> str:

@@ -1,4 +1,4 @@
-"""Count what PyTorch computes, by operation."""
+"""Count the FLOPs and memory traffic of PyTorch operations."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from torch.utils._pytree import tree_iter
 from torch.utils.flop_counter import flop_registry
 
 aten = torch.ops.aten
-# What reads no more of a table than it gives
+# Operations that read no more of a table than they return
 LOOK_UPS = {aten.embedding, aten.index_select, aten.index, aten.gather}
 EMPTY = {aten.empty, aten.new_empty, aten.empty_like, aten.empty_strided, aten._unsafe_view}
 
 
 class CountingMode(TorchDispatchMode):
-    """Notes what is computed while it is entered, also what autograd computes."""
+    """Intercepts the operations that run within its context, including those of autograd."""
 
     def __torch_dispatch__(
         self,
@@ -32,23 +32,23 @@ class CountingMode(TorchDispatchMode):
         return result
 
     def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Note an operation that moves numbers.
+        """Process an operation that reads or writes data.
 
         func (OpOverload): The operation.
-        args (Tuple): Its arguments.
-        kwargs (Dict[str, Any]): Those by name.
-        result (Any): What it gave.
+        args (Tuple): Its positional arguments.
+        kwargs (Dict[str, Any]): Its keyword arguments.
+        result (Any): Its result.
         """
         raise NotImplementedError
 
 
 class Counting(CountingMode):
-    """Counts while it is entered.
+    """Counts the operations that run within its context.
 
-    products (int): Operations of matrix products: a multiplication and an addition are two.
-    others (int): Numbers that other operations write.
-    bytes (int): What operations read and write, each number as often as it is read or written, as
-        if nothing were kept in a cache. Views are free.
+    products (int): FLOPs of matrix multiplications, where a multiply-add counts as two.
+    others (int): Elements written by other operations.
+    bytes (int): Bytes read and written by all operations, as if there were no cache. Views are
+        free.
     """
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Counting(CountingMode):
         self.products = self.others = self.bytes = 0
 
     def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Count an operation, see `CountingMode`."""
+        """Count an operation. See `CountingMode`."""
         packet = func._overloadpacket
         written = list(_tensors(result))
-        # What stands in a keyword of its own is where to write; what is changed in place is read
+        # Tensors in keyword arguments are outputs (`out`); tensors modified in place are also read
         read = list(_tensors(args)) if packet not in LOOK_UPS else written
         self.bytes += sum(t.numel() * t.element_size() for t in (*read, *written))
         formula = FORMULAS.get(packet)
@@ -72,10 +72,10 @@ class Counting(CountingMode):
 
 
 def is_product(packet: Any) -> bool:
-    """Tell whether an operation is a matrix product, or a layer that is made of them.
+    """Check whether an operation is a matrix multiplication, or a layer composed of them.
 
     packet (OpOverloadPacket): The operation.
-    RETURNS (bool): Whether it is.
+    RETURNS (bool): Whether it is one.
     """
     return packet in FORMULAS or packet in flop_registry
 
@@ -85,7 +85,7 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 
 
 def _is_view(func: Any) -> bool:
-    """Whether an operation moves no number: its result is its input, seen otherwise, or nothing."""
+    """Whether an operation moves no data: its result is a view of its input, or uninitialized."""
     aliases = [found.alias_info for found in func._schema.returns]
     is_alias = any(alias is not None and not alias.is_write for alias in aliases)
     return is_alias or func._overloadpacket in EMPTY
@@ -100,7 +100,7 @@ def _batched(inputs: Tensor, left: Tensor, right: Tensor, *_: Any, **__: Any) ->
 
 
 def _lstm(inputs: Tensor, *weights: Any, **__: Any) -> int:
-    """2 · 4h (d + h) for each position and direction: the two matrices once."""
+    """2 · 4h (d + h) per position and direction: each of the two matrices is used once."""
     return _at_all_positions(inputs, weights[:2])
 
 
@@ -126,7 +126,7 @@ def _attention(
     n_values: int = 1,
     **__: Any,
 ) -> int:
-    """Scores and sums of values: products of (n, d) and (d, m), and of (n, m) and (m, d)."""
+    """Scores, (n, d) times (d, m), and weighted sums of values, (n, m) times (m, d)."""
     pairs = query.numel() // query.shape[-1] * key.shape[-2]
     return 2 * pairs * (n_scores * query.shape[-1] + n_values * value.shape[-1])
 
@@ -134,16 +134,16 @@ def _attention(
 def _attention_backward(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any
 ) -> int:
-    """Scores once more, the gradients of queries and keys, and those of weights and values."""
+    """Recomputed scores, and the gradients of queries, keys, weights and values."""
     return _attention(query, key, value, n_scores=3, n_values=2)
 
 
 def _twice(formula: Callable[..., int]) -> Callable[..., int]:
-    """The gradient of a product is two products."""
+    """The gradient of a matrix multiplication takes two matrix multiplications."""
     return lambda *args, **kwargs: 2 * formula(*args, **kwargs)
 
 
-# What PyTorch's own formulas leave out
+# Operations that PyTorch's own formulas do not cover
 FORMULAS: dict[Any, Callable[..., int]] = {
     aten.mv: _matrix_vector,
     aten.addmv: lambda inputs, *args, **kwargs: _matrix_vector(*args, **kwargs),

@@ -1,14 +1,14 @@
-"""How fast sums over label sequences are: our backends against each other and other packages.
+"""Speed of the CRF: our backends compared with each other and with other libraries.
 
     OMP_NUM_THREADS=1 python -m benchmarks.crf
 
-For each shape (sentences x tokens) and number of labels, three tasks are timed: the loss of a CRF
-with its gradient, the marginals with the gradient of a function of them, and the best sequences
-(Viterbi). All systems take turns (A B A B …) in one process, and medians count. Times are those of
-the processor by default, which other programs on the machine do not change much. pytorch-crf has no
-marginals: there they are the gradient of its log Z, by automatic differentiation. Packages that are
-not installed are left out, and so are cases whose matrices do not fit in memory. On a GPU, what is
-one program for the batch ("fused", and Viterbi) stands beside what goes token by token in PyTorch.
+For each shape (sentences x tokens) and number of labels, three tasks are timed: the loss with its
+gradient, the marginals with the gradient of a function of them, and Viterbi decoding. All systems
+run interleaved (A B A B …) in one process; figures are medians. The default is processor time,
+which depends little on the load of the machine. pytorch-crf has no marginals, so they are computed
+as the gradient of its log Z with autograd. Libraries that are not installed are skipped, as are
+cases whose matrices do not fit in memory. On a GPU, fused kernels ("fused", and Viterbi) are
+compared with implementations that go token by token in PyTorch.
 """
 
 import itertools
@@ -34,8 +34,8 @@ TASKS = {
     "marginals": "Marginals and gradient",
     "viterbi": "Best sequences",
 }
-# Numbers in (tokens, L, L): at most, for any; for those of ours that go token by token in the log
-# domain, which take long; and for those that keep all of them several times over
+# The maximum number of elements in (tokens, L, L): for any system, and for our backends. "logspace"
+# goes token by token in the log domain, which is slow; "scan" keeps several copies of all matrices
 MAX_NUMBERS = 1 << 30
 MAX_NUMBERS_OURS = {
     "scaled": MAX_NUMBERS,
@@ -43,17 +43,19 @@ MAX_NUMBERS_OURS = {
     "logspace": 1 << 26,
     "scan": 1 << 24,
 }
-# What is made for a GPU, and on a CPU is another of them
+# Backends for GPUs, which fall back to another backend on a CPU
 FOR_GPUS = ("fused",)
 SHORTEST_TURN = 0.01  # seconds
 
 
 def main() -> None:
-    """Run the benchmark and write `crf.json`, `crf.md` and `crf.svg`."""
+    """Run the benchmark, and write `crf.json`, `crf.md` and `crf.svg`."""
     parser = make_parser(__doc__, repeat=5)
     parser.set_defaults(clock="processor")
     parser.add_argument("--shapes", nargs="+", default=["10x25", "64x50", "8x512"], help="10x25 …")
-    parser.add_argument("--labels", nargs="+", type=int, default=[9, 45, 73, 425], help="how many")
+    parser.add_argument(
+        "--labels", nargs="+", type=int, default=[9, 45, 73, 425], help="numbers of labels"
+    )
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=False)
     clock = make_clock(arguments.clock, arguments.device)
@@ -74,13 +76,13 @@ def run_case(
 ) -> dict[str, Any]:
     """Time all systems on random scores in float32.
 
-    n_sentences (int): Sentences in the batch.
-    n_tokens (int): Tokens in each sentence.
-    n_labels (int): Number of labels.
-    repeat (int): How often.
-    clock (Callable[[], float]): The time.
-    device (str): Where.
-    RETURNS (Dict[str, Any]): Milliseconds by task and system: median, lowest and highest.
+    n_sentences (int): The number of sentences in the batch.
+    n_tokens (int): The number of tokens in each sentence.
+    n_labels (int): The number of labels.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    device (str): The device.
+    RETURNS (Dict[str, Any]): The median, lowest and highest milliseconds, by task and system.
     """
     torch.manual_seed(0)
     potentials = Potentials(
@@ -98,7 +100,7 @@ def run_case(
         for name in our_backends(device)
         if n_numbers <= MAX_NUMBERS_OURS[name]
     }
-    # The backends only sum: there is one Viterbi algorithm
+    # Viterbi decoding does not depend on the backend
     systems["spacy-psa"] = {"viterbi": lambda: LinearChain(potentials).argmax}
     if device != "cpu":
         systems["token by token"] = {"viterbi": lambda: viterbi_torch(potentials)}
@@ -114,18 +116,18 @@ def run_case(
 
 
 def our_backends(device: str) -> list[str]:
-    """RETURNS (List[str]): The backends that a device has."""
+    """RETURNS (List[str]): The backends available on a device."""
     return [name for name in BACKENDS if device != "cpu" or name not in FOR_GPUS]
 
 
 def our_tasks(backend: str, potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
-    """Our tasks, each of which returns what can be compared.
+    """Make our tasks. Each returns values that can be compared with other systems.
 
     backend (str): The backend.
     potentials (Potentials): The scores.
     labels (Tensor): *Shape:* (N,)
     direction (Tensor): *Shape:* (N, L). The upstream gradient of the marginals.
-    RETURNS (Tasks): By name.
+    RETURNS (Tasks): The tasks, by name.
     """
 
     def loss() -> tuple[Tensor, Tensor]:
@@ -144,12 +146,12 @@ def our_tasks(backend: str, potentials: Potentials, labels: Tensor, direction: T
 
 
 def measure(functions: Tasks, repeat: int, clock: Clock) -> dict[str, dict[str, float]]:
-    """Time functions in turn.
+    """Time functions in interleaved runs.
 
     functions (Tasks): The functions, by name.
-    repeat (int): How often.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Dict[str, float]]): Milliseconds of each: median, lowest and highest.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Dict[str, float]]): The median, lowest and highest milliseconds of each.
     """
     turns = take_turns(functions, repeat, clock, at_least=SHORTEST_TURN)
     return {
@@ -163,21 +165,20 @@ def measure(functions: Tasks, repeat: int, clock: Clock) -> dict[str, dict[str, 
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """Lay out results.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What `main` writes as JSON.
-    RETURNS (str): A description of the machine, and a table for each task.
+    results (Dict[str, Any]): The results, as `main` writes them to JSON.
+    RETURNS (str): Markdown, with a table for each task.
     """
     machine = results["machine"]
     versions = [name for name in ("torch", "numpy", *PEERS) if name in machine]
     packages = ", ".join(f"{name} {machine[name]}" for name in versions)
     place = f"{machine['gpu']}, " if "gpu" in machine else ""
     text = (
-        f"# Sums over label sequences\n\nMilliseconds by the {results['clock']} clock, medians of "
-        f"{results['repetitions']} interleaved runs in one process; made by "
-        "`python -m benchmarks.crf`. In brackets: how many times as fast as the last column. The "
-        "scores are in float32. pytorch-crf has no "
-        "marginals: they are the gradient of its log Z, by automatic differentiation.\n\n"
+        f"# CRF\n\nGenerated by `python -m benchmarks.crf`. Milliseconds of {results['clock']} "
+        f"time, medians of {results['repetitions']} interleaved runs in one process. In "
+        "parentheses: the speed relative to the last column. Scores are in float32. pytorch-crf "
+        "has no marginals, so they are computed as the gradient of its log Z with autograd.\n\n"
         f"{place}{machine['processor']}, {machine['cores']} cores, threads: {machine['threads']}, "
         f"{machine['system']}, Python {machine['python']}, {packages}\n"
     )
@@ -195,12 +196,12 @@ def to_markdown(results: dict[str, Any]) -> str:
 
 
 def speeds(results: dict[str, Any], task: str) -> dict[str, dict[str, float]]:
-    """How many times as fast as pytorch-crf a task is.
+    """Compute the speed of a task relative to pytorch-crf.
 
-    results (Dict[str, Any]): What `main` writes as JSON.
+    results (Dict[str, Any]): The results, as `main` writes them to JSON.
     task (str): The task.
-    RETURNS (Dict[str, Dict[str, float]]): By the size of a case, and by system. Cases without
-        pytorch-crf are left out.
+    RETURNS (Dict[str, Dict[str, float]]): The ratios, by size of the case and by system. Cases
+        without pytorch-crf are omitted.
     """
     found = {}
     for case in results["cases"]:
@@ -212,8 +213,8 @@ def speeds(results: dict[str, Any], task: str) -> dict[str, dict[str, float]]:
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): How many times as fast as pytorch-crf each system is."""
-    lines = ["", f"How many times as fast as {PEER}, by sentences × tokens × labels:"]
+    """RETURNS (List[str]): Tables of the speed of each system relative to pytorch-crf."""
+    lines = ["", f"Speed relative to {PEER}, by sentences × tokens × labels:"]
     for task, title in TASKS.items():
         rows = speeds(results, task)
         names = list(dict.fromkeys(name for row in rows.values() for name in row))
@@ -227,7 +228,7 @@ def tables(results: dict[str, Any]) -> list[str]:
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): The same by number of labels, a picture for each task, SVG."""
+    """RETURNS (str): A plot of these ratios by number of labels for each task, as SVG."""
     images = []
     for task, title in TASKS.items():
         lines: dict[str, list[tuple[float, float]]] = {}

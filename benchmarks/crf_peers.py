@@ -1,4 +1,4 @@
-"""Other packages that sum over label sequences, for `benchmarks.crf`: those that are installed."""
+"""Other CRF libraries for `benchmarks.crf`, if they are installed."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -14,12 +14,12 @@ Tasks = dict[str, Callable[[], Any]]
 
 
 class Peer(NamedTuple):
-    """A package.
+    """A CRF library.
 
-    module (str): What is imported of it.
-    make (Callable[[Potentials, Tensor, Tensor], Tasks]): Makes its tasks, see `pytorch_crf`.
-    limit (int): How many numbers (tokens, L, L) a case may have for it: those that keep the
-        matrices of all tokens, or do so several times over, need too much memory or time for more.
+    module (str): The module to import.
+    make (Callable[[Potentials, Tensor, Tensor], Tasks]): Makes its tasks. See `pytorch_crf`.
+    limit (int): The maximum number of elements in (tokens, L, L). Libraries that keep one or more
+        copies of the matrices of all tokens need too much memory or time beyond it.
     """
 
     module: str
@@ -28,17 +28,17 @@ class Peer(NamedTuple):
 
 
 def installed() -> dict[str, Peer]:
-    """RETURNS (Dict[str, Peer]): The packages that are there, by name."""
+    """RETURNS (Dict[str, Peer]): The installed libraries, by name."""
     return {name: peer for name, peer in PEERS.items() if find_spec(peer.module) is not None}
 
 
 def pytorch_crf(potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
-    """The tasks by pytorch-crf. It has no marginals: they are the gradient of its log Z.
+    """Make the tasks for pytorch-crf. Marginals are computed as the gradient of its log Z.
 
-    potentials (Potentials): The scores, of sentences of one length.
+    potentials (Potentials): The scores, for sentences of equal length.
     labels (Tensor): *Shape:* (N,)
     direction (Tensor): *Shape:* (N, L). The upstream gradient of the marginals.
-    RETURNS (Tasks): By name.
+    RETURNS (Tasks): The tasks, by name.
     """
     n_sentences, n_labels = len(potentials.lengths), potentials.n_labels
     crf = import_module("torchcrf").CRF(n_labels, batch_first=True)
@@ -72,11 +72,11 @@ def pytorch_crf(potentials: Potentials, labels: Tensor, direction: Tensor) -> Ta
 
 
 def torch_struct(potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
-    """The tasks by torch-struct. What its distribution needs, a matrix for each pair of neighbours
-    with the later label first, is made as part of each task.
+    """Make the tasks for torch-struct. Each task includes building the input of its distribution:
+    a matrix for each pair of adjacent tokens, with the later label first.
 
     potentials, labels, direction: As for `pytorch_crf`.
-    RETURNS (Tasks): By name.
+    RETURNS (Tasks): The tasks, by name.
     """
     distribution = import_module("torch_struct").LinearChainCRF
     n_sentences, n_labels = len(potentials.lengths), potentials.n_labels
@@ -123,10 +123,10 @@ def torch_struct(potentials: Potentials, labels: Tensor, direction: Tensor) -> T
 
 
 def torchlatent(potentials: Potentials, labels: Tensor, direction: Tensor) -> Tasks:
-    """The tasks by torchlatent, by the authors of structured refinement.
+    """Make the tasks for torchlatent, the library by the authors of structured refinement.
 
     potentials, labels, direction: As for `pytorch_crf`.
-    RETURNS (Tasks): By name.
+    RETURNS (Tasks): The tasks, by name.
     """
     decoder = import_module("torchlatent.crf").CrfDecoder(num_targets=potentials.n_labels)
     decoder.to(potentials.emissions.device)
@@ -159,7 +159,7 @@ def torchlatent(potentials: Potentials, labels: Tensor, direction: Tensor) -> Ta
     return {"loss": loss, "marginals": marginals, "viterbi": viterbi}
 
 
-# The last one is what all are compared with
+# The last one is the baseline
 PEERS = {
     "torchlatent": Peer("torchlatent", torchlatent, 1 << 26),
     "torch-struct": Peer("torch_struct", torch_struct, 1 << 24),

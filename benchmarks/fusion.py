@@ -1,12 +1,15 @@
-"""What fusion layers have learnt: the weights α and λ, and how far they look.
+"""What fusion layers have learned: the weights α and λ, and the reach of their attention.
 
     python -m benchmarks.fusion training/psa/model-best … --data corpus/conll2000/dev.spacy
 
-For each fusion layer (Wei et al. 2021): α, what share of the positional bias is the Gaussian one
-(equation 4); the mean of λ, how much of a token's own features its output keeps (equation 13), and
-its standard deviation over tokens and features; how far from a token its attention goes, on
-average; and among how many tokens it is spread (the exponential of its entropy). Means over all
-tokens of the data.
+Reports the following for each fusion layer (Wei et al. 2021), as means over all tokens of the data:
+
+- α, the share of the Gaussian bias in the positional bias (equation 4),
+- λ, the share of its own features that a token keeps (equation 13), and its standard deviation over
+  tokens and features,
+- the expected distance of the attention from the token,
+- the perplexity of the attention (the exponential of its entropy), as the number of tokens it is
+  spread over.
 """
 
 import argparse
@@ -40,11 +43,11 @@ COLUMNS = {
 
 
 def main() -> None:
-    """Look, and write `fusion.json` and `fusion.md`."""
+    """Inspect the pipelines, and write `fusion.json` and `fusion.md`."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pipelines", nargs="+", type=Path, help="trained pipelines")
-    parser.add_argument("--names", nargs="+", help="what to call them; else their folders")
-    parser.add_argument("--data", type=Path, required=True, help="file of Docs")
+    parser.add_argument("--names", nargs="+", help="their names; default: folder names")
+    parser.add_argument("--data", type=Path, required=True, help="a .spacy file")
     parser.add_argument("--component", default="psa_tagger", help="name of the component")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
@@ -64,11 +67,11 @@ def main() -> None:
 
 
 def look(pipe: Any, docs: Sequence[Doc]) -> dict[str, dict[str, float]]:
-    """Average over the tokens of documents.
+    """Compute the figures of all fusion layers, as means over the tokens of documents.
 
     pipe (TrainablePipe): A trained component.
     docs (Sequence[Doc]): The documents.
-    RETURNS (Dict[str, Dict[str, float]]): By the name of a fusion layer, the figures of `COLUMNS`.
+    RETURNS (Dict[str, Dict[str, float]]): The figures of `COLUMNS`, by name of fusion layer.
     """
     sums: dict[str, Tensor] = {}
     (network,) = labeler_networks(pipe.model)
@@ -93,7 +96,7 @@ def look(pipe: Any, docs: Sequence[Doc]) -> dict[str, dict[str, float]]:
 
 
 def _figures(shown: Sequence[Inspection]) -> Iterator[tuple[str, Tensor]]:
-    """Sums over the tokens of a batch: how many they are, λ, λ², distances, spreads."""
+    """Sums over the tokens of a batch: the number of tokens, λ, λ², distances, spreads."""
     for inspection in shown:
         if "gate" not in inspection.values or "attention" not in inspection.values:
             continue
@@ -114,9 +117,9 @@ def _figures(shown: Sequence[Inspection]) -> Iterator[tuple[str, Tensor]]:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was found.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     rows = [
@@ -132,9 +135,10 @@ def to_markdown(results: dict[str, Any]) -> str:
         for layer, figures in layers.items()
     ]
     intro = (
-        f"Means over the tokens of {results['data']}: the share α of the Gaussian bias; λ, how "
-        "much a token keeps of its own, and its standard deviation over tokens and features; how "
-        "many tokens away the attention is; and among how many it is spread."
+        f"Means over the tokens of {results['data']}: α, the share of the Gaussian bias; λ, the "
+        "share of its own features that a token keeps, and its standard deviation over tokens and "
+        "features; the distance of the attention in tokens; and its spread, as the exponential of "
+        "its entropy."
     )
     return page(
         "Fusion layers",

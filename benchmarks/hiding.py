@@ -1,7 +1,7 @@
-"""Data of which annotators have left out a part, made from data that is complete.
+"""Simulate partial annotation by hiding parts of completely annotated data.
 
-What is hidden or kept is always a *unit*: a whole span, or a token outside of spans, as `doc.ents`
-cannot tell a part of a span. Where spans are written as tags, each token is a unit.
+Annotation is hidden or kept in *units*: a unit is a whole span or a token outside of spans, since
+`doc.ents` cannot represent part of a span. If spans are written as tags, each token is a unit.
 """
 
 import random
@@ -11,23 +11,24 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 Unit = tuple[int, int]
-"""First token, and the token after the last one."""
+"""The first token, and the token after the last one."""
 Hidden = list[set[int]]
 """The hidden tokens of each document."""
 
-STRETCHES = 24.0  # tokens of a hidden and an annotated stretch, a sentence of CoNLL-2000
+# Mean tokens in a hidden and an annotated stretch together: the mean sentence length of CoNLL-2000
+STRETCHES = 24.0
 ALL = "all"
 
 
 def plain_docs(docs: Iterable[Doc], target: str, spans_key: str, vocab: Vocab) -> list[Doc]:
-    """Copy documents with just the annotation that is to be learnt.
+    """Copy documents with only the annotation to learn.
 
     docs (Iterable[Doc]): The documents. Each is a sentence.
-    target (str): "tag", "ents" or "spans". Groups of spans become entities: of a group, spaCy
-        cannot say that some tokens are not annotated.
+    target (str): "tag", "ents" or "spans". Span groups become entities, since spaCy cannot mark
+        tokens as unannotated in a span group.
     spans_key (str): The key of the spans.
     vocab (Vocab): The vocabulary of the copies.
-    RETURNS (List[Doc]): Documents with tags or with entities.
+    RETURNS (List[Doc]): Documents with tags or entities.
     """
     copies = []
     for doc in docs:
@@ -44,7 +45,7 @@ def plain_docs(docs: Iterable[Doc], target: str, spans_key: str, vocab: Vocab) -
 
 
 def as_tags(docs: Iterable[Doc]) -> list[Doc]:
-    """Write entities as tags of tokens, in BIO. Then single tokens of a span can be hidden.
+    """Convert entities to BIO tags, so that single tokens of a span can be hidden.
 
     docs (Iterable[Doc]): The documents, from `plain_docs`.
     RETURNS (List[Doc]): Copies with tags and without entities.
@@ -58,11 +59,11 @@ def as_tags(docs: Iterable[Doc]) -> list[Doc]:
 
 
 def units(doc: Doc) -> list[Unit]:
-    """Divide a document into what is hidden or kept as a whole.
+    """Divide a document into units that are hidden or kept as a whole.
 
     doc (Doc): The document, from `plain_docs`.
-    RETURNS (List[Tuple[int, int]]): The units, in their order: entities, and tokens outside of
-        entities, which are all of them where there are tags.
+    RETURNS (List[Tuple[int, int]]): The units in order: entities, and tokens outside of entities
+        (which are all tokens of documents with tags).
     """
     spans = {ent.start: ent.end for ent in doc.ents}
     found, start = [], 0
@@ -74,12 +75,12 @@ def units(doc: Doc) -> list[Unit]:
 
 
 def hide_tokens(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
-    """Hide units at random, each with the same probability, until enough tokens are hidden.
+    """Hide random units, each with the same probability, until enough tokens are hidden.
 
     Hardly any sentence stays complete, and those that do are very short.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
-    share (float): Of the tokens, to be hidden.
+    share (float): The share of tokens to hide.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
@@ -88,12 +89,12 @@ def hide_tokens(parts: Sequence[Sequence[Unit]], share: float, rng: random.Rando
 
 
 def hide_sentences(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
-    """Hide whole sentences at random, until enough tokens are hidden.
+    """Hide random sentences until enough tokens are hidden.
 
-    What is left is what one gets for the same amount of annotation in complete sentences.
+    The remaining data is the same amount of annotation in complete sentences.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
-    share (float): Of the tokens, to be hidden.
+    share (float): The share of tokens to hide.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
@@ -102,15 +103,14 @@ def hide_sentences(parts: Sequence[Sequence[Unit]], share: float, rng: random.Ra
 
 
 def hide_stretches(parts: Sequence[Sequence[Unit]], share: float, rng: random.Random) -> Hidden:
-    """Hide stretches of running text, as of annotators who stop and go on elsewhere.
+    """Hide stretches of running text, as if annotators stop and continue elsewhere.
 
-    Hidden and annotated stretches alternate, across the ends of sentences. Their lengths have
-    geometric distributions, whose means are in the ratio of what is hidden and what is not, and
-    together `STRETCHES` tokens. Many sentences are annotated in part, and some are complete or
-    hidden as a whole.
+    Hidden and annotated stretches alternate across sentence boundaries. Their lengths follow
+    geometric distributions, whose means have the ratio of hidden to annotated tokens and sum to
+    `STRETCHES`. Many sentences are partially annotated; some are complete or fully hidden.
 
     parts (Sequence[Sequence[Tuple[int, int]]]): The units of each document.
-    share (float): Of the tokens, to be hidden on average: above 0 and below 1.
+    share (float): The expected share of tokens to hide: above 0 and below 1.
     rng (Random): The source of randomness.
     RETURNS (List[Set[int]]): The hidden tokens.
     """
@@ -130,7 +130,7 @@ def hide_stretches(parts: Sequence[Sequence[Unit]], share: float, rng: random.Ra
 def _hide_in_order(
     groups: list[list[tuple[int, Unit]]], share: float, n_docs: int, rng: random.Random
 ) -> Hidden:
-    """Hide groups of units, each with its document, in random order until enough is hidden."""
+    """Hide groups of (document index, unit) pairs in random order until enough is hidden."""
     left = share * sum(end - start for group in groups for _, (start, end) in group)
     hidden: Hidden = [set() for _ in range(n_docs)]
     rng.shuffle(groups)
@@ -151,7 +151,7 @@ HIDING: dict[str, Callable[[Sequence[Sequence[Unit]], float, random.Random], Hid
 
 
 def as_unknown(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
-    """Leave hidden tokens without annotation.
+    """Mark hidden tokens as unannotated.
 
     docs (Sequence[Doc]): The documents.
     hidden (List[Set[int]]): Their hidden tokens.
@@ -170,7 +170,7 @@ def as_unknown(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
 
 
 def as_outside(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
-    """Take hidden tokens to be in no span, as one does who forgets that something is hidden.
+    """Treat hidden tokens as outside of spans, as if the annotation were complete.
 
     docs (Sequence[Doc]): The documents, with entities.
     hidden (List[Set[int]]): Their hidden tokens.
@@ -189,21 +189,21 @@ def only_complete(docs: Sequence[Doc], hidden: Hidden) -> list[Doc]:
 
     docs (Sequence[Doc]): The documents.
     hidden (List[Set[int]]): Their hidden tokens.
-    RETURNS (List[Doc]): Those that are left.
+    RETURNS (List[Doc]): The remaining documents.
     """
     return [doc for doc, tokens in zip(docs, hidden, strict=True) if not tokens]
 
 
 def count_annotated(docs: Iterable[Doc]) -> int:
-    """Count the tokens that are annotated.
+    """Count the annotated tokens.
 
     docs (Iterable[Doc]): The documents.
-    RETURNS (int): The number of tokens that have a tag, or are known to be in an entity or not.
+    RETURNS (int): The number of tokens with a tag, or known to be inside or outside of an entity.
     """
     return sum(bool(token.tag) or token.ent_iob != 0 for doc in docs for token in doc)
 
 
-# By the name of a run's second half: what is done, and how it is described
+# By the last part of a run's name: the function, and its description
 TREATMENTS = {
     "unknown": (as_unknown, "hidden tokens may have any label"),
     "complete": (only_complete, "only complete sentences"),
@@ -223,11 +223,11 @@ def make_runs(
 
     docs (Sequence[Doc]): The complete data.
     target (str): "tag" or "ents".
-    designs (Sequence[str]): What is hidden: keys of `HIDING`.
-    shares (Sequence[float]): How much of the tokens.
-    seed (int): Says what is hidden.
-    RETURNS (Dict[str, Sequence[Doc]]): By the name of the run. Of a design that hides whole
-        sentences there is nothing but what is complete.
+    designs (Sequence[str]): What to hide: keys of `HIDING`.
+    shares (Sequence[float]): The shares of tokens to hide.
+    seed (int): The random seed.
+    RETURNS (Dict[str, Sequence[Doc]]): The data, by name of the run. For the design that hides
+        whole sentences, only the complete sentences.
     """
     parts = [units(doc) for doc in docs]
     runs: dict[str, Sequence[Doc]] = {ALL: docs}

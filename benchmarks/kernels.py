@@ -1,13 +1,15 @@
-"""How fast the layers are that take most of the time, beside how they are usually written.
+"""Speed of the most expensive layers, compared with their usual implementations.
 
     OMP_NUM_THREADS=2 python -m benchmarks.kernels
 
-Additive attention, forwards and backwards, against tanh over all pairs by broadcasting; and our
-BiLSTM, forwards and backwards, against PyTorch's bidirectional `nn.LSTM`, packed and padded (which
-lets the backward direction read padding: it is there to show the speed, and is not right), on
-batches of sentences with lengths as in CoNLL-2000; and the characters of a few words in prediction,
-against PyTorch's packed LSTM. All take turns (A B A B …) in one process. A figure is the time of
-the peer divided by ours, as the ratio of medians.
+- Additive attention, forward and backward, compared with tanh over all pairs by broadcasting.
+- Our BiLSTM, forward and backward, compared with PyTorch's bidirectional `nn.LSTM`, packed and
+  padded, on batches of sentences with lengths as in CoNLL-2000. The padded LSTM only serves to
+  compare speed: its output is wrong, since the backward direction reads padding.
+- The character BiLSTM on a few words in prediction, compared with PyTorch's packed LSTM.
+
+All runs are interleaved (A B A B …) in one process. A figure is the time of the peer divided by
+ours, as the ratio of medians.
 """
 
 from collections.abc import Callable
@@ -30,7 +32,7 @@ from .timing import Clock, make_clock, measure, use_device
 
 NAME = "kernels"
 IN_TILES = "in tiles"
-# Numbers in (sentences, n, n, d): what broadcasting keeps several times
+# Maximum number of elements in (sentences, n, n, d), which broadcasting stores several times
 MAX_NUMBERS = 1 << 25
 MAX_SENTENCES = 10
 INPUT_WIDTH = 200
@@ -40,13 +42,13 @@ Sides = dict[str, Callable[[], object]]
 
 
 def main() -> None:
-    """Measure, and write `kernels.json`, `kernels.md` and `kernels.svg`."""
+    """Run the benchmark, and write `kernels.json`, `kernels.md` and `kernels.svg`."""
     parser = make_parser(__doc__, repeat=7)
     parser.add_argument("--widths", nargs="+", type=int, default=[200, 300, 600], help="d")
     parser.add_argument("--lengths", nargs="+", type=int, default=[25, 100, 300], help="n")
-    parser.add_argument("--batches", nargs="+", type=int, default=[10, 32, 64], help="sentences")
+    parser.add_argument("--batches", nargs="+", type=int, default=[10, 32, 64], help="batch sizes")
     parser.add_argument("--hidden", nargs="+", type=int, default=[300, 600], help="both directions")
-    parser.add_argument("--words", nargs="+", type=int, default=list(WORDS), help="of a batch")
+    parser.add_argument("--words", nargs="+", type=int, default=list(WORDS), help="batch sizes")
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=False)
     clock = make_clock(arguments.clock, arguments.device)
@@ -75,12 +77,12 @@ def attention_case(
 ) -> dict[str, Any]:
     """Time additive attention.
 
-    width (int): Width of queries and keys.
-    n (int): Tokens of a sentence.
-    device (torch.device): Where.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Any]): Milliseconds of both, and their ratio.
+    width (int): The width of queries and keys.
+    n (int): The number of tokens per sentence.
+    device (torch.device): The device.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Any]): The milliseconds of each implementation, and their ratio.
     """
     size = max(1, min(MAX_SENTENCES, MAX_NUMBERS // (n * n * width)))
     sides = attention(size, n, width, device)
@@ -93,14 +95,14 @@ def attention_case(
 
 
 def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
-    """The ways to score all pairs, each of which gives the scores and what their gradient is. On a
-    GPU ours is a program of its own, and there is also what we do without it, tile by tile.
+    """Make the implementations that score all pairs. Each returns the scores and the gradients of
+    its inputs. On a GPU, where ours is a fused kernel, our tiled PyTorch version is included.
 
-    size (int): Sentences.
-    n (int): Tokens of each.
-    width (int): Width of queries and keys.
-    device (torch.device): Where.
-    RETURNS (Dict[str, Callable]): By name.
+    size (int): The number of sentences.
+    n (int): The number of tokens per sentence.
+    width (int): The width of queries and keys.
+    device (torch.device): The device.
+    RETURNS (Dict[str, Callable]): The implementations, by name.
     """
     generator = torch.Generator().manual_seed(0)
     queries, keys = torch.randn(2, size, n, width, generator=generator).to(device)
@@ -129,12 +131,13 @@ def bilstm_case(
 ) -> dict[str, Any]:
     """Time a BiLSTM on a few batches.
 
-    hidden (int): Width of both directions together.
-    size (int): Sentences of a batch.
-    device (torch.device): Where.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Any]): Milliseconds of all, and how many times as fast as the peers ours is.
+    hidden (int): The width of both directions together.
+    size (int): The number of sentences per batch.
+    device (torch.device): The device.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Any]): The milliseconds of each implementation, the share of padding, and our
+        speed relative to the peers.
     """
     lengths = sentence_lengths(size * N_BATCHES)
     batches = [lengths[i : i + size] for i in range(0, len(lengths), size)]
@@ -150,13 +153,13 @@ PEERS = ("packed", "padded")
 
 
 def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Sides:
-    """Ours and PyTorch's, with the same parameters, each of which gives what it found for each
-    batch and the gradient of the input.
+    """Make our BiLSTM and PyTorch's, with the same parameters. Each returns its output and the
+    gradient of its input for each batch.
 
-    hidden (int): Width of both directions together.
-    batches (List[List[int]]): The lengths of the sentences of each batch.
-    device (torch.device): Where.
-    RETURNS (Dict[str, Callable]): By name.
+    hidden (int): The width of both directions together.
+    batches (List[List[int]]): The lengths of the sentences in each batch.
+    device (torch.device): The device.
+    RETURNS (Dict[str, Callable]): The implementations, by name.
     """
     torch.manual_seed(0)
     ours = BiLSTM(INPUT_WIDTH, hidden_width=hidden, input_dropout=0.0, output_dropout=0.0)
@@ -200,13 +203,13 @@ def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Side
 def characters_case(
     n_words: int, device: torch.device, repeat: int, clock: Clock
 ) -> dict[str, Any]:
-    """Time the characters of words.
+    """Time the character BiLSTM.
 
-    n_words (int): Words of a batch.
-    device (torch.device): Where.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Any]): Milliseconds of both, and their ratio.
+    n_words (int): The number of words per batch.
+    device (torch.device): The device.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Any]): The milliseconds of both implementations, and their ratio.
     """
     milliseconds = timed(characters(n_words, device), repeat, clock, f"characters, {n_words}")
     speed = round(milliseconds["packed"] / milliseconds["ours"], 2)
@@ -214,40 +217,40 @@ def characters_case(
 
 
 def timed(sides: Sides, repeat: int, clock: Clock, what: str) -> dict[str, float]:
-    """Time both ways.
+    """Time implementations.
 
-    sides (Dict[str, Callable]): By name.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    what (str): What the progress bar says.
-    RETURNS (Dict[str, float]): Milliseconds, by name.
+    sides (Dict[str, Callable]): The implementations, by name.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    what (str): The label of the progress bar.
+    RETURNS (Dict[str, float]): The median milliseconds, by name.
     """
     seconds = measure(sides, repeat, clock, what, at_least=SHORTEST_TURN)
     return {name: round(1000 * time, 3) for name, time in seconds.items()}
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     return page("Layers", NAME, describe(results), tables(results))
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and the tables."""
-    lines = ["", "Additive attention, forwards and backwards: how many times as fast as tanh over"]
-    lines[-1] += " all pairs by broadcasting, by the number n of tokens and the width d."
+    """RETURNS (List[str]): A description of the figures, and the tables."""
+    lines = ["", "Additive attention, forward and backward: speed relative to tanh over all pairs"]
+    lines[-1] += " by broadcasting, by the number of tokens n and the width d."
     lines += attention_table(results["attention"], "speed")
     if any("speed of the kernel" in case for case in results["attention"]):
-        lines += ["", "The same, as one program of the GPU: how many times as fast as in tiles, in"]
-        lines[-1] += " PyTorch."
+        lines += ["", "The fused GPU kernel: speed relative to the tiled version in PyTorch, by n"]
+        lines[-1] += " and d."
         lines += attention_table(results["attention"], "speed of the kernel")
-    lines += ["", "A BiLSTM in training, forwards and backwards: how many times as fast as"]
+    lines += ["", "BiLSTM in training, forward and backward: speed relative to PyTorch's LSTM on"]
     lines[-1] += (
-        " PyTorch's on the same sentences, packed, and padded (which is not right: its backward "
-        "direction starts in the padding)."
+        " the same sentences, packed and padded. The output of the padded LSTM is wrong, since its "
+        "backward direction starts in the padding."
     )
     header = ["width, both directions", "sentences of a batch", "padding", *PEERS]
     rows_of_bilstm = [
@@ -264,7 +267,7 @@ def tables(results: dict[str, Any]) -> list[str]:
 
 
 def attention_table(cases: list[dict[str, Any]], speed: str) -> list[str]:
-    """RETURNS (List[str]): A speed by width and number of tokens."""
+    """RETURNS (List[str]): A table of speeds by width and number of tokens."""
     columns = list(dict.fromkeys(case["tokens"] for case in cases))
     rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}
     for case in cases:
@@ -273,7 +276,7 @@ def attention_table(cases: list[dict[str, Any]], speed: str) -> list[str]:
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): The ratios, SVG."""
+    """RETURNS (str): Plots of the ratios, as SVG."""
     attention: dict[str, list[tuple[float, float]]] = {}
     for case in results["attention"]:
         attention.setdefault(f"d = {case['width']}", []).append((case["tokens"], case["speed"]))

@@ -1,4 +1,4 @@
-"""How fast the characters of words are read in prediction, beside PyTorch's LSTM."""
+"""Speed of the character BiLSTM in prediction, compared with PyTorch's LSTM."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,19 +13,20 @@ from .report import table
 from .synthetic import word_lengths
 
 N_CHARACTERS = 100
-WIDTH = 100  # of a word, both directions together: the paper's
+WIDTH = 100  # of a word, both directions together, as in the paper
 N_BATCHES = 16
 WORDS = (1, 4, 16, 64, 256)
 Sides = dict[str, Callable[[], object]]
 
 
 def characters(n_words: int, device: torch.device, width: int = WIDTH) -> Sides:
-    """Ours and PyTorch's, with the same parameters, each of which gives the words of some batches.
+    """Make our character BiLSTM and PyTorch's, with the same parameters. Each returns the word
+    representations of several batches.
 
-    n_words (int): Words of a batch.
-    device (torch.device): Where.
-    width (int): Width of a word.
-    RETURNS (Dict[str, Callable]): By name.
+    n_words (int): The number of words per batch.
+    device (torch.device): The device.
+    width (int): The width of a word representation.
+    RETURNS (Dict[str, Callable]): The implementations, by name.
     """
     torch.manual_seed(0)
     ours = CharacterBiLSTM(N_CHARACTERS, width=width).to(device).eval()
@@ -49,7 +50,7 @@ def characters(n_words: int, device: torch.device, width: int = WIDTH) -> Sides:
 
 
 def _words(n_words: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Random characters, from the longest word to the shortest, and the lengths."""
+    """Random characters of words, sorted from longest to shortest, and the lengths of the words."""
     lengths = torch.tensor(sorted(word_lengths(n_words, seed), reverse=True))
     generator = torch.Generator().manual_seed(seed)
     shape = n_words, int(lengths[0])
@@ -59,10 +60,10 @@ def _words(n_words: int, seed: int, device: torch.device) -> tuple[Tensor, Tenso
 
 
 def characters_table(cases: list[dict[str, Any]]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and the speed by number of words."""
+    """RETURNS (List[str]): A description of the figures, and a table of speeds by batch size."""
     text = (
-        "The characters of words that were not read before, in prediction: how many times as fast "
-        "as by PyTorch's packed bidirectional LSTM. A sentence has a few such words."
+        "Character BiLSTM in prediction, on words that are not cached: speed relative to PyTorch's "
+        "packed bidirectional LSTM. A sentence has a few such words."
     )
     header = ["words", *(str(case["words"]) for case in cases)]
     return [

@@ -1,13 +1,13 @@
-"""What large input costs, and what cutting it into windows changes.
+"""The cost of large input, and the effect of splitting it into windows.
 
     python -m benchmarks.limits --pipeline psa=RUNS/psa-chunk/model-best --pipeline … \\
         --data corpus/conll2000/test.spacy --roles RUNS/srl/model-best
 
-Each case runs in a process of its own, on one thread. Memory is the largest resident set, less that
-of a process with an empty pipeline and the same document. Times are those of the processor, for a
-token, in times of what a token of a document a quarter as long takes: 1 is linear. Streams are read
-by the first pipeline; of those that `--windows` names nothing is measured but what windows change.
-`docs/limits.md` gets the tables.
+Each case runs in its own process, on one thread. Memory is the peak resident set size, minus that
+of a process with an empty pipeline and the same document. Time is the processor time per token,
+relative to a document a quarter as long: 1 means linear. Streams are only run on the first
+pipeline. For the pipelines given with `--windows`, only the effect of windows is measured. The
+tables are written to `docs/limits.md`.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LABELS = (45, 425, 1_300)
 
 
 def main() -> None:
-    """Measure, write `benchmarks/results/limits.json`, and put the tables into docs/limits.md."""
+    """Run the benchmark, write `limits.json`, and update the tables in `docs/limits.md`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pipeline", action="append", required=True, metavar="SYSTEM=FOLDER")
     parser.add_argument("--windows", action="append", default=[], metavar="SYSTEM=FOLDER")
@@ -65,11 +65,11 @@ def measure(
     others: dict[str, str],
     roles: str | None,
 ) -> dict[str, Any]:
-    """Measure everything.
+    """Run all cases.
 
-    ask (Callable[[str, str], Dict[str, float]]): Runs a case for a pipeline.
-    pipelines (Dict[str, str]): The folders of pipelines, by the names of their systems.
-    others (Dict[str, str]): Those of which only windows are compared.
+    ask (Callable[[str, str], Dict[str, float]]): Runs a case on a pipeline.
+    pipelines (Dict[str, str]): The folders of the pipelines, by system.
+    others (Dict[str, str]): The folders of pipelines to compare windows on only, by system.
     roles (Optional[str]): The folder of a pipeline for semantic roles.
     RETURNS (Dict[str, Any]): The results.
     """
@@ -90,7 +90,7 @@ def measure(
 
 
 def run_in_child(case: str, folder: str, data: Path) -> dict[str, float]:
-    """Run a case in a process of its own. See `run`."""
+    """Run a case in its own process. See `run`."""
     command = [sys.executable, "-m", "benchmarks.limits", "--pipeline", "-"]
     command += ["--data", str(data.absolute()), "--case", case, folder]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -103,10 +103,10 @@ def run_in_child(case: str, folder: str, data: Path) -> dict[str, float]:
 def run(case: str, folder: str, data: Path) -> dict[str, float]:
     """Run a case.
 
-    case (str): Its name.
-    folder (str): The pipeline, or what else the case is about.
+    case (str): The name of the case.
+    folder (str): The folder of the pipeline, or the argument of a case without one.
     data (Path): The file with sentences.
-    RETURNS (Dict[str, float]): What was measured.
+    RETURNS (Dict[str, float]): The results.
     """
     return limits_cases.CASES[case](folder, limits_cases.read_words(data))
 

@@ -1,4 +1,4 @@
-"""The cases of `benchmarks.limits`: each is about a pipeline, and runs in a process of its own."""
+"""The cases of `benchmarks.limits`. Each measures a pipeline, and runs in its own process."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger
 
 COMPONENT, ROLES = "psa_tagger", "psa_srl"
-# How large the input is
+# Sizes of the input
 SIZES = {
-    "long": 50_000,  # tokens of a document
-    "trained": 5_000,  # tokens of a sentence to learn from
-    "stream": 1_000_000,  # tokens that one process reads
-    "windowed": 1_000,  # tokens of the documents in which windows are compared, and of all of them
-    "compared": 20_000,
+    "long": 50_000,  # tokens in a document
+    "trained": 5_000,  # tokens in a sentence to train on
+    "stream": 1_000_000,  # tokens read by one process
+    "windowed": 1_000,  # tokens in each document on which windows are compared
+    "compared": 20_000,  # tokens in all of these documents
     "empty": 100_000,  # documents
     "long_token": 1_000_000,  # characters
     "long_word": 50,
 }
 SENTENCE = 25  # tokens
 SMALL_WINDOWS = {"max_length": 64, "overlap": 32}
-MARKS = 10  # how often memory is looked at in a stream
+MARKS = 10  # memory measurements per stream
 MIB = 1 << 20
 Sentences = list[list[str]]
 Case = Callable[[str, Sentences], dict[str, float]]
@@ -48,13 +48,13 @@ def read_words(path: Path) -> Sentences:
 
 
 def running_text(sentences: Sentences, n_tokens: int) -> list[str]:
-    """RETURNS (List[str]): Words as they stand in the sentences, again and again."""
+    """RETURNS (List[str]): The words of the sentences, repeated in order."""
     words = [word for sentence in sentences for word in sentence]
     return (words * -(-n_tokens // len(words)))[:n_tokens]
 
 
 def long_words(sentences: Sentences, n_tokens: int) -> list[str]:
-    """RETURNS (List[str]): Words that are all different, and as long as is read of a word."""
+    """RETURNS (List[str]): Distinct words of the maximum length that the model reads."""
     letters = np.random.default_rng(0).integers(
         ord("a"), ord("z") + 1, (n_tokens, SIZES["long_word"])
     )
@@ -62,15 +62,15 @@ def long_words(sentences: Sentences, n_tokens: int) -> list[str]:
 
 
 def white_space(sentences: Sentences, n_tokens: int) -> list[str]:
-    """RETURNS (List[str]): Nothing but blanks."""
+    """RETURNS (List[str]): Tokens that are spaces."""
     return [" "] * n_tokens
 
 
 def peak() -> float:
-    """RETURNS (float): The largest resident set of this process so far, in MiB."""
+    """RETURNS (float): The peak resident set size of this process so far, in MiB."""
     status = Path("/proc/self/status")
     if status.is_file():
-        # What getrusage says starts, in a new process, from what its parent had
+        # In a new process, getrusage starts from the value of the parent
         (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -78,8 +78,8 @@ def peak() -> float:
 
 
 def grown_since(before: float) -> float:
-    """RETURNS (float): How much more memory this process has taken at most since `peak` was
-    `before`, in MiB. The system counts roughly, and a peak may come out a few pages lower later on.
+    """RETURNS (float): How much the `peak` of this process has grown since it was `before`, in MiB.
+    The system's counts are approximate, and a later peak may be a few pages lower.
     """
     return max(0.0, peak() - before)
 
@@ -92,34 +92,34 @@ def tagger_of(nlp: Language) -> PSATagger:
 
 
 def label(nlp: Language, doc: Doc) -> None:
-    """Find the best labels."""
+    """Predict labels."""
     nlp(doc)
 
 
 def label_with_probabilities(nlp: Language, doc: Doc) -> None:
-    """Find the best labels, and how probable they are."""
+    """Predict labels and their probabilities."""
     tagger_of(nlp).cfg["probabilities"] = True
     nlp(doc)
 
 
 def ten_best(nlp: Language, doc: Doc) -> None:
-    """Find the ten best ways to label a document."""
+    """Find the ten best labelings of a document."""
     tagger_of(nlp).nbest([doc], 10)
 
 
 def hundred_best(nlp: Language, doc: Doc) -> None:
-    """Find the hundred best ways to label a document."""
+    """Find the hundred best labelings of a document."""
     tagger_of(nlp).nbest([doc], 100)
 
 
 def score(nlp: Language, doc: Doc) -> None:
-    """Label a document and count what is right."""
+    """Label and score a document."""
     gold = nlp(doc.copy())
     nlp.evaluate([Example(doc, gold)])
 
 
 def train(nlp: Language, doc: Doc) -> None:
-    """Take a step of training, on a document of one sentence."""
+    """Run one training step on a document with one sentence."""
     pipe = tagger_of(nlp)
     gold = pipe(doc.copy())
     optimizer = nlp.create_optimizer()
@@ -128,7 +128,7 @@ def train(nlp: Language, doc: Doc) -> None:
 
 
 def find_roles(nlp: Language, doc: Doc) -> None:
-    """Find the arguments of every twentieth token."""
+    """Find semantic roles, with every twentieth token as a predicate."""
     set_predicates(doc, range(0, len(doc), 20))
     nlp.get_pipe(ROLES)(doc)
 
@@ -138,11 +138,12 @@ def document(
     make: Callable[[Sentences, int], list[str]],
     size: str = "long",
 ) -> Case:
-    """Make a case of a document without sentence boundaries.
+    """Make a case with a document without sentence boundaries.
 
-    act (Callable[[Language, Doc], None]): What is done with it.
-    make (Callable[[List[List[str]], int], List[str]]): Makes its words, of sentences.
-    size (str): How many words it has, by `SIZES`.
+    act (Callable[[Language, Doc], None]): The action to measure.
+    make (Callable[[List[List[str]], int], List[str]]): Makes the words of the document from
+        sentences.
+    size (str): The number of words, as a key of `SIZES`.
     RETURNS (Callable): The case.
     """
 
@@ -167,7 +168,7 @@ def long_token(folder: str, sentences: Sentences) -> dict[str, float]:
     """A document with one very long token among others."""
     before = peak()
     nlp = spacy.load(folder)
-    for length in range(SIZES["long_token"], SIZES["long_token"] + 10):  # words that are not alike
+    for length in range(SIZES["long_token"], SIZES["long_token"] + 10):  # distinct words
         nlp(Doc(nlp.vocab, words=["a", "b" * length, "c"]))
     return {"memory": grown_since(before)}
 
@@ -182,7 +183,7 @@ def empty_documents(folder: str, sentences: Sentences) -> dict[str, float]:
 
 
 def loading(folder: str, sentences: Sentences) -> dict[str, float]:
-    """What it takes to load a pipeline, beside what it has on the disk."""
+    """The memory to load a pipeline, and its size on disk."""
     before = peak()
     spacy.load(folder)
     size = sum(path.stat().st_size for path in Path(folder).glob("**/*") if path.is_file())
@@ -190,8 +191,8 @@ def loading(folder: str, sentences: Sentences) -> dict[str, float]:
 
 
 def windows(folder: str, sentences: Sentences) -> dict[str, float]:
-    """How many tags are the same if documents go through the encoder in windows, at once, and
-    sentence by sentence.
+    """The agreement of tags if the encoder reads documents in windows, as a whole, and sentence by
+    sentence.
     """
     nlp = spacy.load(folder)
     pipe = tagger_of(nlp)
@@ -230,17 +231,17 @@ def windows(folder: str, sentences: Sentences) -> dict[str, float]:
 
 
 def stream(new_words: bool, zones: bool) -> Case:
-    """Make a case of a process that reads and reads.
+    """Make a case of a long-running process.
 
-    new_words (bool): Whether each sentence has words that were never seen before.
-    zones (bool): Whether the pipeline forgets them, by `nlp.memory_zone`.
+    new_words (bool): Whether every other word is new.
+    zones (bool): Whether to free new words with `nlp.memory_zone`.
     RETURNS (Callable): The case.
     """
 
     def case(folder: str, sentences: Sentences) -> dict[str, float]:
         texts = endless(sentences, new_words)
         marks = read_stream(spacy.load(folder), texts, SIZES["stream"], zones=zones)
-        # After a half everything is warm, and the look-up has begun anew
+        # Halfway through, everything is warm, and new words have overflowed the word cache
         return {"warm": marks[MARKS // 2 - 1], "end": marks[-1]}
 
     return case
@@ -249,13 +250,13 @@ def stream(new_words: bool, zones: bool) -> Case:
 def read_stream(
     nlp: Language, texts: Iterator[list[str]], size: int, *, zones: bool
 ) -> list[float]:
-    """Read and read, by `nlp.pipe`.
+    """Process a stream of sentences with `nlp.pipe`.
 
     nlp (Language): The pipeline.
     texts (Iterator[List[str]]): The words of each sentence.
-    size (int): Tokens to read.
-    zones (bool): Whether the pipeline forgets new words, by `nlp.memory_zone`, after each tenth.
-    RETURNS (List[float]): The largest resident set so far after each tenth, in MiB.
+    size (int): The number of tokens to read.
+    zones (bool): Whether to free new words with `nlp.memory_zone` after each tenth.
+    RETURNS (List[float]): The peak resident set size after each tenth, in MiB.
     """
     marks, n_tokens = list[float](), 0
     for i in range(MARKS):
@@ -263,13 +264,13 @@ def read_stream(
             while n_tokens < size * (i + 1) // MARKS:
                 docs = (Doc(nlp.vocab, words=words) for words in islice(texts, 128))
                 n_tokens += sum(len(doc) for doc in nlp.pipe(docs))
-        # Linux forgets of it what it has taken away in the meantime
+        # Linux may report a lower peak after it has reclaimed memory
         marks.append(max([peak(), *marks]))
     return marks
 
 
 def endless(sentences: Sentences, new_words: bool) -> Iterator[list[str]]:
-    """Sentences without end; with new words, every other word is one."""
+    """Repeat sentences forever. With `new_words`, every other word is replaced by a new one."""
     n = 0
     while True:
         for sentence in sentences:
@@ -281,7 +282,7 @@ def endless(sentences: Sentences, new_words: bool) -> Iterator[list[str]]:
 
 
 def many_labels(n_labels: str, sentences: Sentences) -> dict[str, float]:
-    """A batch of sentences with the default model, and a step of training, by number of labels."""
+    """Predict a batch and run one training step with the default model, by number of labels."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe(COMPONENT, config={"target": "tag"})
     assert isinstance(pipe, PSATagger)

@@ -1,4 +1,4 @@
-"""The tables of `docs/limits.md`, from what `benchmarks.limits` has measured."""
+"""The tables of `docs/limits.md`, generated from the results of `benchmarks.limits`."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Any
 
 DOCUMENTS = {
     "long document": "{long:,} tokens, no sentence boundaries",
-    "probabilities": "the same with `probabilities = true`",
-    "10 best": "the same, `nbest` with k = 10",
-    "100 best": "the same, `nbest` with k = 100",
-    "scores": "the same, `nlp.evaluate`",
-    "distinct words": "{long:,} words of {long_word} characters, all different",
-    "white space": "{long:,} tokens of white space",
-    "training": "one step of training on a sentence of {trained:,} tokens",
-    "long token": "tokens of {long_token:,} characters, one in a document",
+    "probabilities": "same, with `probabilities = true`",
+    "10 best": "same, `nbest` with k = 10",
+    "100 best": "same, `nbest` with k = 100",
+    "scores": "same, `nlp.evaluate`",
+    "distinct words": "{long:,} words of {long_word} characters, all distinct",
+    "white space": "{long:,} whitespace tokens",
+    "training": "one training step on a sentence of {trained:,} tokens",
+    "long token": "tokens of {long_token:,} characters, one per document",
     "empty documents": "{empty:,} documents without tokens",
 }
 STREAMS = {
-    "corpus": "text of a corpus, again and again",
-    "new words": "every other word never seen before",
-    "new words, zones": "the same, in an `nlp.memory_zone()` for each tenth",
+    "corpus": "text of a corpus, repeated",
+    "new words": "every other word new",
+    "new words, zones": "same, with an `nlp.memory_zone()` for each tenth",
 }
 
 
 def write_tables(page: Path, results: dict[str, Any]) -> None:
-    """Put tables into a page, in place of those that it has.
+    """Replace the tables in a page.
 
-    page (Path): The page, in Markdown, with `<!-- table: name -->` and `<!-- end -->` around each.
-    results (Dict[str, Any]): What was measured.
+    page (Path): The Markdown page, with `<!-- table: name -->` and `<!-- end -->` around tables.
+    results (Dict[str, Any]): The results.
     """
     text = page.read_text(encoding="utf8")
     page.write_text(with_tables(text, results), encoding="utf8")
 
 
 def with_tables(text: str, results: dict[str, Any]) -> str:
-    """Put tables into a text. See `write_tables`.
+    """Replace the tables in a text. See `write_tables`.
 
     text (str): The text.
-    results (Dict[str, Any]): What was measured.
-    RETURNS (str): The text with the tables of these results.
+    results (Dict[str, Any]): The results.
+    RETURNS (str): The text with the new tables.
     """
 
     def table(match: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def with_tables(text: str, results: dict[str, Any]) -> str:
 
 
 def machine(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures were measured on."""
+    """RETURNS (List[str]): A sentence that says what the figures were measured on."""
     found = results["machine"]
     return [
         f"Measured on {found['processor']}, one thread, {found['system'].split('-')[0]}, Python "
@@ -83,44 +83,44 @@ def roles(results: dict[str, Any]) -> list[str]:
 
 
 def windows(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): How many tags windows leave as they are, by system."""
+    """RETURNS (List[str]): The share of tags that windows do not change, by system."""
     rows = []
     for system, found in results["windows"].items():
         shares = (f"{100 * found[name]:.2f} %" for name in ("same", "sentences", "small"))
         rows.append([system, f"{found['tokens']:,}", *shares])
-    header = ["system", "tokens", "the same tags as at once", "as sentence by sentence"]
-    header += ["the same, windows of 64 with an overlap of 32"]
+    header = ["system", "tokens", "same tags as in one pass", "same tags as by sentence"]
+    header += ["same tags as by sentence, windows of 64, overlap 32"]
     return _table(header, rows)
 
 
 def streams(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What memory does in a long run."""
+    """RETURNS (List[str]): Memory over a long run, by kind of text."""
     n = results["sizes"]["stream"]
     rows = []
     for case, description in STREAMS.items():
         found = results["streams"][case]
         cells = (f"{size:.0f}" for size in (found["warm"], found["end"] - found["warm"]))
         rows.append([description, *cells])
-    header = [f"{n:,} tokens by `nlp.pipe`", f"MiB after {n // 2:,}", "more at the end"]
+    header = [f"{n:,} tokens with `nlp.pipe`", f"MiB after {n // 2:,}", "growth until the end"]
     return _table(header, rows)
 
 
 def labels(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What labels cost."""
+    """RETURNS (List[str]): Memory and weights, by number of labels."""
     rows = [
         [n, f"{found['memory']:.0f}", f"{found['training']:.0f}", f"{found['weights']:,}"]
         for n, found in results["labels"].items()
     ]
-    header = ["labels", "MiB, 128 sentences labeled", "MiB, 32 learnt from as well", "weights"]
+    header = ["labels", "MiB, 128 sentences predicted", "MiB, plus training on 32", "weights"]
     return _table(header, rows)
 
 
 def loading(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What pipelines need to be loaded."""
+    """RETURNS (List[str]): Size on disk and memory to load, by system."""
     rows = []
     for system, found in results["loading"].items():
         rows.append([system, f"{found['disk']:.0f}", f"{found['memory']:.0f}"])
-    return _table(["system", "MiB on the disk", "MiB to load it"], rows)
+    return _table(["system", "MiB on disk", "MiB to load"], rows)
 
 
 TABLES = {

@@ -1,4 +1,4 @@
-"""What a benchmark ran on."""
+"""The machine that a benchmark runs on."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ PACKAGES = ("spacy", "thinc", "torch", "numpy")
 
 
 def describe_machine() -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): Processor, cores, system and versions."""
+    """RETURNS (Dict[str, Any]): Processor, number of cores, operating system and versions."""
     models = [platform.processor() or platform.machine()]
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():

@@ -1,8 +1,8 @@
-"""What `benchmarks.scaling` measures of memory, each case in a process of its own.
+"""The memory measurements of `benchmarks.scaling`. Each case runs in its own process.
 
     python -m benchmarks.memory CASE FOLDER SIZE
 
-FOLDER is a trained pipeline, for the cases that have one.
+FOLDER is a trained pipeline, if the case needs one.
 """
 
 import argparse
@@ -39,7 +39,7 @@ Case = Callable[[str, int, str], dict[str, Any]]
 
 
 def main() -> None:
-    """Run a case, and print what was measured as JSON."""
+    """Run a case, and print its results as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("case", choices=list(CASES))
     parser.add_argument("folder", help="a trained pipeline")
@@ -51,13 +51,13 @@ def main() -> None:
 
 
 def in_child(case: str, folder: str, size: int, device: str) -> dict[str, Any]:
-    """Run a case in a process of its own.
+    """Run a case in its own process.
 
     case (str): A key of `CASES`.
     folder (str): A trained pipeline.
-    size (int): Tokens.
-    device (str): Where.
-    RETURNS (Dict[str, Any]): What was measured.
+    size (int): The number of tokens.
+    device (str): The device.
+    RETURNS (Dict[str, Any]): The results.
     """
     command = [sys.executable, "-m", "benchmarks.memory", case, folder, str(size)]
     found = subprocess.run(
@@ -67,8 +67,8 @@ def in_child(case: str, folder: str, size: int, device: str) -> dict[str, Any]:
 
 
 def used(device: str, before: float) -> float:
-    """RETURNS (float): The most memory that was taken since there were `before` MiB, in MiB: of the
-    GPU if that is the device, else of this process.
+    """RETURNS (float): The peak memory in MiB: allocated on the GPU if that is the device;
+    otherwise, of this process in excess of `before`.
     """
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / MIB
@@ -76,13 +76,13 @@ def used(device: str, before: float) -> float:
 
 
 def long_sentence(folder: str, size: int, device: str, *, whole: bool) -> dict[str, Any]:
-    """Take a step of training on one sentence.
+    """Run one training step on one sentence.
 
     folder (str): A trained pipeline.
-    size (int): Tokens of the sentence.
-    device (str): Where.
-    whole (bool): Whether the encoder sees it at once, and not in windows.
-    RETURNS (Dict[str, Any]): The MiB that it takes, with the pipeline.
+    size (int): The number of tokens in the sentence.
+    device (str): The device.
+    whole (bool): Whether the encoder reads the sentence as a whole instead of in windows.
+    RETURNS (Dict[str, Any]): The memory used in MiB, including the pipeline.
     """
     words = running_text(sentences(), size)
     before = peak()
@@ -94,22 +94,22 @@ def long_sentence(folder: str, size: int, device: str, *, whole: bool) -> dict[s
 
 
 def windows(folder: str, size: int, device: str) -> dict[str, Any]:
-    """One sentence, which the encoder sees in windows. See `long_sentence`."""
+    """One sentence that the encoder reads in windows. See `long_sentence`."""
     return long_sentence(folder, size, device, whole=False)
 
 
 def at_once(folder: str, size: int, device: str) -> dict[str, Any]:
-    """One sentence, which the encoder sees at once. See `long_sentence`."""
+    """One sentence that the encoder reads as a whole. See `long_sentence`."""
     return long_sentence(folder, size, device, whole=True)
 
 
 def additive(folder: str, size: int, device: str) -> dict[str, Any]:
-    """Additive attention over one sentence, forwards and backwards.
+    """Additive attention over one sentence, forward and backward.
 
-    folder (str): Is not read.
-    size (int): Tokens of the sentence.
-    device (str): Where.
-    RETURNS (Dict[str, Any]): The MiB that it takes.
+    folder (str): Unused.
+    size (int): The number of tokens in the sentence.
+    device (str): The device.
+    RETURNS (Dict[str, Any]): The memory used in MiB.
     """
     before = peak()
     shape = (1, size, ATTENTION_WIDTH)
@@ -120,12 +120,12 @@ def additive(folder: str, size: int, device: str) -> dict[str, Any]:
 
 
 def stream(folder: str, size: int, device: str) -> dict[str, Any]:
-    """Tag a corpus, by `nlp.pipe`.
+    """Tag a corpus with `nlp.pipe`.
 
     folder (str): A trained pipeline.
-    size (int): Tokens to tag.
-    device (str): Where.
-    RETURNS (Dict[str, Any]): The largest resident set after each tenth of it, in MiB.
+    size (int): The number of tokens to tag.
+    device (str): The device.
+    RETURNS (Dict[str, Any]): The peak resident set size after each tenth of the tokens, in MiB.
     """
     nlp = spacy.load(folder)
     texts: Iterator[list[str]] = endless(sentences(), False)
@@ -134,7 +134,7 @@ def stream(folder: str, size: int, device: str) -> dict[str, Any]:
 
 
 def sentences() -> list[list[str]]:
-    """RETURNS (List[List[str]]): Sentences of made-up words."""
+    """RETURNS (List[List[str]]): Synthetic sentences."""
     return make_sentences([SENTENCE] * 400)
 
 

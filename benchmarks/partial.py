@@ -1,33 +1,36 @@
-"""What it costs to have a part of the annotation: learnt from as it is, or made complete by force.
+"""The cost of partial annotation, with and without models that can learn from it.
 
     python -m benchmarks.partial --train corpus/conll2000/train.spacy \
         --dev corpus/conll2000/dev.spacy --test corpus/conll2000/test.spacy \
         --config configs/bilstm-crf-chunk.cfg --vectors vectors/en
 
-A share of the tokens of the training data is hidden, half of them if nothing else is said: in the
-design `tokens` each span and each token outside of spans with the same probability, in the design
-`stretches` stretches of running text, as of annotators who stop and go on elsewhere, in the design
-`sentences` whole sentences. The first is what 'half of the tokens' means if nothing else is said,
-but leaves hardly a complete sentence; the second leaves one in ten, so that there is something to
-train on without the others; the third is the same amount of annotation in complete sentences, for
-comparison. Then pipelines are trained
+A share of the training tokens is hidden (`--shares`, half by default), in one of three designs:
 
-- on all of the annotation,
-- on what is left of each design: hidden tokens may have any label,
-- on the sentences of each design that are complete,
-- on each design with hidden tokens taken to be outside of spans.
+- `tokens`: each span and each token outside of spans, with the same probability. This is the
+  obvious design, but leaves hardly any complete sentence.
+- `stretches`: stretches of running text, as if annotators stop and continue elsewhere. This leaves
+  about one sentence in ten complete, so that there is data to train on without the others.
+- `sentences`: whole sentences. For comparison, this is the same amount of annotation in complete
+  sentences.
 
-With `--as-tags` spans are learnt as tags in BIO, one of each token, and the design `tokens` hides
-each token by itself, whatever its tag. That is the only design here of which what is hidden tells
-nothing about what is true: a chunk that is hidden as a whole is more likely to be one than its
-tokens are to be several, each of which would have had a chance of its own to be seen.
+Then pipelines are trained
 
-All are trained with the same config and seed, for the same number of updates, however few the
-sentences are; the best model on the development set counts, which is complete. `doc.spans` cannot
-say that a token is not annotated. So for that target spans are learnt as entities, in all runs; the
-tags of the model are the same.
+- on all annotation,
+- on the remaining annotation of each design, where hidden tokens may have any label,
+- on the complete sentences of each design,
+- on each design with hidden tokens treated as outside of spans.
 
-What has been trained in the folder of runs with the same settings is not trained again.
+With `--as-tags`, spans are learned as BIO tags, and the design `tokens` hides each token
+independently of its tag. Only in this design does what is hidden say nothing about the truth: if
+whole chunks are hidden, a gap of several tokens is more likely to be one chunk than several, each
+of which would have had its own chance to be seen.
+
+All pipelines are trained with the same config and seed for the same number of updates, regardless
+of the number of sentences. The best model on the development set, which is complete, is scored.
+Since `doc.spans` cannot mark tokens as unannotated, spans of that target are learned as entities in
+all runs; the model's tags are the same.
+
+Runs that were already trained with the same settings in the folder of runs are not repeated.
 """
 
 import argparse
@@ -54,15 +57,15 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 DESIGNS = ("tokens", "stretches", "sentences")
 SHARES = (0.5,)
-FAR = 10.0  # Runs that lose more are in the table, not in the picture.
-TITLE = "Learning from a part of the annotation"
+FAR = 10.0  # Runs that lose more are in the table, but not in the plot
+TITLE = "Learning from partial annotation"
 PATHS = ("train", "dev", "test")
-SCORED = {"tags of spans": "bio"}  # targets of `psa conlleval` that have other names here
+SCORED = {"tags of spans": "bio"}  # targets that `psa conlleval` names differently
 SCORE_WEIGHTS = {"tag": {"tag_acc": 1.0}, "ents": {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}}
 
 
 def main() -> None:
-    """Train what is not trained, and write `partial.json`, `partial.md` and `partial.svg`."""
+    """Train missing runs, and write `partial.json`, `partial.md` and `partial.svg`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for part in PATHS:
         parser.add_argument(f"--{part}", type=Path, required=True, metavar="FILE.spacy")
@@ -70,12 +73,12 @@ def main() -> None:
     parser.add_argument("--vectors", type=str, help="pretrained vectors, as for spacy train")
     parser.add_argument("--hide", nargs="+", choices=DESIGNS, default=list(DESIGNS))
     parser.add_argument(
-        "--shares", nargs="+", type=share, default=list(SHARES), help="of the tokens, to be hidden"
+        "--shares", nargs="+", type=share, default=list(SHARES), help="shares of tokens to hide"
     )
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names of runs; default: all")
-    parser.add_argument("--epochs", type=int, default=8, help="epochs of the complete data")
-    parser.add_argument("--seed", type=int, default=0, help="for what is hidden, and for training")
-    parser.add_argument("--as-tags", action="store_true", help="learn spans as tags of tokens")
+    parser.add_argument("--epochs", type=int, default=8, help="epochs over the complete data")
+    parser.add_argument("--seed", type=int, default=0, help="for hiding and training")
+    parser.add_argument("--as-tags", action="store_true", help="learn spans as BIO tags")
     parser.add_argument("--name", default="partial", help="name of the files of results")
     parser.add_argument("--runs", type=Path, default=ROOT / "training" / "partial")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
@@ -129,7 +132,7 @@ def main() -> None:
 
 
 def share(text: str) -> float:
-    """Read a share of the tokens.
+    """Parse a share of tokens.
 
     text (str): The argument.
     RETURNS (float): The share.
@@ -145,10 +148,10 @@ def share(text: str) -> float:
 
 
 def find_target(config: Config) -> tuple[str, str]:
-    """Find what is learnt with a config.
+    """Find the target of a config.
 
     config (Config): The config.
-    RETURNS (Tuple[str, str]): The target of its `psa_tagger`, and its key in `doc.spans`.
+    RETURNS (Tuple[str, str]): The target of its `psa_tagger`, and the key of `doc.spans`.
     """
     component = _component(config)
     target = component.get("target", "tag")
@@ -158,26 +161,26 @@ def find_target(config: Config) -> tuple[str, str]:
 
 
 def read(path: Path, target: str, spans_key: str) -> list[Doc]:
-    """Read documents with just the annotation to be learnt, see `plain_docs`."""
+    """Read documents with only the annotation to learn. See `plain_docs`."""
     vocab = Vocab()
     docs = list(DocBin().from_disk(path).get_docs(vocab))
     if target == "spans" and not all(spans_key in doc.spans for doc in docs):
         raise SystemExit(f"{path} has documents without doc.spans['{spans_key}'].")
     docs = hiding.plain_docs(docs, target, spans_key, vocab)
     if hiding.count_annotated(docs) < sum(map(len, docs)):
-        raise SystemExit(f"{path} has tokens without annotation: it has to be complete.")
+        raise SystemExit(f"{path} has tokens without annotation: all tokens must be annotated.")
     return docs
 
 
 def write(path: Path, docs: Sequence[Doc]) -> Path:
-    """Write documents. RETURNS (Path): Where they are."""
+    """Write documents to a file. RETURNS (Path): The file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     DocBin(docs=docs).to_disk(path)
     return path
 
 
 def updates_per_epoch(config: Config, n_docs: int) -> int:
-    """How often a model is updated in an epoch of the complete data."""
+    """The number of updates in an epoch over the complete data."""
     batcher = config["training"]["batcher"]
     if batcher["@batchers"] != "spacy.batch_by_sequence.v1":
         raise SystemExit("Choose a config with batches of sentences: spacy.batch_by_sequence.v1.")
@@ -194,16 +197,16 @@ def adapt(
     updates: int,
     target: str,
 ) -> Config:
-    """Fit a config to a run.
+    """Adapt a config to a run.
 
     config (Config): The config.
-    files (Dict[str, Path]): Where the training and the development data are.
+    files (Dict[str, Path]): The files with training and development data.
     vectors (Optional[str]): The pretrained vectors.
     seed (int): The seed.
-    epochs (int): How many epochs to train for.
-    updates (int): How many updates an epoch of the complete data has. It is these that count, so
-        that less data is gone through more often.
-    target (str): "tag" or "ents": what the training data have.
+    epochs (int): The number of epochs.
+    updates (int): The number of updates in an epoch over the complete data. Runs have the same
+        number of updates, so that they make more passes over less data.
+    target (str): The target annotated in the training data: "tag" or "ents".
     RETURNS (Config): The config of the run.
     """
     config = config.copy()
@@ -225,15 +228,15 @@ def adapt(
 def train(
     folder: Path, config: Config, files: dict[str, Path], target: str, settings: dict[str, Any]
 ) -> dict[str, float]:
-    """Train and score a pipeline, unless that has been done.
+    """Train and score a pipeline, unless this was done before with the same settings.
 
     folder (Path): The folder of the run.
-    config (Config): Its config.
-    files (Dict[str, Path]): Where the development and the test data are.
-    target (str): What to score.
-    settings (Dict[str, Any]): What the scores depend on besides the data.
-    RETURNS (Dict[str, float]): F1 by the rules of conlleval, in percent, on both; for tags that is
-        the accuracy.
+    config (Config): The config of the run.
+    files (Dict[str, Path]): The files with development and test data.
+    target (str): The target to score.
+    settings (Dict[str, Any]): Everything that the scores depend on besides the data.
+    RETURNS (Dict[str, float]): F1 as computed by conlleval on both sets, in percent. For tags, this
+        is the accuracy.
     """
     done = folder / "scores.json"
     if done.is_file():
@@ -254,9 +257,10 @@ def train(
 
 
 def run_spacy_train(folder: Path) -> None:
-    """Train in a process of its own.
+    """Train in a separate process.
 
-    folder (Path): Has `config.cfg`, and gets `model-best`, `model-last` and `train.log`.
+    folder (Path): The folder with `config.cfg`, to which `model-best`, `model-last` and `train.log`
+        are written.
     """
     command = [sys.executable, "-m", "spacy", "train", str(folder / "config.cfg")]
     with (folder / "train.log").open("w", encoding="utf8") as log:
@@ -268,11 +272,11 @@ def run_spacy_train(folder: Path) -> None:
 
 
 def save(results: dict[str, Any], output: Path, name: str) -> None:
-    """Write the results that there are so far.
+    """Write the results so far.
 
-    results (Dict[str, Any]): The settings, and what was found by run.
-    output (Path): The folder.
-    name (str): The name of the files in it.
+    results (Dict[str, Any]): The settings, and the results by run.
+    output (Path): The output folder.
+    name (str): The name of the files.
     """
     output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=2) + "\n"
@@ -282,22 +286,21 @@ def save(results: dict[str, Any], output: Path, name: str) -> None:
 
 
 def to_markdown(results: dict[str, Any], picture: str = "partial") -> str:
-    """Lay out the results.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What `save` writes as JSON.
-    picture (str): The name of the picture.
-    RETURNS (str): A table of the runs, and what they say.
+    results (Dict[str, Any]): The results, as `save` writes them to JSON.
+    picture (str): The name of the plot.
+    RETURNS (str): Markdown, with a table of the runs and a summary.
     """
     runs, name = results["runs"], _score_name(results)
-    learnt = ", spans learnt as tags" if results["target"] == "tags of spans" else ""
+    learnt = ", spans learned as tags" if results["target"] == "tags of spans" else ""
     lines = [
         f"# {TITLE}",
         "",
-        f"Written by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}"
+        f"Generated by `python -m benchmarks.partial`: `{results['config']}` on {results['data']}"
         f"{learnt}, {'vectors ' + results['vectors'] if results['vectors'] else 'no vectors'}, "
-        f"{results['updates']:,} updates ({results['epochs']} epochs of the complete data) in each "
-        f"run, seed {results['seed']}; {name} on the test set, of the best model on the "
-        "development set.",
+        f"{results['updates']:,} updates per run ({results['epochs']} epochs over the complete "
+        f"data), seed {results['seed']}; test set {name} of the best model on the development set.",
         "",
         f"| run | hidden | sentences | tokens | annotated | dev {name} | test {name} | lost |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -318,17 +321,17 @@ def to_markdown(results: dict[str, Any], picture: str = "partial") -> str:
             lines += [
                 "",
                 f"With {percent:g} % hidden in {design}, dropping incomplete sentences loses "
-                f"{complete:.2f}, learning from them as they are {unknown:.2f}{share}.",
+                f"{complete:.2f}; learning from them as they are loses {unknown:.2f}{share}.",
             ]
     return "\n".join(lines) + "\n"
 
 
 def to_picture(results: dict[str, Any]) -> str:
-    """Draw the test scores.
+    """Plot the test scores.
 
-    results (Dict[str, Any]): What `save` writes as JSON.
-    RETURNS (str): An SVG image: a line for each design and treatment, over the share that is
-        hidden. Runs that lose more than `FAR` are left out.
+    results (Dict[str, Any]): The results, as `save` writes them to JSON.
+    RETURNS (str): An SVG plot with a line for each design and treatment over the hidden share. Runs
+        that lose more than `FAR` are omitted.
     """
     runs = results["runs"]
     begin = [(0.0, runs[ALL]["test"])] if ALL in runs else []
@@ -345,8 +348,8 @@ def to_picture(results: dict[str, Any]) -> str:
 
 
 def parse(run: str) -> tuple[float, str, str]:
-    """RETURNS (Tuple[float, str, str]): How much of what is hidden in percent, by which design, and
-    what is done about it, of a run."""
+    """RETURNS (Tuple[float, str, str]): The hidden percentage, the design and the treatment of a
+    run, given its name."""
     if run == ALL:
         return 0.0, "", ""
     design, percent, treatment = run.split("-")
@@ -354,7 +357,7 @@ def parse(run: str) -> tuple[float, str, str]:
 
 
 def describe(run: str) -> tuple[float, str]:
-    """RETURNS (Tuple[float, str]): How much is hidden in percent, and what is done, in words."""
+    """RETURNS (Tuple[float, str]): The hidden percentage, and a description of a run."""
     percent, design, treatment = parse(run)
     if run == ALL:
         return percent, "nothing hidden"

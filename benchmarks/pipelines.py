@@ -1,4 +1,4 @@
-"""Pipelines to be measured, and what they do while they are."""
+"""Pipelines to benchmark, and their training and tagging."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
@@ -12,7 +12,7 @@ from thinc.api import Config
 
 from .systems import ROOT, only_words
 
-# Those whose BiLSTM may be given another width, to be compared
+# Systems whose BiLSTM width can be changed for comparisons
 OF_ANY_WIDTH = ("bilstm-crf", "bilstm-softmax", "psa")
 TAGGED_AT_ONCE = 256
 
@@ -20,12 +20,13 @@ TAGGED_AT_ONCE = 256
 def load_system(
     system: str, task: str, hidden: int | None = None, mixed_precision: str | None = None
 ) -> Language:
-    """A pipeline of a system, which is not initialized.
+    """Load the pipeline of a system from its config, without initializing it.
 
     system (str): A system of `psa init-config`.
     task (str): The task.
-    hidden (Optional[int]): Width of a BiLSTM, both directions together; None for the config's.
-    mixed_precision (Optional[str]): What products are computed in while it is trained.
+    hidden (Optional[int]): The width of the BiLSTM, both directions together; None for the
+        config's.
+    mixed_precision (Optional[str]): The value of `mixed_precision` for training.
     RETURNS (Language): The pipeline.
     """
     config = Config().from_disk(ROOT / "configs" / f"{system}-{task}.cfg", interpolate=False)
@@ -40,7 +41,7 @@ def load_system(
 
 
 def _blocks(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A block of a config, and all blocks in it."""
+    """A config block and all blocks nested in it."""
     yield config
     for value in config.values():
         if isinstance(value, dict):
@@ -48,29 +49,29 @@ def _blocks(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Contender(Protocol):
-    """What is trained and tags, of whatever package."""
+    """A tagger of any library that can be trained and timed."""
 
     def train(self, batch_size: int, limit: int) -> None:
         """Train on the first sentences.
 
-        batch_size (int): Sentences of a batch.
-        limit (int): Sentences in all.
+        batch_size (int): The number of sentences per batch.
+        limit (int): The total number of sentences.
         """
 
     def tagging(
         self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
     ) -> Callable[[], None]:
-        """What is timed of tagging.
+        """Make the function that is timed for tagging.
 
-        docs (Sequence[Doc]): Where words come from.
-        whole (bool): Whether to tag all at once, or one by one.
-        portion (Optional[int]): As for `tagging`.
-        RETURNS (Callable[[], None]): Tags them.
+        docs (Sequence[Doc]): The documents that provide the words.
+        whole (bool): Whether to tag all documents at once, or one at a time.
+        portion (Optional[int]): As in the function `tagging`.
+        RETURNS (Callable[[], None]): A function that tags the words.
         """
 
 
 class Trainer:
-    """Trains a pipeline on the same examples again and again, as its config says.
+    """Trains a pipeline on the same examples repeatedly, with the optimizer of its config.
 
     nlp (Language): The pipeline.
     docs (Sequence[Doc]): The examples.
@@ -90,7 +91,7 @@ class Trainer:
     def tagging(
         self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
     ) -> Callable[[], None]:
-        """RETURNS (Callable[[], None]): What is timed of tagging, as by `tagging`."""
+        """Make the function that is timed for tagging. See the function `tagging`."""
         return tagging(self.nlp, docs, whole=whole, portion=portion)
 
 
@@ -102,18 +103,18 @@ def tagging(
     batch_size: int = TAGGED_AT_ONCE,
     portion: int | None = None,
 ) -> Callable[[], None]:
-    """What is timed of tagging, the making of Docs included.
+    """Make the function that is timed for tagging, including the creation of `Doc` objects.
 
-    Pipelines remember words. So that what is known of a text is what is known of new text after a
-    while, each call should tag another portion.
+    Pipelines cache representations of words. Each call should tag a different portion, so that
+    cache hits are as frequent as they are on new text after a while.
 
     nlp (Language): The pipeline.
-    docs (Sequence[Doc]): Where words come from.
-    whole (bool): Whether to tag all at once, by `nlp.pipe`.
-    batch_size (int): Documents of a batch, then.
-    portion (Optional[int]): Documents that a call tags: the next ones each time, and the first ones
-        again after the last. None for all.
-    RETURNS (Callable[[], None]): Tags them.
+    docs (Sequence[Doc]): The documents that provide the words.
+    whole (bool): Whether to tag all documents at once, with `nlp.pipe`, or one at a time.
+    batch_size (int): The batch size of `nlp.pipe`.
+    portion (Optional[int]): The number of documents that each call tags, continuing after those of
+        the previous call and starting over at the end. None for all.
+    RETURNS (Callable[[], None]): A function that tags the words.
     """
     next_words = portions(docs, portion)
 
@@ -130,13 +131,13 @@ def tagging(
 
 
 def portions(docs: Sequence[Doc], portion: int | None) -> Callable[[], list[list[str]]]:
-    """Take other sentences each time.
+    """Cycle through the words of documents in portions.
 
-    docs (Sequence[Doc]): Where words come from.
-    portion (Optional[int]): Documents of a call; None for all.
-    RETURNS (Callable[[], List[List[str]]]): Gives the words of the next documents, and of the first
-        ones again after the last.
+    docs (Sequence[Doc]): The documents that provide the words.
+    portion (Optional[int]): The number of documents per call; None for all.
+    RETURNS (Callable[[], List[List[str]]]): A function that returns the words of the next
+        documents, starting over at the end.
     """
-    # Read now, since that is not what is timed
+    # Read the words up front, to keep this out of the timing
     words = cycle([[token.text for token in doc] for doc in docs])
     return lambda: list(islice(words, portion or len(docs)))

@@ -1,7 +1,7 @@
-"""What the matrix products and LSTMs of an action take by themselves.
+"""Time the matrix multiplications and LSTMs of an action in isolation.
 
-That is a limit for whoever computes the same products in the same shapes: what takes the rest of
-the time, if nothing of it were left.
+This is a lower bound on the time of any implementation that computes the same matrix
+multiplications at the same shapes.
 """
 
 from collections.abc import Callable, Hashable
@@ -15,14 +15,14 @@ from torch.utils._pytree import tree_iter, tree_map
 from .counting import CountingMode, is_product
 from .timing import Clock, repeated
 
-LEAST = 1e-3  # seconds that a measurement takes
+LEAST = 1e-3  # minimum seconds per measurement
 TURNS = 3
 
 
 class Products(CountingMode):
-    """Remembers, while it is entered, which products are computed in which shapes, and how often.
+    """Records the matrix multiplications within its context, by operation and shapes.
 
-    times (Dict[Hashable, int]): How often each is.
+    times (Dict[Hashable, int]): The number of calls, by operation and shapes.
     """
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ class Products(CountingMode):
         self._makers: dict[Hashable, Callable[[], Callable[[], object]]] = {}
 
     def note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """Note an operation, if it is a product.
+        """Record an operation if it is a matrix multiplication.
 
         func (OpOverload): The operation.
-        args (Tuple): Its arguments.
-        kwargs (Dict[str, Any]): Those by name.
-        result (Any): What it gave.
+        args (Tuple): Its positional arguments.
+        kwargs (Dict[str, Any]): Its keyword arguments.
+        result (Any): Its result.
         """
         if not is_product(func._overloadpacket):
             return
@@ -46,11 +46,11 @@ class Products(CountingMode):
         self._makers.setdefault(key, partial(_again, func, shapes))
 
     def seconds(self, clock: Clock) -> float:
-        """Compute each by itself, with other numbers, some times in a row, so that it finds what it
-        reads in the cache.
+        """Time each recorded operation in isolation, on random numbers. Repeated calls keep its
+        inputs in the cache.
 
-        clock (Callable[[], float]): The time.
-        RETURNS (float): What all that was noted takes, each at its fastest.
+        clock (Callable[[], float]): The clock.
+        RETURNS (float): The total seconds of all recorded calls, each at its fastest.
         """
         total = 0.0
         with torch.inference_mode():
@@ -66,12 +66,12 @@ class Products(CountingMode):
 
 
 def seconds_of_products(action: Callable[[], object], clock: Clock, turns: int = 1) -> float:
-    """What the products of an action take by themselves.
+    """Time the matrix multiplications of an action in isolation.
 
-    action (Callable[[], object]): What is done.
-    clock (Callable[[], float]): The time.
-    turns (int): How often to do it, where each time is of other sentences.
-    RETURNS (float): Seconds of a turn, on average.
+    action (Callable[[], object]): The action.
+    clock (Callable[[], float]): The clock.
+    turns (int): The number of runs to average over, if each works on different sentences.
+    RETURNS (float): The average seconds per run.
     """
     with Products() as products:
         for _ in range(turns):
@@ -80,7 +80,7 @@ def seconds_of_products(action: Callable[[], object], clock: Clock, turns: int =
 
 
 class _Shape:
-    """How a tensor lies in memory. Weights in an order of oneDNN's own are kept as they are."""
+    """The memory layout of a tensor. Weights in oneDNN's own layout are kept as they are."""
 
     def __init__(self, tensor: Tensor) -> None:
         is_strided = tensor.layout == torch.strided
@@ -92,14 +92,14 @@ class _Shape:
 
     @classmethod
     def of(cls, value: Any) -> Any:
-        """RETURNS (Any): The shape of a tensor; anything else as it is."""
+        """RETURNS (Any): The shape of a tensor; any other value unchanged."""
         return cls(value) if isinstance(value, Tensor) else value
 
     def make(self) -> Tensor:
-        """RETURNS (Tensor): Another tensor of the shape, with numbers below one."""
+        """RETURNS (Tensor): A new tensor of this shape, with random numbers between -1 and 1."""
         if self.kept is not None:
             return self.kept
-        # One number may stand in several places
+        # Expanded tensors map several positions to one number
         n = sum((size - 1) * stride for size, stride in zip(self.size, self.strides, strict=True))
         numbers = torch.zeros(max(0, n) + 1, dtype=self.dtype, device=self.device)
         if self.dtype.is_floating_point:
@@ -108,7 +108,7 @@ class _Shape:
 
 
 def _again(func: Any, shapes: Any) -> Callable[[], object]:
-    """RETURNS (Callable[[], object]): Computes a product of tensors that are made once."""
+    """RETURNS (Callable[[], object]): Runs an operation on tensors that are created once."""
     made = tree_map(lambda value: value.make() if isinstance(value, _Shape) else value, shapes)
     args, kwargs = made
     return partial(func, *args, **kwargs)

@@ -1,14 +1,14 @@
-"""How fast components could be at best on a machine, and how fast they are.
+"""Roofline analysis: the speed of components compared with the limits of the hardware.
 
     OMP_NUM_THREADS=2 python -m benchmarks.roofline
 
-What a component computes is counted while it tags, and while it takes steps of training, by token:
-the operations of matrix products (a multiplication and an addition are two), the numbers that all
-other operations write, and the bytes that all operations read and write, were nothing kept in a
-cache. What the machine can do is measured: products at the shapes of the BiLSTM, in float32 and
-bfloat16, and copying memory. The floor is the time that the products take at the highest rate of
-float32. A component's share is the floor divided by its time, from words to Docs with tags, or for
-a step of training with its update.
+Counted per token, in tagging and in training steps: the FLOPs of matrix multiplications (a
+multiply-add counts as two), the elements written by all other operations, and the bytes read and
+written by all operations, as if there were no cache. Measured on the machine: the rate of matrix
+multiplications at the shapes of the BiLSTM, in float32 and bfloat16, and of memory copies. The
+floor is the time that the matrix multiplications take at the highest float32 rate. The share of a
+component is the floor divided by its time, from words to tagged `Doc` objects or for a training
+step including the update.
 """
 
 from collections.abc import Callable
@@ -31,15 +31,17 @@ LABELS = 45
 WAYS = {"tagging": TAGGED_AT_ONCE, "training": 10}
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 COPIED = 1 << 26  # bytes
-LEAST = 2e-2  # seconds that a measurement of a rate takes
+LEAST = 2e-2  # minimum seconds per measurement of a rate
 
 
 def main() -> None:
-    """Measure, and write `roofline.json`, `roofline.md` and `roofline.svg`."""
+    """Run the benchmark, and write `roofline.json`, `roofline.md` and `roofline.svg`."""
     parser = make_parser(__doc__, repeat=3)
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
-    parser.add_argument("--sentences", type=int, default=TAGGED_AT_ONCE, help="to work on")
-    parser.add_argument("--hidden", type=int, default=300, help="width of BiLSTM, both directions")
+    parser.add_argument(
+        "--sentences", type=int, default=TAGGED_AT_ONCE, help="sentences to process"
+    )
+    parser.add_argument("--hidden", type=int, default=300, help="BiLSTM width, both directions")
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=True)
     clock = make_clock(arguments.clock, arguments.device)
@@ -71,13 +73,14 @@ def main() -> None:
 
 
 def count(action: Callable[[], object], n_tokens: int) -> dict[str, float]:
-    """Count what is computed.
+    """Count the operations of an action.
 
-    action (Callable[[], object]): What does it.
-    n_tokens (int): The tokens that it works on.
-    RETURNS (Dict[str, float]): Operations of products, other numbers and bytes by token.
+    action (Callable[[], object]): The action.
+    n_tokens (int): The number of tokens it processes.
+    RETURNS (Dict[str, float]): FLOPs of matrix multiplications, elements written by other
+        operations, and bytes, all per token.
     """
-    action()  # what is done only once is not counted
+    action()  # exclude one-time initialization from the counts
     with Counting() as counting:
         action()
     return {
@@ -88,13 +91,14 @@ def count(action: Callable[[], object], n_tokens: int) -> dict[str, float]:
 
 
 def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[str, Any]:
-    """Measure what a machine can do.
+    """Measure the rates that the machine achieves.
 
-    hidden (int): Width of a BiLSTM, both directions together.
-    device (str): Where.
-    repeat (int): Turns.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Any]): Operations a second of products, by type and shape; bytes a second.
+    hidden (int): The width of the BiLSTM, both directions together.
+    device (str): The device.
+    repeat (int): The number of repetitions.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Any]): FLOPs per second of matrix multiplications by type and shape, and
+        bytes per second of memory copies.
     """
     width, gates = hidden // 2, 2 * hidden
     shapes = {
@@ -126,24 +130,24 @@ def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[s
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     return page("Roofline", NAME, describe(results), tables(results))
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and the tables."""
+    """RETURNS (List[str]): A description of the figures, and the tables."""
     rates = results["rates"]
     best = max(rates["products"]["float32"].values())
-    lines = ["", "Matrix products at the shapes of a BiLSTM of width "]
+    lines = ["", "Matrix multiplications at the shapes of a BiLSTM of width "]
     lines[-1] += (
-        f"{results['hidden']}: billions of operations a second (GFLOP/s), and beside the highest "
-        f"rate of float32. Memory is copied at {rates['bytes'] / 1e9:.1f} GB/s, so that an "
-        f"operation with less than {best / rates['bytes']:.1f} FLOP a byte waits for memory, but "
-        "for numbers in a cache."
+        f"{results['hidden']}: GFLOP/s, and the rate relative to the highest float32 rate. The "
+        f"memory bandwidth of copies is {rates['bytes'] / 1e9:.1f} GB/s: operations with fewer "
+        f"than {best / rates['bytes']:.1f} FLOP per byte are memory-bound, unless their data is in "
+        "a cache."
     )
     names = list(rates["products"]["float32"])
     rows = [
@@ -153,9 +157,10 @@ def tables(results: dict[str, Any]) -> list[str]:
     lines += table(["product", *(c for t in TYPES for c in (f"{t}: GFLOP/s", "relative"))], rows)
     lines += [
         "",
-        "What is computed for a token, padding included: operations of products, numbers that all "
-        "else writes, bytes that all operations move; and the share of the component's time that "
-        "the products would take at the highest rate (the floor):",
+        "Computation per token, including padding: FLOPs of matrix multiplications, elements "
+        "written by all other operations ('million others'), bytes moved by all operations, and "
+        "the share of the component's time that the matrix multiplications would take at the "
+        "highest float32 rate (the floor):",
     ]
     for way in WAYS:
         rows = []
@@ -174,7 +179,7 @@ def _rate(rate: float, best: float) -> tuple[str, str]:
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): The share of the floor in the time of each component, SVG."""
+    """RETURNS (str): A plot of floor / time for each component, as SVG."""
     shares = {
         way: {system: 100 * ways[way]["share"] for system, ways in results["systems"].items()}
         for way in WAYS

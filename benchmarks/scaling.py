@@ -1,13 +1,13 @@
-"""What a token costs a whole component, by the size of everything, and how much memory.
+"""Scaling of time per token and memory with the size of input, labels, batches and tables.
 
     OMP_NUM_THREADS=2 python -m benchmarks.scaling
 
-The component is trained on sentences of made-up words, and tags others with `nlp.pipe`, from words
-to Docs with tags. One size is changed at a time: the tokens of a sentence, the labels, the
-sentences of a batch, the rows of the table of pretrained vectors, the words of the training data.
-All sizes take turns (A B A B …) in one process, and a figure is the time of a token in times of
-what it takes at the size beside which 1.00 stands, as the ratio of medians. Memory is that of
-processes of their own; without a GPU, the largest resident set.
+A component is trained on synthetic sentences, and tags others with `nlp.pipe`, from words to tagged
+`Doc` objects. One size is varied at a time: the sentence length, the number of labels, the batch
+size, the rows of the table of pretrained vectors, or the number of words in the training data. Runs
+of all sizes are interleaved (A B A B …) in one process. A figure is the time per token relative to
+the size marked 1.00, as the ratio of medians. Memory is measured in separate processes; without a
+GPU, it is the peak resident set size.
 """
 
 import argparse
@@ -35,15 +35,15 @@ MIB = 1 << 20
 
 
 def main() -> None:
-    """Measure, and write `scaling.json`, `scaling.md` and `scaling.svg`."""
+    """Run the benchmark, and write `scaling.json`, `scaling.md` and `scaling.svg`."""
     parser = make_parser(__doc__, repeat=3)
     parser.add_argument("--axes", nargs="*", default=list(AXES), choices=list(AXES))
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
-    parser.add_argument("--tokens", type=int, default=2_000, help="tokens of each timing")
-    parser.add_argument("--largest", type=int, help="leave out larger sizes than this")
-    parser.add_argument("--hidden", type=int, default=300, help="width of BiLSTM, both directions")
-    parser.add_argument("--long", type=int, default=5_000, help="tokens of one long sentence")
-    parser.add_argument("--stream", type=int, default=1_000_000, help="tokens to tag in a row")
+    parser.add_argument("--tokens", type=int, default=2_000, help="tokens per timing")
+    parser.add_argument("--largest", type=int, help="skip larger sizes than this")
+    parser.add_argument("--hidden", type=int, default=300, help="BiLSTM width, both directions")
+    parser.add_argument("--long", type=int, default=5_000, help="tokens in the long sentence")
+    parser.add_argument("--stream", type=int, default=1_000_000, help="tokens to tag in one run")
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=True)
     clock = make_clock(arguments.clock, arguments.device)
@@ -58,12 +58,12 @@ def main() -> None:
 
 
 def measure_axis(axis: Axis, arguments: argparse.Namespace, clock: Clock) -> dict[str, Any]:
-    """Time all systems with all sizes of an axis.
+    """Time all systems at all sizes of an axis.
 
     axis (Axis): The axis.
     arguments (Namespace): The options.
-    clock (Callable[[], float]): The time.
-    RETURNS (Dict[str, Any]): Microseconds a token by system, way and size.
+    clock (Callable[[], float]): The clock.
+    RETURNS (Dict[str, Any]): The microseconds per token, by system, training or tagging, and size.
     """
     largest = arguments.largest or max(axis.sizes)
     sizes = [size for size in axis.sizes if size <= largest] or [min(axis.sizes)]
@@ -91,19 +91,19 @@ def measure_axis(axis: Axis, arguments: argparse.Namespace, clock: Clock) -> dic
 def prepare(
     system: str, setting: Setting, hidden: int, vectors: Any = None
 ) -> tuple[Language, dict[str, Callable[[], object]]]:
-    """Make a component, and what is timed of it.
+    """Make a pipeline, and the actions to time.
 
     system (str): A system of `psa init-config`.
-    setting (Setting): What is measured.
-    hidden (int): Width of a BiLSTM, both directions together.
-    vectors (Optional[Vectors]): A table of vectors that is there already.
-    RETURNS (Tuple[Language, Dict[str, Callable]]): The pipeline; what is done, by `WAYS`.
+    setting (Setting): The setting to measure.
+    hidden (int): The width of the BiLSTM, both directions together.
+    vectors (Optional[Vectors]): An existing table of vectors to reuse.
+    RETURNS (Tuple[Language, Dict[str, Callable]]): The pipeline, and the actions by `WAYS`.
     """
-    # Words of every part of the table of vectors
+    # Words from all parts of the table of vectors
     vocabulary = setting.vectors or VOCABULARY
     lengths = [setting.length] * setting.n_sentences
     sentences = make_sentences(lengths, vocabulary)
-    # Twice: words that come once have no embedding of their own
+    # Twice, since words that occur once get no trainable embedding
     others = [spell(number) for number in range(setting.words)] * 2
     extra = [others[i : i + 1_000] for i in range(0, len(others), 1_000)]
     nlp, docs = make_tagger(
@@ -115,7 +115,7 @@ def prepare(
     )
     docs = docs[: len(sentences)]
     trainer = Trainer(nlp, docs)
-    # With words that have no embedding of their own, but a vector if there are any
+    # Includes words without a trainable embedding, which have a vector if there is a table
     new = annotate(nlp, make_sentences(lengths, vocabulary, seed=1), setting.n_labels)
     return nlp, {
         "training": partial(trainer.train, setting.batch, len(docs)),
@@ -127,7 +127,7 @@ def measure_memory(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure memory.
 
     arguments (Namespace): The options.
-    RETURNS (Dict[str, Any]): MiB of a long sentence by system and case, and of a long run.
+    RETURNS (Dict[str, Any]): The MiB for a long sentence, by system and case, and for a long run.
     """
     long, device = arguments.long, arguments.device
     found: dict[str, Any] = {"long": long, "sentence": {}, "stream": {}}
@@ -152,19 +152,19 @@ def measure_memory(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
-    return page("What size costs", NAME, describe(results), tables(results))
+    return page("Scaling and memory", NAME, describe(results), tables(results))
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and the tables."""
+    """RETURNS (List[str]): A description of the figures, and the tables."""
     lines = [
         "",
-        "What a token takes, in times of what it takes where 1.00 stands (less is faster):",
+        "Time per token, relative to the size marked 1.00 (lower is faster):",
     ]
     for axis in results["axes"].values():
         ratios = relative(axis)
@@ -182,7 +182,7 @@ def tables(results: dict[str, Any]) -> list[str]:
 
 
 def relative(axis: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
-    """RETURNS (Dict): The times of an axis beside that of its base, by system, way and size."""
+    """RETURNS (Dict): The times of an axis relative to its base, by system, way and size."""
     base = axis["base"]
     return {
         system: {
@@ -194,7 +194,7 @@ def relative(axis: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def _memory_tables(memory: dict[str, Any], device: str) -> list[str]:
-    where = "of the GPU" if device == "cuda" else "of a process"
+    where = "GPU memory" if device == "cuda" else "Process memory"
     n = memory["long"]
     rows = [
         [f"{system}, {_CASES[case]}", f"{size:,.0f}"]
@@ -205,12 +205,12 @@ def _memory_tables(memory: dict[str, Any], device: str) -> list[str]:
         [f"additive attention alone, {ATTENTION_WIDTH} wide", f"{memory['attention']:,.0f}"]
     )
     rows.append(["one tensor of all pairs, by broadcasting", f"{memory['broadcasting']:,.0f}"])
-    lines = ["", f"Memory {where} for a step of training on one sentence of {n:,} tokens, MiB:"]
+    lines = ["", f"{where} for one training step on a sentence of {n:,} tokens, in MiB:"]
     lines += table(["", "MiB"], rows)
     stream = memory["stream"]
     first = stream["memory"][0]
-    lines += ["", f"The largest resident set while {stream['system']} tags with `nlp.pipe`, beside"]
-    lines[-1] += " that after the first tenth:"
+    lines += ["", f"Peak resident set size while {stream['system']} tags with `nlp.pipe`, relative"]
+    lines[-1] += " to that after the first tenth:"
     cells = [
         [f"{tokens:,}", f"{size / first:.3f}"]
         for tokens, size in zip(stream["tokens"], stream["memory"], strict=True)
@@ -222,7 +222,7 @@ _CASES = {"windows": "in windows", "at once": "the encoder sees it at once"}
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): A picture for each axis and one for memory, below each other, SVG."""
+    """RETURNS (str): A plot for each axis and one for memory, stacked, as SVG."""
     label = "time of a token, relative"
     images = []
     for axis in results["axes"].values():

@@ -1,4 +1,4 @@
-"""The sizes that `benchmarks.scaling` changes, one at a time."""
+"""The sizes that `benchmarks.scaling` varies, one at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,15 +9,15 @@ LENGTH, LABELS, BATCH = 25, 45, 10
 
 
 class Setting(NamedTuple):
-    """What is measured: all of it but one number is the same on an axis.
+    """A setting to measure. On an axis, only one size varies.
 
-    n_sentences (int): How many sentences.
-    length (int): Tokens of each.
-    n_labels (int): Labels.
-    batch (int): Sentences of a batch in training.
-    tagged (int): Sentences of a batch in tagging.
-    vectors (int): Rows of the table of pretrained vectors.
-    words (int): Words that are learnt from beside those of the sentences.
+    n_sentences (int): The number of sentences.
+    length (int): The number of tokens per sentence.
+    n_labels (int): The number of labels.
+    batch (int): The batch size in training.
+    tagged (int): The batch size in tagging.
+    vectors (int): The number of rows in the table of pretrained vectors.
+    words (int): The number of words in the training data besides those of the sentences.
     """
 
     n_sentences: int
@@ -30,12 +30,12 @@ class Setting(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A size that is changed.
+    """A size that is varied.
 
-    title (str): What it is.
+    title (str): The description.
     sizes (Sequence[int]): The sizes.
-    base (int): The one that is 1.
-    make (Callable[[int, int], Setting]): What is measured, by the size and the number of tokens.
+    base (int): The size to which times are relative.
+    make (Callable[[int, int], Setting]): Makes a setting from the size and the number of tokens.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Axis(NamedTuple):
 
 
 def _of_batch(size: int, tokens: int) -> Setting:
-    # Whole batches, and no more of the small ones, which take long, than needed
+    # Full batches, and only as many of the slow small ones as needed
     n = max(size, min(tokens // LENGTH, 16 * size))
     return Setting(n, batch=size, tagged=size)
 

@@ -1,11 +1,11 @@
-"""Semantic role labelers: accuracy by the CoNLL-2005 evaluator's rules, parameters, parsing speed.
+"""Semantic role labelers: scores of the CoNLL-2005 evaluator, parameters and parsing speed.
 
     python -m benchmarks.srl RUNS corpus/ewt-srl
 
-RUNS holds what `spacy train` wrote: a folder <system>-srl with a pipeline `model-best`, and beside
-it the log <system>-srl.log. The other folder has dev.spacy and test.spacy. The predicates are
-given. Speed is measured for all systems and ways of decoding in turn (A B C A B C …) on the same
-sentences: time of the processor from words and predicates to annotated Docs.
+RUNS contains the output of `spacy train`: a folder <system>-srl with a pipeline `model-best`, and
+next to it the log <system>-srl.log. The other folder has dev.spacy and test.spacy. Predicates are
+given. To measure speed, runs of all systems and decoding methods are interleaved (A B C A B C …) on
+the same sentences: the processor time from words and predicates to annotated `Doc` objects.
 """
 
 import argparse
@@ -38,10 +38,10 @@ DECODINGS = {"argmax": "Greedy", "Viterbi": "Viterbi", "constrained": "Constrain
 
 
 def main() -> None:
-    """Measure, and write `benchmarks/results/srl.json`, `srl.md` and a folder a run."""
+    """Run the benchmark, and write `srl.json`, `srl.md` and a folder for each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, help="folder of trained pipelines")
-    parser.add_argument("data", type=Path, help="folder of dev.spacy and test.spacy")
+    parser.add_argument("data", type=Path, help="folder with dev.spacy and test.spacy")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions of each timing")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
@@ -63,18 +63,18 @@ def main() -> None:
 
 
 def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
-    """Measure systems.
+    """Score and time systems.
 
-    runs (Dict[str, Path]): The folder of each.
+    runs (Dict[str, Path]): The folder of each system.
     data (Path): The folder of the corpus.
-    repeat (int): How often each is timed.
-    RETURNS (Dict[str, Any]): By system: scores, parameters, speed.
+    repeat (int): The number of repetitions of each timing.
+    RETURNS (Dict[str, Any]): Scores, parameters and speed, by system.
     """
     pipelines = {system: spacy.load(run / "model-best") for system, run in runs.items()}
     results: dict[str, Any] = {}
     for system, nlp in tqdm(pipelines.items(), desc="accuracy"):
         config = nlp.config["training"]
-        # None where the config counts updates
+        # None if the config limits updates instead
         epochs = config["max_epochs"] or None
         results[system] = {"epochs": epochs, "parameters": count_parameters(nlp)}
         for part in ("dev", "test"):
@@ -91,7 +91,7 @@ def measure(runs: dict[str, Path], data: Path, repeat: int) -> dict[str, Any]:
 
 
 def read_examples(nlp: Language, path: Path) -> list[Example]:
-    """Read a corpus; the documents to predict have its predicates."""
+    """Read a corpus, keeping the gold-standard predicates in the documents to predict."""
     corpus = {"@readers": "spacy.Corpus.v1", "path": path, "max_length": 0, "gold_preproc": False}
     reader = {"@readers": "spacy_psa.FrameCorpus.v1", "corpus": corpus}
     return list(spacy.registry.resolve({"reader": reader})["reader"](nlp))
@@ -100,13 +100,14 @@ def read_examples(nlp: Language, path: Path) -> list[Example]:
 def time_parsing(
     pipelines: dict[str, Language], path: Path, repeat: int
 ) -> dict[tuple[str, str], dict[str, int]]:
-    """How many tokens a second pipelines label.
+    """Measure the parsing speed of pipelines.
 
     pipelines (Dict[str, Language]): The pipelines.
     path (Path): The corpus.
-    repeat (int): How often each is timed.
-    RETURNS (Dict[Tuple[str, str], Dict[str, int]]): For each system and way of decoding, tokens of
-        the text a second, and tokens labeled, which are those of a sentence for each predicate.
+    repeat (int): The number of repetitions.
+    RETURNS (Dict[Tuple[str, str], Dict[str, int]]): For each system and decoding method, the tokens
+        of text and the labeled tokens per second. The tokens of a sentence are labeled once for
+        each predicate.
     """
     with fast_msgpack():
         gold = [eg.reference for eg in Corpus(path)(spacy.blank("en"))][:SENTENCES]
@@ -125,7 +126,7 @@ def time_parsing(
                 start = time.process_time()
                 for _ in nlp.pipe(docs, batch_size=BATCH):
                     pass
-                if turn:  # the first is for warming up
+                if turn:  # the first is a warm-up
                     taken = time.process_time() - start
                     seconds.setdefault((system, decoding), []).append(taken)
     return {
@@ -138,7 +139,7 @@ def time_parsing(
 
 
 def make_decoding(block: str) -> Any:
-    """Make a way of decoding as a config does."""
+    """Make a decoding method from its registered function."""
     config = {"decoding": {"@misc": f"spacy_psa.{block}Decoding.v1"}}
     return spacy.registry.resolve(config)["decoding"]
 
@@ -148,17 +149,17 @@ def _component(nlp: Language) -> PSASemanticRoles:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     machine = results["machine"]
     lines = [
         f"# Semantic roles: {results['data']}",
         "",
-        "Written by `python -m benchmarks.srl`. Predicates are given; F1 and complete propositions "
-        "by the rules of the CoNLL-2005 evaluator.",
+        "Generated by `python -m benchmarks.srl`. Predicates are given; F1 and complete "
+        "propositions are computed as by the CoNLL-2005 evaluator.",
         "",
         "| system | epochs | parameters | decoding | dev F1 | test P | R | F1 | complete |",
         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -175,8 +176,8 @@ def to_markdown(results: dict[str, Any]) -> str:
         "",
         f"Parsing speed on {machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "
         f"{machine['torch']}, in batches of {BATCH} sentences; medians of "
-        f"{results['repetitions']} turns. Tokens a second: labeled ones, of which a sentence has "
-        "its length for each predicate, and in parentheses those of the text.",
+        f"{results['repetitions']} repetitions. Labeled tokens per second (the tokens of a "
+        "sentence count once for each predicate), and in parentheses tokens of text per second.",
         "",
         "| system | " + " | ".join(DECODINGS) + " |",
         "| --- |" + " ---: |" * len(DECODINGS),

@@ -1,11 +1,11 @@
-"""How long one waits before anything is tagged: imports, and loading a pipeline.
+"""Startup time: imports, and loading a pipeline.
 
     python -m benchmarks.startup
 
-`import spacy, torch` with and without ours, and `spacy.load` of pipelines that know 20,000 words
-and their vectors, made up for this: for the first time in a process that has imported all of it,
-and once more. Each runs in a process of its own, and these take turns (A B A B …). The time of the
-processor is that of all threads of such a process.
+Times `import spacy, torch` with and without our imports, and `spacy.load` of synthetic pipelines
+with 20,000 words and vectors: for the first time in a process that has done all imports, and again.
+Each runs in its own process, and the processes are interleaved (A B A B …). Processor time is that
+of all threads of the process.
 """
 
 import subprocess
@@ -28,7 +28,7 @@ from .systems import ROOT
 NAME = "startup"
 SYSTEMS = ("bilstm-crf", "psa")
 LABELS = 45
-SENTENCE = 100  # words of one, to make the pipelines
+SENTENCE = 100  # words per sentence of the training data
 BASE = "spacy, torch"
 IMPORTS = {
     BASE: BASE,
@@ -39,9 +39,9 @@ CLOCKS = {"wall": "perf_counter", "processor": "process_time"}
 
 
 def main() -> None:
-    """Measure, and write `startup.json`, `startup.md` and `startup.svg`."""
+    """Run the benchmark, and write `startup.json`, `startup.md` and `startup.svg`."""
     parser = make_parser(__doc__, repeat=5)
-    parser.add_argument("--words", type=int, default=20_000, help="words of the pipelines")
+    parser.add_argument("--words", type=int, default=20_000, help="words that the pipelines know")
     arguments = parser.parse_args()
     scripts = {
         name: timed(arguments.clock, f"import {modules}") for name, modules in IMPORTS.items()
@@ -67,11 +67,11 @@ def main() -> None:
 
 
 def make_pipeline(system: str, n_words: int) -> Language:
-    """A pipeline that knows many words.
+    """Make and initialize a pipeline that knows many words.
 
     system (str): A system of `psa init-config`.
-    n_words (int): The words; it has as many vectors.
-    RETURNS (Language): The pipeline, initialized.
+    n_words (int): The number of words and of vectors.
+    RETURNS (Language): The pipeline.
     """
     words = [spell(number) for number in range(n_words)]
     sentences = [words[i : i + SENTENCE] for i in range(0, n_words, SENTENCE)]
@@ -80,7 +80,7 @@ def make_pipeline(system: str, n_words: int) -> Language:
 
 
 def timed(clock: str, *statements: str) -> str:
-    """RETURNS (str): A script that runs statements, and prints the seconds of each."""
+    """RETURNS (str): A script that runs statements and prints the seconds of each."""
     parts = [f"from time import {CLOCKS[clock]} as clock", "times = [clock()]"]
     for statement in statements:
         parts += [statement, "times.append(clock())"]
@@ -88,14 +88,14 @@ def timed(clock: str, *statements: str) -> str:
 
 
 def measure(scripts: Mapping[str, str], repeat: int) -> dict[str, list[float]]:
-    """Run scripts in turn, each in a process of its own.
+    """Run scripts interleaved, each in its own process.
 
-    scripts (Mapping[str, str]): What to run, by name: each prints its times in the last line.
-    repeat (int): Turns; one more, before, does not count, which fills the cache of files.
-    RETURNS (Dict[str, List[float]]): Medians of seconds.
+    scripts (Mapping[str, str]): The scripts, by name. Each prints its times in the last line.
+    repeat (int): The number of runs, after one that fills the file cache.
+    RETURNS (Dict[str, List[float]]): The median seconds, by name.
     """
     found: dict[str, list[list[float]]] = {name: [] for name in scripts}
-    for turn in tqdm(range(repeat + 1), desc="turns"):
+    for turn in tqdm(range(repeat + 1), desc="runs"):
         for name, script in scripts.items():
             command = [sys.executable, "-c", script]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT, text=True)
@@ -108,18 +108,18 @@ def measure(scripts: Mapping[str, str], repeat: int) -> dict[str, list[float]]:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
-    return page("Start-up", NAME, describe(results), tables(results))
+    return page("Startup time", NAME, describe(results), tables(results))
 
 
 def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): What the figures are, and the tables."""
+    """RETURNS (List[str]): A description of the figures, and the tables."""
     base = results["imports"][BASE]
-    lines = ["", f"What an import takes, beside `import {BASE}`:"]
+    lines = ["", f"Import time, compared with `import {BASE}`:"]
     rows = [
         [name, f"{seconds / base:.3f}", f"{seconds - base:+.2f}"]
         for name, seconds in results["imports"].items()
@@ -127,9 +127,9 @@ def tables(results: dict[str, Any]) -> list[str]:
     lines += table(["import", "times as long", "seconds more"], rows)
     lines += [
         "",
-        f"What `spacy.load` of a pipeline with {results['words']:,} words and their vectors",
+        f"Time of `spacy.load` for a pipeline with {results['words']:,} words and vectors,",
     ]
-    lines[-1] += f" takes, beside `import {BASE}`:"
+    lines[-1] += f" compared with `import {BASE}`:"
     rows = [
         [f"{system}, {when}", f"{seconds / base:.3f}", f"{seconds:.2f}"]
         for system, times in results["loading"].items()
@@ -139,7 +139,7 @@ def tables(results: dict[str, Any]) -> list[str]:
 
 
 def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): All times, SVG."""
+    """RETURNS (str): A plot of all times, as SVG."""
     times = dict(results["imports"])
     for system, found in results["loading"].items():
         times |= {f"{system}, {when}": seconds for when, seconds in found.items()}

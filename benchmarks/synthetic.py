@@ -1,4 +1,4 @@
-"""Corpora made up for measuring: words, sentences and labels of any number."""
+"""Synthetic corpora of any size for benchmarks."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -16,21 +16,21 @@ from .systems import only_words
 
 VOCABULARY = 5_000
 VECTOR_WIDTH = 100
-# How long the sentences of CoNLL-2000 are, about: 24 tokens on average, 1 to 70
+# Approximate sentence lengths of CoNLL-2000: 24 tokens on average, 1 to 70
 LONGEST, SHAPE, SCALE = 70, 4.0, 6.0
-# And its distinct words: 7 characters on average, most of them 3 to 13
+# Approximate lengths of its distinct words: 7 characters on average, most of them 3 to 13
 LONGEST_WORD, WORD_SHAPE, WORD_SCALE = 30, 6.5, 1.1
 Sentences = list[list[str]]
 
 
 @cache
 def syllables() -> list[str]:
-    """RETURNS (List[str]): A hundred syllables."""
+    """RETURNS (List[str]): One hundred syllables."""
     return ["".join(pair) for pair in product("bcdfghjklmnpqrstvwxz", "aeiou")]
 
 
 def spell(number: int) -> str:
-    """A word for each number; as in any language, the first ones are short."""
+    """Map a number to a word. Small numbers, like frequent words, are short."""
     parts = []
     number += 1
     while number:
@@ -40,21 +40,21 @@ def spell(number: int) -> str:
 
 
 def sentence_lengths(n: int, seed: int = 0) -> list[int]:
-    """Lengths as those of newspaper sentences.
+    """Sample sentence lengths as in newspaper text.
 
-    n (int): How many.
-    seed (int): What they depend on.
-    RETURNS (List[int]): Numbers of tokens.
+    n (int): The number of sentences.
+    seed (int): The random seed.
+    RETURNS (List[int]): The numbers of tokens.
     """
     return _lengths(n, seed, SHAPE, SCALE, LONGEST)
 
 
 def word_lengths(n: int, seed: int = 0) -> list[int]:
-    """Lengths as those of the distinct words of a newspaper.
+    """Sample the lengths of distinct words as in newspaper text.
 
-    n (int): How many.
-    seed (int): What they depend on.
-    RETURNS (List[int]): Numbers of characters.
+    n (int): The number of words.
+    seed (int): The random seed.
+    RETURNS (List[int]): The numbers of characters.
     """
     return _lengths(n, seed, WORD_SHAPE, WORD_SCALE, LONGEST_WORD)
 
@@ -67,12 +67,12 @@ def _lengths(n: int, seed: int, shape: float, scale: float, longest: int) -> lis
 def make_sentences(
     lengths: Sequence[int], vocabulary: int = VOCABULARY, seed: int = 0
 ) -> Sentences:
-    """Sentences of words that are as frequent as words are: by Zipf's law.
+    """Sample sentences whose word frequencies follow Zipf's law.
 
-    lengths (Sequence[int]): Their lengths.
-    vocabulary (int): Different words there are.
-    seed (int): What they depend on.
-    RETURNS (List[List[str]]): Their words.
+    lengths (Sequence[int]): The sentence lengths.
+    vocabulary (int): The size of the vocabulary.
+    seed (int): The random seed.
+    RETURNS (List[List[str]]): The words of each sentence.
     """
     weights = 1.0 / (np.arange(vocabulary) + 2.7)
     generator = np.random.default_rng(seed)
@@ -85,12 +85,12 @@ def make_sentences(
 
 
 def annotate(nlp: Language, sentences: Sentences, n_labels: int) -> list[Doc]:
-    """Documents with tags, one after the other, so that all labels are there if there are tokens
-    enough.
+    """Make documents whose tags cycle through all labels, so that every label occurs if there are
+    enough tokens.
 
-    nlp (Language): Whose vocabulary they have.
-    sentences (List[List[str]]): Their words.
-    n_labels (int): How many labels there are.
+    nlp (Language): The pipeline that provides the vocabulary.
+    sentences (List[List[str]]): The words of each sentence.
+    n_labels (int): The number of labels.
     RETURNS (List[Doc]): The documents.
     """
     docs, place = [], 0
@@ -102,11 +102,11 @@ def annotate(nlp: Language, sentences: Sentences, n_labels: int) -> list[Doc]:
 
 
 def make_vectors(nlp: Language, n_rows: int, width: int = VECTOR_WIDTH) -> Vectors:
-    """Random vectors for the first words of all.
+    """Make random vectors for the first synthetic words.
 
-    nlp (Language): Whose strings they share.
-    n_rows (int): How many.
-    width (int): Numbers in each.
+    nlp (Language): The pipeline that provides the string store.
+    n_rows (int): The number of vectors.
+    width (int): The width of the vectors.
     RETURNS (Vectors): The table.
     """
     data = np.random.default_rng(0).standard_normal((n_rows, width), dtype=np.float32)
@@ -122,14 +122,15 @@ def make_tagger(
     hidden: int | None = None,
     vectors: int | Vectors = 0,
 ) -> tuple[Language, list[Doc]]:
-    """A pipeline of one `psa_tagger`, initialized.
+    """Make and initialize a pipeline with one `psa_tagger`.
 
     system (str): A system of `psa init-config`.
-    sentences (List[List[str]]): What it is to learn from.
-    n_labels (int): How many labels they have.
-    hidden (Optional[int]): Width of a BiLSTM, both directions together; None for the config's.
-    vectors (Union[int, Vectors]): Its table of vectors, or how many rows it is to have.
-    RETURNS (Tuple[Language, List[Doc]]): The pipeline, and the sentences with labels.
+    sentences (List[List[str]]): The training sentences.
+    n_labels (int): The number of labels.
+    hidden (Optional[int]): The width of the BiLSTM, both directions together; None for the
+        config's.
+    vectors (Union[int, Vectors]): The table of vectors, or its number of rows.
+    RETURNS (Tuple[Language, List[Doc]]): The pipeline, and the labeled sentences.
     """
     nlp = load_system(system, "pos", hidden)
     if isinstance(vectors, Vectors):

@@ -1,12 +1,12 @@
-"""Every system on every task: accuracy, parameters and speed, side by side.
+"""Accuracy, parameters and speed of all systems on all tasks.
 
     python -m benchmarks.systems RUNS --data chunk=corpus/conll2000 --data pos=corpus/ewt
 
-RUNS holds what `spacy train` wrote: a folder <system>-<task> with a pipeline `model-best`, and
-beside it the log <system>-<task>.log. For each task, TASK=FOLDER names the folder with train.spacy,
-dev.spacy and test.spacy. Accuracy is measured on the development and the test set. Speed is
-measured for all systems of a task in turn (A B C A B C …), on the same sentences, and is given
-relative to BiLSTM-CRF, as the ratio of medians. Times are those of the processor.
+RUNS contains the output of `spacy train`: a folder <system>-<task> with a pipeline `model-best`,
+and next to it the log <system>-<task>.log. For each task, TASK=FOLDER names the folder with
+train.spacy, dev.spacy and test.spacy. Accuracy is measured on the development and test sets. To
+measure speed, runs of all systems of a task are interleaved (A B C A B C …) on the same sentences;
+it is reported relative to BiLSTM-CRF, as the ratio of median processor times.
 """
 
 import argparse
@@ -40,7 +40,7 @@ BATCH = {"training": 10, "tagging": 256}
 
 
 def main() -> None:
-    """Measure, and write `benchmarks/results/systems.json`, `systems.md` and a folder a run."""
+    """Run the benchmark, and write `systems.json`, `systems.md` and a folder for each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, help="folder of trained pipelines")
     parser.add_argument("--data", action="append", required=True, metavar="TASK=FOLDER")
@@ -67,11 +67,11 @@ def main() -> None:
 
 
 def find_runs(folder: Path, task: str) -> dict[str, Path]:
-    """The trained pipelines for a task.
+    """Find the trained pipelines for a task.
 
-    folder (Path): Where they are.
+    folder (Path): The folder of the runs.
     task (str): The task.
-    RETURNS (Dict[str, Path]): The folder of each system, the baseline's first.
+    RETURNS (Dict[str, Path]): The folder of each system, with the baseline first.
     """
     found = {
         path.name[: -len(task) - 1]: path
@@ -84,13 +84,13 @@ def find_runs(folder: Path, task: str) -> dict[str, Path]:
 
 
 def measure(task: str, data: Path, runs: dict[str, Path], repeat: int) -> dict[str, Any]:
-    """Measure the systems of a task.
+    """Score and time the systems of a task.
 
     task (str): The task.
     data (Path): The folder of its corpus.
-    runs (Dict[str, Path]): The systems.
-    repeat (int): How often each is timed.
-    RETURNS (Dict[str, Any]): By system: scores, parameters, speed.
+    runs (Dict[str, Path]): The folder of each system.
+    repeat (int): The number of repetitions of each timing.
+    RETURNS (Dict[str, Any]): Scores, parameters and speed, by system.
     """
     results: dict[str, Any] = {}
     pipelines = {system: spacy.load(run / "model-best") for system, run in runs.items()}
@@ -114,17 +114,17 @@ def measure(task: str, data: Path, runs: dict[str, Path], repeat: int) -> dict[s
 
 
 def score(nlp: Language, path: Path, name: str) -> float:
-    """A pipeline's score on a corpus."""
+    """Score a pipeline on a corpus."""
     return nlp.evaluate(list(Corpus(path)(nlp)))[name]
 
 
 def count_epochs(run: Path) -> int:
-    """How many epochs a run was trained for, by its config."""
+    """The number of epochs of a run, according to its config."""
     return Config().from_disk(run / "model-best" / "config.cfg")["training"]["max_epochs"]
 
 
 def time_tagging(pipelines: dict[str, Language], path: Path, repeat: int) -> dict[str, list[float]]:
-    """How long each pipeline takes to tag the same sentences, words to annotated Docs."""
+    """Time each pipeline tagging the same sentences, from words to annotated `Doc` objects."""
     seconds: dict[str, list[float]] = {system: [] for system in pipelines}
     for turn in tqdm(range(repeat + 1), desc="tagging"):
         for system, nlp in pipelines.items():
@@ -132,7 +132,7 @@ def time_tagging(pipelines: dict[str, Language], path: Path, repeat: int) -> dic
             start = time.process_time()
             for _ in nlp.pipe(docs, batch_size=BATCH["tagging"]):
                 pass
-            if turn:  # the first is for warming up
+            if turn:  # the first is a warm-up
                 seconds[system].append(time.process_time() - start)
     return seconds
 
@@ -140,7 +140,7 @@ def time_tagging(pipelines: dict[str, Language], path: Path, repeat: int) -> dic
 def time_training(
     pipelines: dict[str, Language], path: Path, repeat: int
 ) -> dict[str, list[float]]:
-    """How long each pipeline takes to be trained on the same sentences, in batches of ten."""
+    """Time each pipeline training on the same sentences, in batches of ten."""
     seconds: dict[str, list[float]] = {system: [] for system in pipelines}
     prepared = {}
     for system, nlp in pipelines.items():
@@ -162,7 +162,7 @@ def time_training(
 
 
 def only_words(nlp: Language, doc: Doc) -> Doc:
-    """A copy of a document that has nothing but its words."""
+    """Copy the words of a document without annotation."""
     return Doc(nlp.vocab, words=[token.text for token in doc])
 
 
@@ -171,21 +171,21 @@ def _sentences(nlp: Language, path: Path, limit: int) -> list[list[str]]:
 
 
 def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
-    """Keep what is needed to see how a pipeline was trained: config, log and scores.
+    """Save the config, log and scores of a run, as a record of its training.
 
     run (Path): The folder of the run.
-    result (Dict[str, Any]): What was measured.
-    folder (Path): Where to keep it.
+    result (Dict[str, Any]): The results.
+    folder (Path): The output folder.
     """
     target = folder / run.name
     target.mkdir(parents=True, exist_ok=True)
     config = (run / "model-best" / "config.cfg").read_text(encoding="utf8")
-    # Paths as they are for whoever is in the project's folder
+    # Make paths relative to the project folder
     (target / "config.cfg").write_text(config.replace(f"{ROOT}/", ""), encoding="utf8")
     log = run.parent / f"{run.name}.log"
     if log.is_file():
         lines = log.read_text(encoding="utf8").splitlines()
-        # Without colours, and without where the run was kept
+        # Remove colors, and lines with absolute paths
         lines = [COLOUR.sub("", line) for line in lines if not PLACE.search(line)]
         text = "\n".join(lines)
         (target / "train.log").write_text(text + "\n", encoding="utf8")
@@ -194,19 +194,19 @@ def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
 
 
 def to_markdown(results: dict[str, Any]) -> str:
-    """The results as a page.
+    """Format the results as a page.
 
-    results (Dict[str, Any]): What was measured.
+    results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
     machine = results["machine"]
-    lines = ["# Every system on every task", "", "Written by `python -m benchmarks.systems`.", ""]
+    lines = ["# All systems on all tasks", "", "Generated by `python -m benchmarks.systems`.", ""]
     lines += [
-        "Speed is relative to BiLSTM-CRF in the same run (more is faster), on "
+        "Speed is relative to BiLSTM-CRF in the same run (higher is faster), on "
         f"{machine['processor']}, {torch.get_num_threads()} thread(s), PyTorch "
         f"{machine['torch']}: training in batches of "
         f"{BATCH['training']} sentences, tagging in batches of {BATCH['tagging']}; medians of "
-        f"{results['repetitions']} turns. 'Parameters' leaves the table of words out.",
+        f"{results['repetitions']} repetitions. 'Parameters' excludes the table of words.",
     ]
     for task, content in results["tasks"].items():
         lines += ["", f"## {task}: {content['data']}", ""]

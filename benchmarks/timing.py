@@ -1,4 +1,4 @@
-"""How everything is timed: in turns, and on any device."""
+"""Interleaved timing, on a CPU or a GPU."""
 
 import gc
 import statistics
@@ -17,17 +17,17 @@ Clock = Callable[[], float]
 
 
 def make_clock(name: str, device: str = "cpu") -> Clock:
-    """A clock that waits for a device before it tells the time.
+    """Make a clock that synchronizes with the device before it reads the time.
 
     name (str): A key of `CLOCKS`.
     device (str): One of `DEVICES`.
-    RETURNS (Callable[[], float]): Tells the time in seconds.
+    RETURNS (Callable[[], float]): The clock, in seconds.
     """
     clock = CLOCKS[name]
     if device == "cpu":
         return clock
     if name == "processor":
-        raise SystemExit("The processor's clock says nothing about a GPU: choose --clock wall.")
+        raise SystemExit("Processor time says nothing about a GPU: choose --clock wall.")
 
     def synchronized() -> float:
         torch.cuda.synchronize()
@@ -37,15 +37,15 @@ def make_clock(name: str, device: str = "cpu") -> Clock:
 
 
 def use_device(device: str, *, pipelines: bool) -> None:
-    """Make sure that a device is there.
+    """Check that a device is available.
 
     device (str): One of `DEVICES`.
-    pipelines (bool): Whether pipelines are to be on it, and not tensors alone.
+    pipelines (bool): Whether to run pipelines on it, not only tensors.
     """
     if device == "cpu":
         return
     if not torch.cuda.is_available():
-        raise SystemExit("There is no CUDA device, or PyTorch was built without CUDA.")
+        raise SystemExit("There is no CUDA device, or PyTorch was built without CUDA support.")
     if pipelines:
         spacy.require_gpu()
 
@@ -54,21 +54,23 @@ def take_turns(
     actions: Mapping[str, Callable[[], object]],
     repeat: int,
     clock: Clock,
-    what: str = "turns",
+    what: str = "runs",
     *,
     at_least: float = 0.0,
 ) -> dict[str, list[float]]:
-    """Time actions in turn. What the benchmark itself keeps in memory, corpora and many pipelines,
-    is not gone through when Python collects garbage, and no action pays for that of another one.
+    """Time actions in interleaved runs.
 
-    actions (Mapping[str, Callable[[], object]]): What to do, by name.
-    repeat (int): Turns; one more, before, does not count.
-    clock (Callable[[], float]): The time.
-    what (str): What the progress bar says.
-    at_least (float): Seconds that a turn of an action should take. What is shorter, by its first
-        run, is done several times: once alone, it would find caches and threads as others left
-        them.
-    RETURNS (Dict[str, List[float]]): Seconds of each turn, by name.
+    The garbage collector skips what the benchmark itself keeps in memory (corpora and pipelines),
+    and no action pays for the garbage of another.
+
+    actions (Mapping[str, Callable[[], object]]): The actions, by name.
+    repeat (int): The number of runs, after one warm-up run.
+    clock (Callable[[], float]): The clock.
+    what (str): The label of the progress bar.
+    at_least (float): The seconds that a run should take. An action that is shorter in the warm-up
+        run is repeated: a single call would depend on the state in which the other actions left
+        caches and threads.
+    RETURNS (Dict[str, List[float]]): The seconds per call of each run, by name.
     """
     calls = dict.fromkeys(actions, 1)
     seconds: dict[str, list[float]] = {name: [] for name in actions}
@@ -92,13 +94,13 @@ def measure(
     actions: Mapping[str, Callable[[], object]],
     repeat: int,
     clock: Clock,
-    what: str = "turns",
+    what: str = "runs",
     *,
     at_least: float = 0.0,
 ) -> dict[str, float]:
-    """Time actions in turn, see `take_turns`.
+    """Time actions in interleaved runs. See `take_turns`.
 
-    RETURNS (Dict[str, float]): Medians of seconds, by name.
+    RETURNS (Dict[str, float]): The median seconds, by name.
     """
     turns = take_turns(actions, repeat, clock, what, at_least=at_least)
     return {name: statistics.median(times) for name, times in turns.items()}
@@ -107,12 +109,13 @@ def measure(
 def repeated(
     action: Callable[[], object], clock: Clock, least: float
 ) -> tuple[Callable[[], object], int]:
-    """Repeat something short, so that it can be timed.
+    """Repeat a short action so that it can be timed.
 
-    action (Callable[[], object]): What is done.
-    clock (Callable[[], float]): The time.
-    least (float): Seconds that the times should take together.
-    RETURNS (Tuple[Callable, int]): Does it some times, and how many.
+    action (Callable[[], object]): The action.
+    clock (Callable[[], float]): The clock.
+    least (float): The minimum number of seconds that the repetitions should take together.
+    RETURNS (Tuple[Callable, int]): A function that repeats the action, and the number of
+        repetitions.
     """
     action()
     times, spent = 1, 0.0
@@ -132,7 +135,7 @@ def repeated(
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """Keep the garbage collector from what is there now."""
+    """Exempt all current objects from garbage collection."""
     gc.collect()
     gc.freeze()
     try:

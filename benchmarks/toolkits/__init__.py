@@ -1,9 +1,9 @@
-"""Other toolkits with a BiLSTM-CRF, for `benchmarks.components`: those that are installed.
+"""BiLSTM-CRF taggers of other toolkits for `benchmarks.components`, if they are installed.
 
-Each gets the network that is compared: words of 100, characters of 30 read by a BiLSTM of 50 in
-each direction, a BiLSTM, a CRF over BIOES tags. It is trained and tags by its own code, in the way
-that its own training and its own pipeline call it. NCRF++ is no package: its checkout is available
-by `PYTHONPATH=path/to/NCRFpp`, see `ncrfpp_tagger`.
+All have the same network: 100-dimensional word embeddings, 30-dimensional character embeddings read
+by a BiLSTM with 50 units in each direction, a BiLSTM, and a CRF over BIOES tags. Each trains and
+tags with its own code, called as in its own training script and pipeline. NCRF++ is not a package:
+put its checkout on the path with `PYTHONPATH=path/to/NCRFpp`. See `ncrfpp_tagger`.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from spacy.tokens import Doc
 
 from ..pipelines import Contender, portions
 
-# The module that shows that a toolkit is there; a module here has its name with `_tagger`
+# A module that exists if a toolkit is installed. Our wrapper is the module `<name>_tagger`
 TOOLKITS = {"stanza": "stanza", "flair": "flair", "ncrfpp": "model.seqlabel"}
 CHARACTER_WIDTH, CHARACTER_HIDDEN = 30, 50
 WORD_WIDTH = 100
@@ -27,7 +27,7 @@ DROPOUT = 0.5
 
 
 def installed() -> tuple[str, ...]:
-    """RETURNS (Tuple[str, ...]): The toolkits that are there."""
+    """RETURNS (Tuple[str, ...]): The installed toolkits."""
     return tuple(name for name, module in TOOLKITS.items() if _is_there(module))
 
 
@@ -35,12 +35,12 @@ def _is_there(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
-        # So it is where a parent is not there
+        # Raised if a parent package is missing
         return False
 
 
 def versions() -> dict[str, str]:
-    """RETURNS (Dict[str, str]): The versions of toolkits that are there, of those that have one."""
+    """RETURNS (Dict[str, str]): The versions of the installed toolkits that have one."""
     found = {}
     for name in installed():
         with suppress(PackageNotFoundError):
@@ -49,30 +49,31 @@ def versions() -> dict[str, str]:
 
 
 def make_toolkit(name: str, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> Contender:
-    """The tagger of a toolkit, not trained.
+    """Make the untrained tagger of a toolkit.
 
     name (str): One of `TOOLKITS`.
-    docs (Sequence[Doc]): What it will be trained on, with `token.tag_` in BILUO and `doc.ents`.
-    vectors (Optional[Path]): Folder of a pipeline with vectors; None for words that are learnt.
-    hidden (int): Width of the BiLSTM, both directions together.
-    RETURNS (Contender): It.
+    docs (Sequence[Doc]): The training data, with `token.tag_` in BILUO and `doc.ents`.
+    vectors (Optional[Path]): A pipeline with pretrained vectors; None to learn word embeddings from
+        scratch.
+    hidden (int): The width of the BiLSTM, both directions together.
+    RETURNS (Contender): The tagger.
     """
     made: Contender = import_module(f".{name}_tagger", __package__).make(docs, vectors, hidden)
     return made
 
 
 def bioes(doc: Doc) -> list[str]:
-    """The tags of a sentence, as other toolkits write them.
+    """Convert the tags of a sentence to BIOES, as used by other toolkits.
 
     doc (Doc): A sentence with `token.tag_` in BILUO.
-    RETURNS (List[str]): Tags in BIOES.
+    RETURNS (List[str]): The tags in BIOES.
     """
     letters = {"L": "E", "U": "S"}
     return [letters.get(token.tag_[0], token.tag_[0]) + token.tag_[1:] for token in doc]
 
 
 class ToolkitTagger(ABC):
-    """The tagger of a toolkit, as a `Contender`."""
+    """The base class of toolkit taggers, a `Contender`."""
 
     @abstractmethod
     def train(self, batch_size: int, limit: int) -> None:
@@ -80,16 +81,16 @@ class ToolkitTagger(ABC):
 
     @abstractmethod
     def tag(self, sentences: Sequence[Sequence[str]]) -> Any:
-        """Do what a user of the toolkit does.
+        """Tag sentences as a user of the toolkit does.
 
-        sentences (Sequence[Sequence[str]]): Words.
-        RETURNS (Any): What the toolkit makes of them.
+        sentences (Sequence[Sequence[str]]): The words of each sentence.
+        RETURNS (Any): The toolkit's output.
         """
 
     def tagging(
         self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
     ) -> Callable[[], None]:
-        """What is timed of tagging, from words to what the toolkit makes of them."""
+        """Make the function that is timed for tagging, from words to the toolkit's output."""
         next_words = portions(docs, portion)
 
         def tag() -> None:

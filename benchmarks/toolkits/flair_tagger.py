@@ -1,4 +1,4 @@
-"""The sequence tagger of flair, as its `ModelTrainer` trains it and its `predict` uses it."""
+"""Flair's sequence tagger, trained as in `ModelTrainer` and applied as in `predict`."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,17 +13,17 @@ from spacy.util import minibatch
 from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger
 
 TYPE = "chunk"
-# Flair's own: the rate and the norm of `ModelTrainer`, and what `predict` tags at once
+# Flair's defaults: learning rate and gradient norm of `ModelTrainer`, batch size of `predict`
 RATE, MAX_NORM, BATCH = 0.1, 5.0, 32
 
 
 class FlairTagger(ToolkitTagger):
     """See `Contender`.
 
-    docs (Sequence[Doc]): What it is trained on.
-    vectors (Optional[Path]): Folder of a pipeline with vectors. Flair leaves them as they are;
-        without, words are learnt.
-    hidden (int): Width of the BiLSTM, both directions together.
+    docs (Sequence[Doc]): The training data.
+    vectors (Optional[Path]): A pipeline with pretrained vectors, which flair does not update; None
+        to learn word embeddings from scratch.
+    hidden (int): The width of the BiLSTM, both directions together.
     """
 
     def __init__(self, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> None:
@@ -31,7 +31,7 @@ class FlairTagger(ToolkitTagger):
         self.store = import_module("flair.training_utils").store_embeddings
         self.make_sentence = data.Sentence
         characters, tags = data.Dictionary(), data.Dictionary(add_unk=False)
-        # It makes BIOES tags of spans itself
+        # Flair converts spans to BIOES tags itself
         tags.span_labels = True
         self.sentences = []
         for doc in docs:
@@ -49,7 +49,7 @@ class FlairTagger(ToolkitTagger):
         else:
             words = [known.strings[key] for key in known.vectors]
             table = torch.tensor([known.vectors[word].tolist() for word in words])
-        # Flair 0.15 keeps a table on the CPU if it is not trained
+        # Flair 0.15 keeps embeddings on the CPU if they are not trained
         of_words = embeddings.WordEmbeddings(
             None,
             vocab={word: row for row, word in enumerate(words)},
@@ -87,10 +87,10 @@ class FlairTagger(ToolkitTagger):
             self.store(batch, "none")
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
-        """Do what a user of flair does.
+        """Tag sentences as a user of flair does.
 
-        sentences (Sequence[Sequence[str]]): Words.
-        RETURNS (List[flair.data.Sentence]): With spans of `TYPE`.
+        sentences (Sequence[Sequence[str]]): The words of each sentence.
+        RETURNS (List[flair.data.Sentence]): The sentences with spans of `TYPE`.
         """
         self.tagger.eval()
         made = [self.make_sentence(words) for words in sentences]

@@ -1,8 +1,8 @@
-"""The sequence tagger of NCRF++, as its `main.py` trains it and its `evaluate` uses it.
+"""NCRF++'s sequence tagger, trained as in its `main.py` and applied as in `evaluate`.
 
-It is no package: its checkout, <https://github.com/jiesutd/NCRFpp> at commit ab82b68 (later ones
-call their model otherwise), has to be on `PYTHONPATH`. PyTorch has come to take masks of bool only,
-so in the checkout `sed -i 's/[.]byte()/.bool()/' main.py model/crf.py` is needed first.
+NCRF++ is not a package. Check out commit ab82b68 of <https://github.com/jiesutd/NCRFpp> (later ones
+call the model differently) and put it on `PYTHONPATH`. Since PyTorch requires boolean masks, first
+run `sed -i 's/[.]byte()/.bool()/' main.py model/crf.py` in the checkout.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTag
 class NCRFppTagger(ToolkitTagger):
     """See `Contender`.
 
-    docs (Sequence[Doc]): What it is trained on.
-    vectors (Optional[Path]): Folder of a pipeline with vectors. NCRF++ takes those of the words
-        that it is trained on, and trains them further; without, words are learnt.
-    hidden (int): Width of the BiLSTM, both directions together.
+    docs (Sequence[Doc]): The training data.
+    vectors (Optional[Path]): A pipeline with pretrained vectors. NCRF++ loads the vectors of the
+        words in the training data and fine-tunes them. None to learn word embeddings from scratch.
+    hidden (int): The width of the BiLSTM, both directions together.
     """
 
     def __init__(self, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> None:
@@ -37,12 +37,12 @@ class NCRFppTagger(ToolkitTagger):
         self.data.word_emb_dim = WORD_WIDTH
         self.data.char_emb_dim = CHARACTER_WIDTH
         self.data.char_feature_extractor = "LSTM"
-        # Its widths are of both directions together
+        # NCRF++ counts the width of both directions together
         self.data.HP_char_hidden_dim = 2 * CHARACTER_HIDDEN
         self.data.HP_hidden_dim = hidden
         self.data.HP_dropout = DROPOUT
         self.data.HP_gpu = torch.get_default_device().type == "cuda"
-        # Its alphabets grow by what is looked up, until they are fixed
+        # Lookups extend the alphabets until these are fixed
         self.instances = [self._instance([token.text for token in doc], bioes(doc)) for doc in docs]
         self.data.fix_alphabet()
         self.data.label_alphabet_size = self.data.label_alphabet.size()
@@ -63,7 +63,7 @@ class NCRFppTagger(ToolkitTagger):
         for instances in minibatch(self.instances[:limit], batch_size):
             inputs, labels, mask, _ = self._batch(instances, training=True)
             loss, found = self.model.calculate_loss(*inputs, labels, mask)
-            # It counts what is right, and adds up losses
+            # `main.py` also counts correct labels and accumulates losses
             self.main.predict_check(found, labels, mask)
             loss.item()
             loss.backward()
@@ -71,10 +71,10 @@ class NCRFppTagger(ToolkitTagger):
             self.model.zero_grad()
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Do what `evaluate` does, but for the score. So gradients are prepared, as there.
+        """Tag sentences as in `evaluate`, without scoring. As there, gradients are enabled.
 
-        sentences (Sequence[Sequence[str]]): Words.
-        RETURNS (List[List[str]]): Tags, in BIOES.
+        sentences (Sequence[Sequence[str]]): The words of each sentence.
+        RETURNS (List[List[str]]): The tags, in BIOES.
         """
         self.model.eval()
         made = [self._instance(words) for words in sentences]
@@ -86,7 +86,7 @@ class NCRFppTagger(ToolkitTagger):
         return tags
 
     def _instance(self, words: Sequence[str], tags: Sequence[str] | None = None) -> list[list[Any]]:
-        # What it reads of a file: there, sentences to tag have tags too, which do not matter
+        # As read from a file, where sentences to tag have tags as well, which are ignored
         data, texts = self.data, [self.normalize(word) for word in words]
         return [
             [data.word_alphabet.get_index(text) for text in texts],
@@ -98,7 +98,7 @@ class NCRFppTagger(ToolkitTagger):
     def _batch(
         self, instances: list[list[list[Any]]], *, training: bool
     ) -> tuple[list[Any], Any, Any, Any]:
-        # What the model reads, and the labels, the mask, and the order of sentences to go back to
+        # The model's input, the labels, the mask, and the indices that restore sentence order
         words, features, lengths, order, *characters, labels, mask = self.main.batchify_with_label(
             instances, self.data.HP_gpu, training
         )
@@ -106,7 +106,7 @@ class NCRFppTagger(ToolkitTagger):
 
 
 def _read_vectors(data: Any, vectors: Path) -> None:
-    # It reads vectors from a file of text, with a word in each line
+    # NCRF++ reads vectors from a text file with one word per line
     known = spacy.load(vectors).vocab
     words = {form for word in data.word_alphabet.instances for form in (word, word.lower())}
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Stanza's tagger of entities, as its `ner_tagger` trains it and its `NERProcessor` uses it."""
+"""Stanza's NER tagger, trained as in `ner_tagger` and applied as in `NERProcessor`."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -14,16 +14,16 @@ from spacy.tokens import Doc
 
 from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger, bioes
 
-# What stanza's pipeline tags at once
+# Batch size of stanza's pipeline
 BATCH = 32
 
 
 class StanzaTagger(ToolkitTagger):
     """See `Contender`.
 
-    docs (Sequence[Doc]): What it is trained on.
-    vectors (Optional[Path]): Folder of a pipeline with vectors.
-    hidden (int): Width of the BiLSTM, both directions together.
+    docs (Sequence[Doc]): The training data.
+    vectors (Optional[Path]): A pipeline with pretrained vectors.
+    hidden (int): The width of the BiLSTM, both directions together.
     """
 
     def __init__(self, docs: Sequence[Doc], vectors: Path | None, hidden: int) -> None:
@@ -58,17 +58,17 @@ class StanzaTagger(ToolkitTagger):
         """Train on the first `limit` sentences."""
         key = batch_size, limit
         if key not in self._batches:
-            # Made once, in the first turn, which does not count: so is it in stanza's training
+            # Built once, in the warm-up run, since stanza's training also builds batches once
             self._batches[key] = self._load(self.docs[:limit], batch_size, self.vocab)
         batches = self._batches[key]
         for number in range(len(batches)):
             self.trainer.update(batches[number])
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> Any:
-        """Do what `NERProcessor.process` does.
+        """Tag sentences as in `NERProcessor.process`.
 
-        sentences (Sequence[Sequence[str]]): Words.
-        RETURNS (stanza.Document): With `ents`.
+        sentences (Sequence[Sequence[str]]): The words of each sentence.
+        RETURNS (stanza.Document): The document, with `ents`.
         """
         document = self._make_document(sentences)
         loader = self.loader(
@@ -109,7 +109,7 @@ class StanzaTagger(ToolkitTagger):
 
 
 def _pretrained(vectors: Path) -> SimpleNamespace:
-    # What stanza reads from a file of vectors: words, and a row for each and its special symbols
+    # As stanza reads it from a file: words, and a row for each word and each special symbol
     pretrain = import_module("stanza.models.common.pretrain")
     found = spacy.load(vectors).vocab
     words = [found.strings[key] for key in found.vectors]
