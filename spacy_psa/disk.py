@@ -1,4 +1,4 @@
-"""Files on the disk: what is in them, and that they are there."""
+"""Checksum files and flush them to disk."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BLOCK_SIZE = 1 << 20
-# Disks write a dozen of small files at once as fast as one
+# Disks write a dozen small files in parallel as fast as one
 N_WRITERS = 4
 
 
 def sha256_of(path: Path) -> str:
-    """RETURNS (str): The SHA-256 of a file, in hexadecimal digits."""
+    """RETURNS (str): The SHA-256 of a file, as hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK_SIZE):
@@ -23,7 +23,7 @@ def sha256_of(path: Path) -> str:
 
 
 def to_disk(paths: Iterable[Path]) -> None:
-    """Wait until files and folders are on the disk, so that they survive a loss of power, too."""
+    """Flush files and folders to disk, so that they survive even a power failure."""
     with ThreadPoolExecutor(N_WRITERS) as writers:
         list(writers.map(_sync, paths))
 
@@ -36,7 +36,7 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(file)
     except OSError:
-        # Some file systems cannot do it with folders
+        # Some file systems cannot sync folders
         if not is_folder:
             raise
     finally:

@@ -1,4 +1,4 @@
-"""Read msgpack from files that may be damaged."""
+"""Read msgpack data that may be damaged."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import srsly
 
 
 def unpack(data: bytes) -> Any:
-    """Read a msgpack message: numbers, strings, lists, dicts and NumPy arrays of numbers. Lengths
-    are limited by that of the data, and depths, so that this takes no more memory than the data
-    accounts for, and no code is run.
+    """Unpack a msgpack message: numbers, strings, lists, dicts and NumPy arrays of numbers. Nesting
+    is limited, and lengths cannot exceed that of the data, so memory use is bounded. No code is
+    run.
 
     data (bytes): The message.
-    RETURNS: What it says.
-    RAISES (Exception): Of many kinds, if it is damaged.
+    RETURNS: Its content.
+    RAISES (Exception): Of various types, if it is damaged.
     """
     with garbage_collection():
         return srsly.msgpack_loads(data)
@@ -25,8 +25,8 @@ def unpack(data: bytes) -> Any:
 
 @contextmanager
 def garbage_collection() -> Iterator[None]:
-    """Leave Python's garbage collection on if it is. After an error in msgpack, srsly would leave
-    it off for good, so that a process that meets damaged files grows and grows.
+    """Restore Python's garbage collection. After a msgpack error, srsly would leave it disabled,
+    and the memory of a process that reads damaged files would grow without bound.
     """
     enabled = gc.isenabled()
     try:

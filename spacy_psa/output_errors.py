@@ -1,4 +1,4 @@
-"""What is said of an output that cannot be written."""
+"""Errors for outputs that cannot be written."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .errors import Errors
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
-# Python's own `write` does not tell the file, and these come from nothing else
+# Python's `write` does not name the file, but only writing raises these
 NAMELESS = (*FULL, errno.EROFS, errno.EFBIG)
-# The code that comes without a number: NumPy's and Pillow's writing of files
+# NumPy and Pillow raise errors without an errno
 TORN = re.compile("requested and .* written|when writing image file")
 
-# Commands print it as a message, spaCy's as well. Newer releases of typer have a click of their
-# own, so that click's name for it will not do.
+# Commands, also spaCy's, print it as a message. Newer releases of typer vendor click, so the class
+# cannot be imported from click.
 PrintedError: type[Exception] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -31,16 +31,16 @@ PrintedError: type[Exception] = next(
 class OutputError(PrintedError, OSError):  # type: ignore[valid-type, misc]
     """An output that cannot be written.
 
-    message (str): What is wrong with which file, and what to do about it.
+    message (str): What is wrong, with which file, and the remedy.
     """
 
 
 @contextmanager
 def output_errors(*paths: Path) -> Iterator[None]:
-    """Say clearly which output cannot be written, and why.
+    """Report which output cannot be written, and why.
 
-    *paths (Path): The output, and temporary ones for it.
-    RAISES (OutputError): If the block raises an OSError that is about them.
+    *paths (Path): The output, and its temporary files.
+    RAISES (OutputError): If the block raises an OSError about one of these paths.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def output_errors(*paths: Path) -> Iterator[None]:
 
 
 def _first(error: OSError) -> OSError:
-    """What was wrong first: copying a folder goes on, and tells all at the end as text."""
+    """The first error: copying a folder continues after errors, and reports all of them as text."""
     if not isinstance(error, shutil.Error):
         return error
     _, target, reason = error.args[0][0]

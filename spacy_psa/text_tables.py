@@ -7,7 +7,7 @@ from typing import Literal
 
 from wasabi import table
 
-# wasabi's own limit is 30 characters, and what is longer shifts the columns after it
+# wasabi limits columns to 30 characters, and longer cells shift the columns after them
 WIDEST = 10_000
 
 
@@ -16,11 +16,11 @@ def text_table(
     header: Sequence[str],
     aligns: Sequence[Literal["l", "c", "r"]] | None = None,
 ) -> str:
-    """Write a table, with columns as wide as what they have.
+    """Format a table, with columns as wide as their content.
 
     rows (Sequence[Sequence[str]]): The cells, row by row.
-    header (Sequence[str]): The names of the columns.
-    aligns (Optional[Sequence[str]]): "l", "c" or "r" for each column; None for the left.
+    header (Sequence[str]): The column names.
+    aligns (Optional[Sequence[str]]): "l", "c" or "r" for each column; None for left.
     RETURNS (str): The table.
     """
     return table(rows, header=header, divider=True, aligns=aligns, max_col=WIDEST)

@@ -1,8 +1,8 @@
-"""Write files and folders whole or not at all, and say clearly why if that fails.
+"""Write files and folders atomically, and report clearly why if that fails.
 
-What is written lies under a hidden name beside its place until all of it is on the disk. It takes
-the place of what was there in one step, so that a process that is killed at any moment leaves the
-old or the new one. What such a process has left over is removed when the same is written next.
+Output goes to a hidden temporary path next to the target. Once it is on disk, it replaces the
+target in one step, so that a process killed at any moment leaves either the old or the new version.
+Temporary files that such a process leaves behind are removed the next time the target is written.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ LEFT_OVER_AFTER = 60.0
 
 @contextmanager
 def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
-    """Write a file whole or not at all.
+    """Write a file atomically.
 
-    path (Path): The file. Its folder is made if there is none. A link stays one; devices and pipes
-        are written to as they are, and what is open already, such as /dev/stdout, where it is.
-    shared (bool): Whether processes on several machines may write it. What has been left over is
-        removed only if it is old then, since it cannot be known that they have ended.
-    YIELDS (Path): A temporary file to write. It takes the place of the file when the block ends,
-        and is removed if the block raises.
-    RAISES (OutputError): If it cannot be written.
+    path (Path): The file. Its folder is created if needed. Symbolic links are followed; devices and
+        pipes are written to directly, and open streams such as /dev/stdout at their current
+        position.
+    shared (bool): Whether processes on several machines may write the file. If so, leftovers are
+        removed only once they are old, since a process on another machine may still be running.
+    YIELDS (Path): A temporary file to write to. It replaces the file when the block ends, and is
+        removed if the block raises.
+    RAISES (OutputError): If the file cannot be written.
     """
     number = descriptor(path)
     if number is not None or _is_stream(path):
@@ -66,12 +67,12 @@ def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Write a folder whole or not at all.
+    """Write a folder atomically.
 
-    path (Path): The folder, which is replaced as a whole if it is there already.
-    YIELDS (Path): A temporary folder to make and to fill. It takes the place of the folder when the
-        block ends, and is removed if the block raises.
-    RAISES (OutputError): If it cannot be written.
+    path (Path): The folder, which is replaced as a whole if it exists.
+    YIELDS (Path): A temporary folder to create and fill. It replaces the folder when the block
+        ends, and is removed if the block raises.
+    RAISES (OutputError): If the folder cannot be written.
     """
     target = Path(os.path.realpath(path))
     temporary = _temporary(target)
@@ -92,13 +93,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]:
-    """Write some of the files of a folder. None takes its place before all are on the disk, and
-    each does so in one step.
+    """Write some of the files in a folder. Each one is moved into place in one step, once all of
+    them are on disk.
 
-    folder (Path): The folder, which is made if there is none.
-    prepare (Callable[[Path], None]): Called with the temporary folder when all is written.
-    YIELDS (Path): A temporary folder to make and to fill.
-    RAISES (OutputError): If they cannot be written.
+    folder (Path): The folder, which is created if needed.
+    prepare (Callable[[Path], None]): Called with the temporary folder before its files are moved.
+    YIELDS (Path): A temporary folder to create and fill.
+    RAISES (OutputError): If the files cannot be written.
     """
     temporary = _temporary(folder / "files")
     with output_errors(folder):
@@ -115,21 +116,21 @@ def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder, whole or not at all.
+    """Copy a folder atomically.
 
     source (Path): The folder.
-    target (Path): The copy, which takes the place of what is there.
-    RAISES (OutputError): If it cannot be written.
+    target (Path): The copy, which replaces any existing folder.
+    RAISES (OutputError): If the copy cannot be written.
     """
     with atomic_folder(target) as temporary:
         shutil.copytree(source, temporary)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder so that none is there half removed.
+    """Remove a folder atomically, so that it is never left half removed.
 
-    path (Path): The folder; if there is none, nothing is done.
-    RAISES (OutputError): If it cannot be removed.
+    path (Path): The folder. If there is none, nothing happens.
+    RAISES (OutputError): If the folder cannot be removed.
     """
     temporary = _temporary(path)
     with output_errors(path, temporary):
@@ -140,8 +141,8 @@ def remove_folder(path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Put a folder back that was moved away to be replaced, when the process was killed. That
-    happens on systems which cannot exchange two folders in one step.
+    """Restore a folder that was moved aside to be replaced, if the process was killed meanwhile.
+    Folders are moved aside only on systems that cannot exchange two folders in one step.
 
     path (Path): The folder.
     """
@@ -155,21 +156,22 @@ def recover(path: Path) -> None:
 
 
 def descriptor(path: Path) -> int | None:
-    """The descriptor that a path stands for.
+    """Find the file descriptor that a path stands for.
 
     path (Path): The path.
-    RETURNS (Optional[int]): Its number, such as 1 for /dev/stdout; None for other paths.
+    RETURNS (Optional[int]): The descriptor, e.g. 1 for /dev/stdout; None for ordinary paths.
     """
     match = DESCRIPTOR.fullmatch(str(path))
     return None if match is None else STANDARD.get(path.name) or int(path.name)
 
 
 def check_writable(path: Path, *, is_file: bool = False) -> None:
-    """Check before the work begins that an output can be written, as far as that can be known.
+    """Check up front, as far as possible, that an output can be written.
 
     path (Path): The file or folder, which need not exist.
-    is_file (bool): Whether it is to be a file.
-    RAISES (OutputError): If its folder cannot be written to, or it is a folder and to be a file.
+    is_file (bool): Whether the output is a file.
+    RAISES (OutputError): If the parent folder is not writable, or if the output is a file and the
+        path is a folder.
     """
     if _is_stream(path):
         return
@@ -188,21 +190,21 @@ def check_writable(path: Path, *, is_file: bool = False) -> None:
 
 
 def _put(source: Path, target: Path) -> None:
-    """Put a folder in the place of another. What was there may be left at the source."""
+    """Replace a folder with another. The old one may end up at the source path."""
     try:
         if not target.exists():
             os.rename(source, target)
         elif not _exchange(source, target):
             _put_in_two_steps(source, target)
     except OSError as error:
-        # A file system that begins at this folder cannot be moved away
+        # A mount point cannot be moved
         if error.errno not in MOUNTED:
             raise
         _put_all(source, target)
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step. RETURNS (bool): Whether the system could do it."""
+    """Exchange two folders in one step. RETURNS (bool): Whether the system supports that."""
     try:
         function = ctypes.CDLL(None).renameat2
     except (AttributeError, TypeError, OSError):
@@ -223,7 +225,7 @@ def _put_in_two_steps(source: Path, target: Path) -> None:
 
 
 def _put_all(source: Path, target: Path) -> None:
-    """Put all that is in a folder into another one, each in the place of what has its name."""
+    """Move the contents of a folder into another, replacing entries of the same name."""
     for path in sorted(source.iterdir()):
         if path.is_dir():
             _put(path, target / path.name)
@@ -232,7 +234,7 @@ def _put_all(source: Path, target: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    # In the same folder, because moving is one step only within a file system
+    # In the same folder, because a move is atomic only within a file system
     return path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
 
 
@@ -241,10 +243,12 @@ def _old(path: Path) -> Path:
 
 
 def _remove_left_over(path: Path, after: float) -> None:
-    """Remove what processes that have ended have left over, and this one of an earlier life.
+    """Remove temporary files left behind by processes that have ended, or by an earlier process
+    with this one's ID.
 
-    path (Path): What they wrote.
-    after (float): The seconds that nothing has been written to it.
+    path (Path): The target that they were writing.
+    after (float): Remove only what has not been written to for this many seconds; files with this
+        process's ID are removed regardless.
     """
     pattern = re.compile(rf"\.{re.escape(path.name[:200])}\.(\d+)\.tmp")
     for name in os.listdir(path.parent):
@@ -262,7 +266,7 @@ def _remove_left_over(path: Path, after: float) -> None:
 
 
 def _runs(process: int) -> bool:
-    """RETURNS (bool): Whether there is another process of that number, as far as is known."""
+    """RETURNS (bool): Whether another process with this ID is running, as far as is known."""
     if process == os.getpid():
         return False
     if os.name != "posix":
@@ -278,10 +282,10 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def _as_file(path: Path, number: int | None) -> Iterator[Path]:
-    """A file for what is to go into a stream, which is the stream itself if it is not open yet.
+    """Provide a file to write to for a stream: the stream itself, unless it is already open.
 
-    One that is open, such as /dev/stdout, may be a file with something in it. Opened anew, it would
-    be written from its beginning, and what is printed afterwards would go over that.
+    An open stream such as /dev/stdout may be redirected to a file that already has contents.
+    Reopening it would overwrite them from the start, and later prints would overwrite the output.
     """
     if number is None:
         yield path

@@ -1,1 +1,1 @@
-"""Pictures of models."""
+"""Figures of models, predictions and training runs."""

@@ -1,4 +1,4 @@
-"""Look at what a component does with a text: attention, gates, biases, labels layer by layer."""
+"""Inspect what a component computes for a text: attention, gates, biases and labels by layer."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ START, END = "(start)", "(end)"
 
 @dataclass(frozen=True)
 class Labeled:
-    """What a component makes of a document.
+    """A component's predictions for a document.
 
     distribution (LinearChain): The distribution over the tags of each sequence.
-    tags (List[str]): The tag that is chosen for each token of each sequence.
-    constraints (Optional[Constraints]): Which tags may follow which, or None for any.
-    sequences (List[Tuple[str, int, int]]): What each sequence is, its first token and the one after
-        its last.
+    tags (List[str]): The predicted tag of each token of each sequence.
+    constraints (Optional[Constraints]): Which tags can follow which; None for no constraints.
+    sequences (List[Tuple[str, int, int]]): The title, start token and end token of each sequence.
     """
 
     distribution: LinearChain
@@ -48,11 +47,12 @@ class Labeled:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer did to one sequence.
+    """What one layer computed for one sequence.
 
-    title (str): What kind of layer it is, and its number if there are several.
-    view (LayerView): What it showed.
-    tags (Optional[List[str]]): What its `labels` are; None if they are no tags of the component.
+    title (str): The kind of layer, and its number if there are several.
+    view (LayerView): The recorded values.
+    tags (Optional[List[str]]): The names of its `labels`; None if they are not the component's
+        tags.
     """
 
     title: str
@@ -62,14 +62,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Passage:
-    """A sequence of tokens that is labeled as one, as much as is looked at.
+    """The visualized part of a token sequence that is labeled as a whole.
 
-    title (str): What it is.
+    title (str): The title.
     words (List[str]): Its tokens.
-    n_more (int): How many more tokens it has.
-    tags (List[str]): Their tags.
+    n_more (int): The number of further tokens in the sequence.
+    tags (List[str]): The tags of the tokens.
     marginals (NDArray): The probability of each tag. Shape: (tokens, tags).
-    layers (List[Layer]): What layers did.
+    layers (List[Layer]): What the layers computed.
     """
 
     title: str
@@ -82,17 +82,17 @@ class Passage:
 
 @dataclass(frozen=True)
 class Insight:
-    """What went on in a component.
+    """What a component computed for a text.
 
-    component (str): Its name.
+    component (str): The name of the component.
     text (str): The text.
-    n_tokens (int): How many tokens the text has.
-    n_shown (int): How many of them are looked at.
-    tags (List[str]): What the component tells apart.
-    passages (List[Passage]): What it did to each sequence.
-    transitions (Dict[str, NDArray]): For each network that has some, the scores of each tag (a
-        column) after each other (a row); the last row is the start, the last column the end; NaN
-        for what is impossible. Scores that depend on tokens are means over the text.
+    n_tokens (int): The number of tokens in the text.
+    n_shown (int): The number of tokens that are visualized.
+    tags (List[str]): The tags of the component.
+    passages (List[Passage]): What it computed for each sequence.
+    transitions (Dict[str, NDArray]): For each network with transitions, the scores of each tag
+        (column) after each other tag (row). The last row is the start, the last column the end, and
+        NaN marks impossible transitions. Scores that depend on tokens are averaged over the text.
     """
 
     component: str
@@ -105,13 +105,13 @@ class Insight:
 
 
 def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) -> Insight:
-    """Let a component label a document, and see what its layers do. The document stays as it is.
+    """Label a document and record what the layers compute. The document is not modified.
 
     pipe (LabelSequencePipe): The component.
-    doc (Doc): The document, as the components before it leave it.
-    n_tokens (int): How many of its first tokens to look at.
-    RETURNS (Insight): What went on.
-    RAISES (ValueError): If there is nothing to see.
+    doc (Doc): The document, as processed by the preceding components.
+    n_tokens (int): The number of tokens to visualize, from the first.
+    RETURNS (Insight): The recorded values.
+    RAISES (ValueError): If there is nothing to show.
     """
     if not len(doc):
         raise ValueError(Errors.P380)
@@ -159,12 +159,12 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
 
 @singledispatch
 def label(pipe: LabelSequencePipe, doc: Doc) -> Labeled:
-    """Let a component label a document. Another kind of component registers here how.
+    """Label a document. To support another kind of component, register an implementation.
 
     pipe (LabelSequencePipe): The component.
     doc (Doc): The document.
-    RETURNS (Labeled): What it makes of it.
-    RAISES (ValueError): If nobody knows how, or nothing is labeled.
+    RETURNS (Labeled): The predictions.
+    RAISES (ValueError): If the component is not supported, or there is nothing to label.
     """
     raise ValueError(Errors.P382.format(name=pipe.name))
 
@@ -199,7 +199,7 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
 
 
 def _titles(run: Recording) -> dict[str, str]:
-    """Names of layers that people can read, by their names in the network."""
+    """Human-readable titles of layers, by their names in the network."""
     names = list(dict.fromkeys(found.layer for part in run.parts[:1] for found in part))
     kinds = [_words(type(run.network.get_submodule(name)).__name__) for name in names]
     count, seen = Counter(kinds), Counter[str]()
@@ -211,12 +211,12 @@ def _titles(run: Recording) -> dict[str, str]:
 
 
 def _words(name: str) -> str:
-    """From the name of a class to words: MultiHeadSelfAttention, multi head self attention."""
+    """Split a class name into words: MultiHeadSelfAttention becomes multi head self attention."""
     return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\d]+", name)).lower()
 
 
 def _tags_of(run: Recording, view: LayerView, tags: Sequence[str]) -> list[str] | None:
-    """A layer's labels are those of the task if their embeddings are those of the decoder."""
+    """The tags, if the layer shares its label embeddings with the decoder; otherwise None."""
     own = getattr(run.network.get_submodule(view.layer), "labels", None)
     same = own is not None and own is getattr(run.network.decoder, "labels", None)
     return list(tags) if same else None

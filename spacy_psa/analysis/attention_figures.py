@@ -1,4 +1,4 @@
-"""Pictures of what went on in a component, each with its numbers as a table."""
+"""Figures of what a component computed, each with its values as a table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LARGEST_CELL = 28.0
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers with names.
+    """A table of numbers.
 
-    title (str): What they are.
+    title (str): The title.
     rows (List[str]): The names of the rows.
     columns (List[str]): The names of the columns.
     values (NDArray): The numbers. Shape: (rows, columns).
-    decimals (int): How many decimals to write.
+    decimals (int): The number of decimals.
     """
 
     title: str
@@ -42,11 +42,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture.
+    """A figure.
 
-    title (str): What it shows.
+    title (str): The title.
     svg (str): The SVG image.
-    tables (List[Table]): Its numbers.
+    tables (List[Table]): Its values.
     """
 
     title: str
@@ -55,16 +55,16 @@ class Figure:
 
     @property
     def slug(self) -> str:
-        """RETURNS (str): The title as a part of a file name."""
+        """RETURNS (str): The title, for use in a file name."""
         return re.sub(r"[^a-z\d]+", "-", self.title.lower()).strip("-")
 
 
 def passage_figures(passage: Passage, insight: Insight) -> Iterator[Figure]:
-    """Draw what was done to a sequence of tokens, from the first layer to the labels.
+    """Draw what was computed for a sequence of tokens, from the first layer to the labels.
 
     passage (Passage): The sequence.
-    insight (Insight): What it is part of.
-    YIELDS (Figure): A picture for each layer and kind of value; layers' gates are in one picture.
+    insight (Insight): The insight that it is part of.
+    YIELDS (Figure): A figure for each layer and kind of value; all gates are in one figure.
     """
     for layer in passage.layers:
         if "attention" in layer.view.values:
@@ -74,14 +74,14 @@ def passage_figures(passage: Passage, insight: Insight) -> Iterator[Figure]:
     for layer in passage.layers:
         if "labels" in layer.view.values:
             yield from _labels(layer, passage, chosen)
-    title = "Probabilities of the labels"
+    title = "Label probabilities"
     yield _label_map(title, passage.words, passage.marginals, insight.tags, chosen)
 
 
 def model_figures(insight: Insight) -> Iterator[Figure]:
-    """Draw what belongs to the model more than to the text.
+    """Draw what depends on the model more than on the text.
 
-    insight (Insight): What went on.
+    insight (Insight): The recorded values.
     YIELDS (Figure): The positional biases by distance, and the transitions.
     """
     yield from _biases(insight)
@@ -93,8 +93,8 @@ def gates(passage: Passage) -> dict[str, Array]:
     """Collect the gates of a sequence.
 
     passage (Passage): The sequence.
-    RETURNS (Dict[str, NDArray]): For each layer with a gate the mean of λ over the features.
-        Shape of each: (tokens,).
+    RETURNS (Dict[str, NDArray]): For each layer with a gate, the mean of λ over the features. Shape
+        of each: (tokens,).
     """
     found = ((layer.title, layer.view.values.get("gate")) for layer in passage.layers)
     return {title: gate for title, gate in found if gate is not None}
@@ -121,14 +121,14 @@ def _gates(passage: Passage) -> Iterator[Figure]:
     if not found:
         return
     values = np.array(list(found.values()))
-    title = "Gate: how much of a token comes from itself"
+    title = "Gate: weight of the token compared with its context"
     svg = heat_map(
         values.tolist(),
         list(found),
         passage.words,
         "token",
         "layer",
-        "λ (mean of features): 1 the token, 0 its context",
+        "λ (mean over features): 1 = token, 0 = context",
         title,
         texts=[[f"{value:.2f}".removeprefix("0") for value in row] for row in values],
         value_range=(0.0, 1.0),
@@ -139,10 +139,10 @@ def _gates(passage: Passage) -> Iterator[Figure]:
 def _labels(layer: Layer, passage: Passage, chosen: list[int]) -> Iterator[Figure]:
     heads = layer.view.values["labels"]
     title = f"Labels: {layer.title}"
-    # Labels of the layer's own have no names.
+    # The layer's own (latent) labels have no names.
     digits = len(str(heads.shape[2]))
     tags = layer.tags or [f"latent {i:0{digits}}" for i in range(1, heads.shape[2] + 1)]
-    # The same in both pictures, so that heads can be compared with their mean.
+    # The same in both figures, so that heads can be compared with their mean.
     shown = chosen if layer.tags else _largest(heads.max(axis=(0, 1)), tags)
     mean = f"{title}, mean of {len(heads)} heads" if len(heads) > 1 else title
     yield _label_map(mean, passage.words, heads.mean(axis=0), tags, shown)
@@ -172,7 +172,7 @@ def _label_map(
 
 
 def _with_rest(values: Array, tags: Sequence[str], chosen: list[int]) -> tuple[Array, list[str]]:
-    """The columns of some labels, in percent, and one for all others, if there are any."""
+    """The columns of some labels in percent, and one for all others, if there are any."""
     shown, columns = 100.0 * values[:, chosen], [tags[i] for i in chosen]
     n_others = len(tags) - len(chosen)
     if n_others:
@@ -183,20 +183,20 @@ def _with_rest(values: Array, tags: Sequence[str], chosen: list[int]) -> tuple[A
 
 
 def _most_probable(passage: Passage, tags: Sequence[str]) -> list[int]:
-    """The labels to show in all pictures of a sequence, so that these can be compared."""
+    """The labels to show in all figures of a sequence, so that these can be compared."""
     known = (layer.view.values.get("labels") for layer in passage.layers if layer.tags)
     of_layers = [heads.mean(axis=0) for heads in known if heads is not None]
     return _largest(np.max([passage.marginals, *of_layers], axis=(0, 1)), tags)
 
 
 def _largest(values: Array, tags: Sequence[str], n: int = N_LABELS) -> list[int]:
-    """The labels of the largest values, sorted."""
+    """The labels with the largest values, sorted."""
     best = set(np.argsort(-values, kind="stable")[:n].tolist())
     return [i for i in in_order(tags) if i in best]
 
 
 def _biases(insight: Insight) -> Iterator[Figure]:
-    """Layers with one bias stand in one picture; one with a bias for each head has its own."""
+    """Layers with a single bias share a figure; each layer with a bias per head has its own."""
     found = {
         title: heads
         for title, heads in bias_by_distance(insight.passages).items()
@@ -214,15 +214,15 @@ def _biases(insight: Insight) -> Iterator[Figure]:
 def _curves(title: str, curves: dict[str, Array], *, bands: bool) -> Figure:
     svg = line_plot(
         {name: [(d, mean) for d, mean, _, _ in rows.tolist()] for name, rows in curves.items()},
-        "how far to the left (−) or right (+) a token looks",
-        "bias, mean and range" if bands else "bias, mean over tokens",
+        "distance to the attended token: left (−) or right (+)",
+        "bias: mean and range" if bands else "bias: mean over tokens",
         title,
         bands={
             name: [(low, high) for *_, low, high in rows.tolist()] for name, rows in curves.items()
         }
         if bands
         else None,
-        # What no token does, look at itself, has no bias.
+        # There is no bias at 0 if tokens do not attend to themselves.
         breaks=(0.0,),
     )
     tables = [
@@ -243,7 +243,7 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
     order = _largest(total, insight.tags, N_TRANSITIONS)
     title = f"Transitions: {name}" if name else "Transitions"
     if len(order) < len(insight.tags):
-        title += f" of the {N_TRANSITIONS} most probable of {len(insight.tags)} labels"
+        title += f" between the {N_TRANSITIONS} most probable of {len(insight.tags)} labels"
     names = [*insight.tags, ""]
     last = len(insight.tags)
     rows = [i for i in [last, *order] if np.isfinite(scores[i][[*order, last]]).any()]
@@ -255,8 +255,8 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
         shown.tolist(),
         row_names,
         column_names,
-        "this label",
-        "the label before it",
+        "label",
+        "previous label",
         "score",
         title,
         texts=[[_score(value) for value in row] for row in shown.tolist()],
@@ -267,7 +267,7 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
 
 
 def _score(value: float) -> str:
-    """A score in a cell; 0 has no sign, whatever it is rounded from."""
+    """Format a score for a cell, without the sign of a negative number that rounds to 0."""
     return f"{round(value, 1) + 0.0:.1f}" if np.isfinite(value) else IMPOSSIBLE
 
 
@@ -280,8 +280,8 @@ def _heat_map(
     legend: str,
     title: str,
 ) -> str:
-    """A matrix in percent, whose colours mean the same in all pictures."""
-    # A zero in most cells would hide the few that matter.
+    """Draw a matrix in percent, with the same color scale in all figures."""
+    # Zeros in most cells would distract from the few that matter.
     texts = [[f"{v:.0f}" if v >= 0.5 else "" for v in row] for row in values]
     return heat_map(
         values.tolist(),

@@ -1,4 +1,4 @@
-"""What went on in a component, as a page or as images."""
+"""What a component computed for a text, as a page or as images."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .page import make_details, make_page, make_table
 
 MODEL = "The model"
 HELP = (
-    "The darker a cell, the greater its number, which a cell tells when the mouse is over it, but "
-    "not in pictures of several heads; all numbers are in the tables below the pictures. Scores "
-    "are orange below 0, and blue above. Grey with a stroke stands for what is impossible."
+    "Darker cells have greater values. Hover over a cell to see its value, except in figures with "
+    "several heads; all values are in the tables below the figures. Scores are orange below 0 and "
+    "blue above. Gray cells with a stroke are impossible."
 )
 
 
 def attention_page(insight: Insight, title: str) -> str:
     """Make a page.
 
-    insight (Insight): What went on.
-    title (str): What stands above.
-    RETURNS (str): An HTML page, which loads nothing from anywhere and runs no scripts.
+    insight (Insight): The recorded values.
+    title (str): The title.
+    RETURNS (str): A self-contained HTML page without scripts.
     """
     sections = list(_sections(insight))
     links = "".join(
@@ -48,10 +48,10 @@ def attention_page(insight: Insight, title: str) -> str:
 
 
 def attention_images(insight: Insight) -> dict[str, str]:
-    """Draw all that is on the page.
+    """Draw all figures of the page.
 
-    insight (Insight): What went on.
-    RETURNS (Dict[str, str]): SVG images by their names, which begin with a number.
+    insight (Insight): The recorded values.
+    RETURNS (Dict[str, str]): SVG images by name; the names are numbered.
     """
     figures = [figure for _, _, figures in _sections(insight) for figure in figures]
     digits = len(str(len(figures)))
@@ -69,8 +69,8 @@ def _sections(insight: Insight) -> Iterator[tuple[str, str, list[Figure]]]:
 
 def _extent(insight: Insight) -> str:
     if insight.n_shown == insight.n_tokens:
-        return f"All {insight.n_tokens} tokens are drawn."
-    return f"The first {insight.n_shown} of {insight.n_tokens} tokens are drawn."
+        return f"All {insight.n_tokens} tokens are shown."
+    return f"The first {insight.n_shown} of {insight.n_tokens} tokens are shown."
 
 
 def _shortened(text: str, longest: int = 1000) -> str:
@@ -92,7 +92,7 @@ def _words(passage: Passage, insight: Insight) -> str:
 
 def _figure(figure: Figure, anchor: str) -> str:
     tables = "".join(map(_table, figure.tables))
-    # The image has its title in it, for those who see it.
+    # The image itself shows the title, so the heading is visually hidden.
     return (
         f'<h3 class="hidden" id="{anchor}">{escape(figure.title)}</h3>\n'
         f"<figure>\n{figure.svg}</figure>\n{make_details('Numbers', tables)}"

@@ -13,9 +13,9 @@ WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 58
 CHARACTER, LEGEND_LINE, KEY = 6.8, 20, 34
 GREY, LIGHT = "#555555", "#dddddd"
-# Okabe and Ito's palette without its yellow, which is hard to see on white.
+# The Okabe-Ito palette without yellow, which is hard to see on white.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#000000"]
-# Colours come round before dashes and marks do: no two of many lines look alike, not even in grey.
+# The lengths of the lists are coprime, so that many lines look different, even in grayscale.
 DASHES = ["", "7 3", "2 3", "9 3 2 3"]
 MARKS = ["circle", "square", "diamond", "triangle", "cross"]
 TICK_STEPS = [1.0, 2.0, 2.5, 5.0, 10.0]
@@ -23,10 +23,10 @@ TICK_STEPS = [1.0, 2.0, 2.5, 5.0, 10.0]
 
 @dataclass(frozen=True)
 class Style:
-    """How one series is drawn.
+    """The style of a series.
 
-    colour (str): Of its lines or bars.
-    dash (str): SVG's dash array of its lines; empty for none.
+    colour (str): The color of its lines or bars.
+    dash (str): The SVG dash array of its lines; empty for none.
     mark (str): The shape of its points.
     """
 
@@ -36,10 +36,10 @@ class Style:
 
 
 def styles(n: int) -> list[Style]:
-    """Styles that people tell apart, colour-blind or not.
+    """Get styles that color-blind readers can distinguish.
 
     n (int): The number of series.
-    RETURNS (List[Style]): A style of each.
+    RETURNS (List[Style]): A style for each.
     """
     looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKS))
     return [Style(*look) for look in islice(looks, n)]
@@ -47,12 +47,12 @@ def styles(n: int) -> list[Style]:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels.
+    """Map values to pixels.
 
     low (float): The value at `start`.
     high (float): The value at `end`.
-    start (float): In pixels.
-    end (float): In pixels.
+    start (float): The start in pixels.
+    end (float): The end in pixels.
     """
 
     low: float
@@ -61,19 +61,19 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """value (float): A value. RETURNS (float): Its place in pixels."""
+        """value (float): A value. RETURNS (float): Its position in pixels."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
 
 def ticks(low: float, high: float, *, at_most: int = 7, whole: bool = False) -> list[float]:
-    """Round numbers that cover a range: the first is not above it, the last not below it.
+    """Choose round tick values that cover a range.
 
     low (float): The smallest value.
     high (float): The largest value.
-    at_most (int): How many spaces between ticks there may be.
-    whole (bool): Whether only whole numbers make sense.
-    RETURNS (List[float]): The numbers, two or more.
+    at_most (int): The maximum number of intervals between ticks.
+    whole (bool): Whether to use only integers.
+    RETURNS (List[float]): The tick values, at least two.
     """
     if high <= low:
         pad = abs(low) * 0.1 or 1.0
@@ -82,7 +82,7 @@ def ticks(low: float, high: float, *, at_most: int = 7, whole: bool = False) -> 
     steps = [factor * power * scale for scale in (1.0, 10.0) for factor in TICK_STEPS]
     if whole:
         steps = [step for step in [*steps, 1.0] if step >= 1.0 and step == int(step)]
-    # A hair's breadth beyond a tick is rounding, not a value to make room for.
+    # Exceeding a tick by a tiny amount is a rounding error and needs no further tick.
     slack = 1e-9 * (high - low)
     for step in sorted(steps):
         first, last = math.floor((low + slack) / step), math.ceil((high - slack) / step)
@@ -92,11 +92,11 @@ def ticks(low: float, high: float, *, at_most: int = 7, whole: bool = False) -> 
 
 
 def label(value: float, step: float) -> str:
-    """Write a number of an axis.
+    """Format a tick label.
 
     value (float): The number.
-    step (float): The distance to the next, which says how many decimals matter.
-    RETURNS (str): The number, with a proper minus sign.
+    step (float): The distance to the next tick, which determines the number of decimals.
+    RETURNS (str): The number, with a typographic minus sign.
     """
     if abs(value) >= 1e6 or 0.0 < step < 1e-5:
         text = f"{value:.3g}"
@@ -115,14 +115,14 @@ def frame(
     *,
     floor: float = HEIGHT,
 ) -> list[str]:
-    """Draw what is around a plot: the title, the names of the axes, the lines across.
+    """Draw the frame of a plot: title, axes, axis labels and horizontal grid lines.
 
     title (str): The title.
-    x_label (str): What the x axis shows, with its unit.
-    y_label (str): What the y axis shows, with its unit.
-    y_ticks (Sequence[float]): Where lines go across.
+    x_label (str): The label of the x axis, with its unit.
+    y_label (str): The label of the y axis, with its unit.
+    y_ticks (Sequence[float]): The values of the grid lines.
     y (Scale): The y axis.
-    floor (float): Where the plot ends, with all that is written below the x axis.
+    floor (float): The bottom of the plot, including the labels of the x axis.
     RETURNS (List[str]): SVG elements.
     """
     middle = (LEFT + WIDTH - RIGHT) / 2
@@ -144,13 +144,12 @@ def frame(
 def legend(
     names: Sequence[str], keys: Sequence[str], *, floor: int = HEIGHT
 ) -> tuple[list[str], int]:
-    """Draw a legend below the plot, in as many rows as it takes.
+    """Draw a legend below the plot, in as many rows as necessary.
 
-    names (Sequence[str]): What the series are called.
-    keys (Sequence[str]): SVG elements that show what they look like, drawn in a box of 24 by 12
-        pixels.
-    floor (int): Where the plot ends.
-    RETURNS (Tuple[List[str], int]): SVG elements, and the height that they take.
+    names (Sequence[str]): The names of the series.
+    keys (Sequence[str]): SVG elements that show their style, in a box of 24 by 12 pixels.
+    floor (int): The bottom of the plot.
+    RETURNS (Tuple[List[str], int]): SVG elements, and their height.
     """
     parts, x, y = [], float(LEFT), floor + 8
     for name, key in zip(names, keys, strict=True):
@@ -164,13 +163,13 @@ def legend(
 
 
 def image(parts: Sequence[str], height: int, title: str, *, width: int = WIDTH) -> str:
-    """Put elements into an image.
+    """Make an image from elements.
 
     parts (Sequence[str]): SVG elements.
     height (int): The height of the image.
-    title (str): What it shows, for those who cannot see it.
+    title (str): The title, for screen readers.
     width (int): The width of the image.
-    RETURNS (str): The SVG image, which has no references to anything outside it.
+    RETURNS (str): A self-contained SVG image.
     """
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
@@ -181,20 +180,20 @@ def image(parts: Sequence[str], height: int, title: str, *, width: int = WIDTH) 
 
 
 def text_width(content: str, size: float = 12.0) -> float:
-    """About how wide a text is: fonts differ, and are not known here.
+    """Estimate the width of a text; the actual font is not known.
 
     content (str): The text.
-    size (float): The size of its font.
-    RETURNS (float): Its width in pixels.
+    size (float): The font size.
+    RETURNS (float): The width in pixels.
     """
-    # Signs of Chinese, Japanese and Korean are as wide as high.
+    # Chinese, Japanese and Korean characters are as wide as they are high.
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in content)
     capitals = sum(map(str.isupper, content))
     return (CHARACTER * (len(content) - wide) + 12.0 * wide + 1.2 * capitals) * size / 12.0
 
 
 def text(x: float, y: float, content: str, anchor: str, attributes: str = "") -> str:
-    """RETURNS (str): A piece of text."""
+    """RETURNS (str): An SVG text element."""
     space = " " if attributes else ""
     return (
         f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="{anchor}"{space}{attributes}>'

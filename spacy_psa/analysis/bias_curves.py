@@ -1,4 +1,4 @@
-"""How much positional biases add to attention, by distance."""
+"""Positional biases of attention by distance."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MAX_DISTANCE = 15
 
 
 def bias_by_distance(passages: Sequence[Passage]) -> dict[str, list[Array]]:
-    """Average positional biases over all pairs of tokens that are equally far apart.
+    """Average positional biases over all pairs of tokens at the same distance.
 
     passages (Sequence[Passage]): The sequences.
-    RETURNS (Dict[str, List[NDArray]]): For each layer with a bias, one array for each head, or one
-        for all heads; its columns are the distance (positive to the right), the mean, the lowest
-        and the highest bias. The distance 0 is left out where no token attends to itself.
+    RETURNS (Dict[str, List[NDArray]]): For each layer with a bias, one array per head, or one for
+        all heads. The columns are the distance (positive to the right) and the mean, lowest and
+        highest bias. There is no distance 0 if tokens do not attend to themselves.
     """
     layers: dict[str, list[dict[str, Array]]] = {}
     for passage in passages:

@@ -1,4 +1,4 @@
-"""Training curves: scores and losses of several runs, as images and as a page."""
+"""Training curves: scores and losses of one or more runs, as images or as a page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COLUMNS = ("run", "evaluations", "best (%)", "at step", "last (%)")
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves in one pair of axes.
+    """A plot of curves.
 
-    title (str): What is shown.
-    x_label (str): What the x axis shows.
-    y_label (str): What the y axis shows.
-    series (Mapping[str, Sequence[Tuple[float, float]]]): The points of each curve, by its name.
+    title (str): The title.
+    x_label (str): The label of the x axis.
+    y_label (str): The label of the y axis.
+    series (Mapping[str, Sequence[Tuple[float, float]]]): The points of each curve, by name.
     """
 
     title: str
@@ -35,18 +35,18 @@ def training_curves(
 ) -> list[Plot]:
     """Make the curves of training runs: the score on the development set, and the loss.
 
-    The loss is that of one update, on average since the evaluation before. What spaCy evaluates
-    after the very first update is left out: it would press all else together.
+    The loss is the mean per update since the previous evaluation. spaCy's evaluation after the very
+    first update is omitted, because it would compress the rest of the scale.
 
     runs (Sequence[Run]): The runs, with different names.
     score (str): The name of the score; empty for the main score of each run.
-    by (str): What the x axis shows: "epoch" or "step". Steps are shown, too, if a run ended before
+    by (str): The unit of the x axis: "epoch" or "step". Steps are also used if a run ended before
         its second epoch.
-    start (float): The epoch or step from which on evaluations are shown.
-    RETURNS (List[Plot]): The plot of scores and the plot of losses. One without any finite number
-        is left out, with a warning.
-    RAISES (ValueError): If a run does not have that score, or no evaluation that far, or the axis
-        is unknown, or there is nothing to draw.
+    start (float): The first epoch or step to show.
+    RETURNS (List[Plot]): The plot of scores and the plot of losses. A plot without any finite
+        number is omitted, with a warning.
+    RAISES (ValueError): If a run does not have that score or no evaluation after `start`, the unit
+        is unknown, or there is nothing to plot.
 
     Source: Cui and Zhang (2019), figure 3.
     """
@@ -69,7 +69,7 @@ def training_curves(
     unit = x_label.split()[0].removesuffix("s")
     plots = [
         Plot(f"{score or 'Score'} by {unit}", x_label, f"{score or 'score'} on dev (%)", scores),
-        Plot(f"Training loss by {unit}", x_label, "mean loss of an update", losses),
+        Plot(f"Training loss by {unit}", x_label, "mean loss per update", losses),
     ]
     empty = [plot for plot in plots if not _has_points(plot)]
     if len(empty) == len(plots):
@@ -83,18 +83,18 @@ def draw_curves(plots: Sequence[Plot]) -> str:
     """Draw plots below each other.
 
     plots (Sequence[Plot]): The plots.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    RETURNS (str): A self-contained SVG image.
     """
     return stack([line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots])
 
 
 def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") -> str:
-    """Make a page of plots and of a table with the best score of each run.
+    """Make a page with the plots and a table of the best score of each run.
 
     plots (Sequence[Plot]): The plots.
     runs (Sequence[Run]): The runs.
     score (str): The name of the score; empty for the main score of each run.
-    RETURNS (str): An HTML page, which loads nothing from anywhere.
+    RETURNS (str): A self-contained HTML page.
     """
     images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
     rows = [_row(run, score) for run in runs]

@@ -1,4 +1,4 @@
-"""A model's config as a picture: its blocks, stacked from the words up to the labels."""
+"""Diagrams of model configs: the blocks, stacked from the words up to the labels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from html import escape
 from typing import Any
 
 WIDTH, PADDING, GAP, LINE = 440, 10, 16, 15
-CHARACTERS = 0.155  # that fit on a pixel of a line of settings
-# From Okabe and Ito's palette, lightened: told apart by colour-blind people, too.
+CHARACTERS = 0.155  # per pixel in a line of settings
+# From the Okabe-Ito palette, lightened: distinguishable for color-blind readers.
 COLOURS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
 PLAIN = "#f3f3f3"
 NO_BREAK = "\u00a0"
-# What a sequence labeling model computes, in this order; the rest of its blocks follow by name.
+# The blocks of a sequence labeling model in order of computation; others follow by name.
 ORDER = ("tok2vec", "encoder", "decoder")
-# What feeds the next one, by its name in the config, in the order of computation; other parts, such
-# as a bias, are only in it. Not the order of the config: some releases sort its sections.
+# The names of parts that feed the next part, in order of computation; other parts, such as a bias,
+# do not. The order in the config is not used, because some releases sort its sections.
 STAGES = ("first_fusion", "recurrent", "second_fusion", "refine", "connection")
 
 
@@ -25,12 +25,12 @@ STAGES = ("first_fusion", "recurrent", "second_fusion", "refine", "connection")
 class Block:
     """A box.
 
-    title (str): What it is.
-    role (str): What it is there for: its name in the config.
+    title (str): The registered name of the block.
+    role (str): Its name in the config.
     lines (List[str]): Its settings.
-    parts (List[Block]): The boxes in it, from the bottom to the top.
-    colour (str): Its background.
-    is_stage (bool): Whether it feeds the box above, if that is one, too.
+    parts (List[Block]): The boxes in it, from bottom to top.
+    colour (str): The background color.
+    is_stage (bool): Whether it feeds the box above it, if that is a stage, too.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Block:
     is_stage: bool = False
 
     def height(self) -> int:
-        """RETURNS (int): In pixels, with everything in it."""
+        """RETURNS (int): The height in pixels, including all parts."""
         own = PADDING + LINE * (1 + len(self.lines)) + PADDING
         return own + sum(part.height() + GAP for part in self.parts)
 
@@ -50,9 +50,9 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
     """Draw a model.
 
     config (Dict[str, Any]): The block `[components.NAME.model]` of a config, or any other block
-        with registered blocks in it.
-    title (str): What to write above.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+        that contains registered blocks.
+    title (str): The title.
+    RETURNS (str): A self-contained SVG image.
     """
     blocks = [
         make_block(name, config[name], WIDTH, COLOURS.get(name, PLAIN))
@@ -83,12 +83,12 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
 
 
 def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Block:
-    """Make the box of a registered block.
+    """Make the box for a registered block.
 
     role (str): Its name in the config.
     config (Dict[str, Any]): The block.
-    width (int): Its width in pixels.
-    colour (str): Its background.
+    width (int): The width in pixels.
+    colour (str): The background color.
     RETURNS (Block): The box.
     """
     registry = next(key for key in config if key.startswith("@"))
@@ -106,7 +106,7 @@ def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Bl
     ]
     for part in parts:
         part.is_stage = part.role in STAGES or part.role in chained
-    # The last box of the config is the last to compute, so it stands on top.
+    # The last part to compute is on top.
     return Block(
         title=config[registry],
         role=role,
@@ -135,7 +135,7 @@ def _value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, float):
-        # Some releases of what reads configs take 0.3 for 0.30000000000000004
+        # Some releases of the config reader read 0.3 as 0.30000000000000004.
         return str(float(f"{value:.15g}"))
     return str(value).lower() if isinstance(value, bool) else str(value)
 

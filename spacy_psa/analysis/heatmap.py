@@ -1,4 +1,4 @@
-"""Matrices as SVG images: the darker a cell, the greater its number, or the further from 0."""
+"""Heat maps as SVG images: darker cells have greater values, or values further from 0."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .axes import GREY, RIGHT, WIDTH
 
 TOP, GAP = 40, 12
 LARGEST_CELL, SMALLEST_CELL = 44.0, 9.0
-LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0  # of the numbers in cells
+LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0  # font sizes of the numbers in cells
 LONGEST_NAME = 16  # characters
 BAR_WIDTH, BAR_HEIGHT = 200, 10
 TITLE_SIZE = 14
-# Scales have no grey, and no stroke through their cells.
+# Color scales have no gray, and no stroke through their cells.
 EMPTY, STROKE = "#d4d4d4", "#b0b0b0"
 LIGHT_INK, DARK_INK = "#ffffff", "#222222"
-# From light to dark in one hue, so that it can be read in grey, and by colour-blind people.
+# From light to dark in one hue: readable in grayscale and for color-blind readers.
 LIGHTEST, DARKEST = (247, 251, 255), (8, 48, 107)
 GROWING = (LIGHTEST, DARKEST)
-# Orange below 0, blue above: told apart by colour-blind people, too.
+# Orange below 0, blue above: distinguishable for color-blind readers.
 BELOW = ((127, 39, 4), (230, 97, 1), (253, 190, 133))
 ABOVE = ((158, 202, 225), (49, 130, 189), DARKEST)
 SIGNED = (*BELOW, (250, 250, 250), *ABOVE)
@@ -43,26 +43,26 @@ def heat_map(
     signed: bool = False,
     empty: str = "",
 ) -> str:
-    """Draw a matrix. Each cell tells its value when the mouse is over it.
+    """Draw a heat map. Hovering over a cell shows its value.
 
-    values (Sequence[Sequence[float]]): The numbers; those that are not finite are drawn as empty
-        cells. *Shape:* (rows, columns).
+    values (Sequence[Sequence[float]]): The numbers; non-finite ones are drawn as empty cells.
+        *Shape:* (rows, columns).
     row_names (Sequence[str]): The names of the rows, from the top.
     column_names (Sequence[str]): The names of the columns.
-    x_label (str): What the columns are.
-    y_label (str): What the rows are.
-    legend (str): What the numbers are, with their unit.
-    title (str): What to write above.
-    texts (Optional[Sequence[Sequence[str]]]): What to write into the cells, if there is room for
-        the longest, and to tell beside the names. By default the numbers.
-    value_range (Optional[Tuple[float, float]]): The numbers of the lightest and of the darkest
-        colour; by default the smallest and the largest one.
-    largest_cell (float): How wide and high a cell may be, in pixels.
-    signed (bool): Whether numbers below 0 have another colour than those above it. Colours then
-        reach as far below 0 as above it.
-    empty (str): What empty cells stand for, which the legend tells if there are any.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
-    RAISES (ValueError): If there is no number to draw.
+    x_label (str): The label of the columns.
+    y_label (str): The label of the rows.
+    legend (str): The meaning and unit of the numbers.
+    title (str): The title.
+    texts (Optional[Sequence[Sequence[str]]]): The texts to show on hovering, and in the cells if
+        the longest one fits; defaults to the numbers.
+    value_range (Optional[Tuple[float, float]]): The numbers with the lightest and the darkest
+        color; defaults to the minimum and the maximum.
+    largest_cell (float): The maximum width and height of a cell in pixels.
+    signed (bool): Whether to use different colors below and above 0. The color scale is then
+        symmetric around 0.
+    empty (str): The meaning of empty cells, shown in the legend if there are any.
+    RETURNS (str): A self-contained SVG image.
+    RAISES (ValueError): If there is no finite number.
     """
     known = [value for row in values for value in row if math.isfinite(value)]
     if not known:
@@ -101,7 +101,7 @@ def heat_map(
     parts += _key(left, floor + 14 + GAP, low, high, legend, signed=signed, empty=key)
     height = math.ceil(floor + 14 + GAP + BAR_HEIGHT + 36)
     right = max(left + cell * len(column_names), left + _key_width(legend, key))
-    # Letters of titles are bold, and so a bit wider than others.
+    # Titles are bold and therefore slightly wider.
     width = max(WIDTH, right + RIGHT, 1.1 * axes.text_width(title, TITLE_SIZE) + 2 * RIGHT)
     width = math.ceil(width)
     bold = f'font-weight="bold" font-size="{TITLE_SIZE}"'
@@ -110,8 +110,8 @@ def heat_map(
 
 
 def shorten(name: str) -> str:
-    """RETURNS (str): A name that is not too long to stand beside a matrix, cut in the middle: names
-    that begin alike are told apart by their ends.
+    """RETURNS (str): The name, shortened in the middle if it is too long for an axis, since names
+    with the same beginning often differ at the end.
     """
     if len(name) <= LONGEST_NAME:
         return name
@@ -120,11 +120,11 @@ def shorten(name: str) -> str:
 
 
 def colour(share: float, *, signed: bool = False) -> str:
-    """The colour of a number.
+    """Get the color for a number.
 
-    share (float): Where the number lies between the smallest (0) and the largest (1).
-    signed (bool): Whether the smallest number is as far below 0 as the largest is above it.
-    RETURNS (str): The colour; a grey for what is not a finite number.
+    share (float): The position of the number between the smallest (0) and the largest (1).
+    signed (bool): Whether to use the color scale that is symmetric around 0.
+    RETURNS (str): The color; gray if the number is not finite.
     """
     if not math.isfinite(share):
         return EMPTY
@@ -136,16 +136,16 @@ def colour(share: float, *, signed: bool = False) -> str:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Where a number lies between two others, which may be the same; NaN if it is not finite."""
+    """The relative position of a number in a range, which can be empty; NaN if not finite."""
     if not math.isfinite(value):
         return math.nan
     return (value - low) / (high - low) if high > low else 1.0
 
 
 def _text_size(texts: Sequence[str], cell: float) -> float:
-    """The size at which all texts fit into their cells: were only the short ones shown, a cell
-    without a number would seem to have none. 0 if it would be too small to read."""
-    # Digits are about 0.62 of their size wide; signs and points half as much.
+    """The font size at which all texts fit into their cells; 0 if it would be too small to read.
+    Showing only the short texts would make the other cells look empty."""
+    # The width of digits is about 0.62 of the font size; signs and points are half as wide.
     widths = (0.62 * len(text) - 0.27 * sum(text.count(sign) for sign in "-.") for text in texts)
     size = min(LARGEST_TEXT, 0.98 * cell / max([*widths, 0.1]))
     return size if size >= SMALLEST_TEXT else 0.0
@@ -171,7 +171,7 @@ def _cell(
 
 
 def _stroke(x: float, y: float, size: float) -> str:
-    """What tells empty cells from grey ones without a look at the colour."""
+    """Mark empty cells, so that they can be recognized without color."""
     return (
         f'<path d="M{x + 0.2 * size:.5g} {y + 0.8 * size:.5g}l{0.6 * size:.5g} {-0.6 * size:.5g}" '
         f'stroke="{STROKE}" fill="none" pointer-events="none"/>'
@@ -179,7 +179,7 @@ def _stroke(x: float, y: float, size: float) -> str:
 
 
 def _ink(fill: str) -> str:
-    """Black or white, whichever is read better on a colour."""
+    """Dark or light text, whichever has more contrast on a color."""
     contrasts = {
         ink: (max(a, b) + 0.05) / (min(a, b) + 0.05)
         for ink in (LIGHT_INK, DARK_INK)
@@ -189,7 +189,7 @@ def _ink(fill: str) -> str:
 
 
 def _luminance(fill: str) -> float:
-    """How bright a colour is, as the web's guidelines (WCAG 2) say."""
+    """The relative luminance of a color, as defined by WCAG 2."""
     parts = (int(fill[i : i + 2], 16) / 255 for i in (1, 3, 5))
     linear = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -205,7 +205,7 @@ def _key(
     signed: bool = False,
     empty: str = "",
 ) -> list[str]:
-    """A bar with all colours, and what they stand for; and a cell that is empty, if any is."""
+    """A color bar with its legend, and the key of empty cells, if there are any."""
     steps = 40
     width = BAR_WIDTH / steps
     drawn = [
@@ -233,6 +233,6 @@ def _key(
 
 
 def _key_width(legend: str, empty: str) -> float:
-    """How much room the key takes."""
+    """The width of the key."""
     room = BAR_WIDTH + 24 + axes.text_width(legend)
     return room + (24 + BAR_HEIGHT + 4 + 6 + axes.text_width(empty) if empty else 0.0)

@@ -1,4 +1,4 @@
-"""Values with their intervals, category by category, as SVG images."""
+"""Plots of values with intervals by category, as SVG images."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def interval_plot(
     *,
     legend: str = "",
 ) -> str:
-    """Draw a point and a whisker for each category. Each tells its numbers when the mouse is over
-    it. Other than bars, points need no axis from 0, so that intervals can be seen.
+    """Draw a point with whiskers for each category. Hovering over a point shows its numbers. Unlike
+    bars, points do not require an axis that starts at 0, which makes intervals easier to see.
 
-    values (Mapping[str, float]): The value of each category, in order. Those that are not finite
-        have no point.
-    intervals (Mapping[str, Tuple[float, float]]): The low and the high end of the interval of some
-        of the categories.
-    x_label (str): What the categories are.
-    y_label (str): What the y axis shows, with its unit.
-    title (str): What to write above.
-    legend (str): What points and whiskers are; empty for no legend.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    values (Mapping[str, float]): The value of each category, in order. Non-finite values have no
+        point.
+    intervals (Mapping[str, Tuple[float, float]]): The lower and upper ends of the intervals, for
+        some or all categories.
+    x_label (str): The label of the categories.
+    y_label (str): The label of the y axis, with its unit.
+    title (str): The title.
+    legend (str): The meaning of points and whiskers; empty for no legend.
+    RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no point to draw.
     """
     known = {name: value for name, value in values.items() if math.isfinite(value)}

@@ -1,4 +1,4 @@
-"""The order and the coarse groups of labels, read off their names."""
+"""Sort and group labels by their names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ SYMBOLS = "symbols"
 
 
 def groups_of(tags: Sequence[str]) -> list[str]:
-    """Group labels: the tags of spans by the label of the span, others by their first letter.
+    """Group labels: span tags by the label of the span, other labels by their first character.
 
     tags (Sequence[str]): The labels.
-    RETURNS (List[str]): The group of each; "symbols" for labels that begin with none.
+    RETURNS (List[str]): The group of each label; "symbols" for labels that do not start with a
+        letter or digit.
     """
     if are_of_spans(tags):
         return [split_tag(tag)[1] or OUTSIDE for tag in tags]
@@ -32,6 +33,6 @@ def in_order(tags: Sequence[str]) -> list[int]:
 
 
 def are_of_spans(tags: Sequence[str]) -> bool:
-    """RETURNS (bool): Whether all are tags of a scheme such as BIO, "O" among them."""
+    """RETURNS (bool): Whether all labels are tags of a scheme such as BIO, including "O"."""
     inside = [split_tag(tag) for tag in tags if tag != OUTSIDE]
     return OUTSIDE in tags and all(prefix in PREFIXES and label for prefix, label in inside)

@@ -1,4 +1,4 @@
-"""Where a model has its labels: their vectors in two dimensions, model by model."""
+"""Label maps: the label vectors of models, projected onto two dimensions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PERPLEXITY = 30.0
 
 @dataclass(frozen=True)
 class LabelVectors:
-    """The labels of one model.
+    """The label vectors of one model.
 
-    name (str): What the model is called.
+    name (str): The name of the model.
     labels (List[str]): The labels.
     vectors (NDArray): Their vectors. Shape: (labels, width).
     """
@@ -37,12 +37,12 @@ class LabelVectors:
 class LabelMap:
     """The labels of one model on a plane.
 
-    name (str): What the model is called.
+    name (str): The name of the model.
     labels (List[str]): The labels.
-    points (NDArray): Their places. Shape: (labels, 2).
-    shown (Optional[float]): The share of the variance that is left, for a linear projection.
-    nearest (List[Tuple[str, float]]): For each label the most similar other one, and the cosine of
-        the angle between their vectors, before projection.
+    points (NDArray): Their coordinates. Shape: (labels, 2).
+    shown (Optional[float]): The share of the variance that a linear projection preserves.
+    nearest (List[Tuple[str, float]]): For each label, the most similar other label, and the cosine
+        similarity of their vectors before projection.
     """
 
     name: str
@@ -53,12 +53,13 @@ class LabelMap:
 
 
 def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
-    """Read the vectors of labels: their embeddings, or the weights of the output layer.
+    """Get the label vectors of a component: label embeddings, or the weights of the output layer.
 
-    name (str): What to call the model.
+    name (str): The name for the model.
     pipe (LabelSequencePipe): The component.
-    RETURNS (List[LabelVectors]): Those of its network; of each network, for an ensemble.
-    RAISES (ValueError): If the model has no network of ours, or its decoder no such vectors.
+    RETURNS (List[LabelVectors]): The vectors of its network, or of each network in an ensemble.
+    RAISES (ValueError): If the model has no network of this package, or its decoder has no label
+        vectors.
     """
     networks = labeler_networks(pipe.model)
     if not networks:
@@ -78,19 +79,19 @@ def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
 def map_labels(
     models: Sequence[LabelVectors], *, method: str = "pca", align: str = "procrustes"
 ) -> list[LabelMap]:
-    """Put the labels of models on maps that can be laid beside each other.
+    """Make comparable label maps of one or more models.
 
-    models (Sequence[LabelVectors]): The models; what they have in common is drawn.
-    method (str): How to project: "pca", or "tsne".
-    align (str): How maps are made alike. "procrustes": each is made by itself, scaled to a mean
-        square distance of 1 from its middle, and turned and mirrored to be as near to the first one
-        as possible (Schönemann 1966). "last": PCA of the last model projects all of them, so that
-        distances can be compared; for checkpoints of one training run.
+    models (Sequence[LabelVectors]): The models; only labels that all of them have are shown.
+    method (str): The projection method: "pca" or "tsne".
+    align (str): How to align the maps. "procrustes": each map is computed separately, scaled to a
+        mean squared distance of 1 from its center, and rotated and reflected to be as close as
+        possible to the first one (Schönemann 1966). "last": all models are projected with the PCA
+        of the last one, so that distances are comparable; for checkpoints of one training run.
     RETURNS (List[LabelMap]): A map for each model, with the labels in the same order.
     RAISES (ValueError): If the models have too few labels in common, or the method or alignment is
-        unknown, not installed, or not for these models.
+        unknown, not installed, or not applicable to these models.
 
-    Source: Cui and Zhang (2019), figure 4, which is by t-SNE.
+    Source: Cui and Zhang (2019), figure 4, which uses t-SNE.
     """
     for what, name, options in (("method", method, METHODS), ("alignment", align, ALIGNMENTS)):
         if name not in options:
@@ -106,18 +107,19 @@ def map_labels(
 
 
 def project_pca(vectors: Array) -> tuple[Array, float | None]:
-    """Project vectors on the plane in which they vary most.
+    """Project vectors with PCA.
 
     vectors (NDArray): The vectors. Shape: (n, width).
     RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and the share of the variance
-        that they keep. Axes point to where their largest value is positive.
+        that they preserve. The sign of each axis is such that its largest absolute value is
+        positive.
     """
     centred = vectors - vectors.mean(axis=0)
     return _on_plane(centred, _axes(centred))
 
 
 def project_tsne(vectors: Array) -> tuple[Array, float | None]:
-    """Project vectors by t-SNE (van der Maaten and Hinton 2008), always in the same way.
+    """Project vectors with t-SNE (van der Maaten and Hinton 2008), deterministically.
 
     vectors (NDArray): The vectors. Shape: (n, width).
     RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and None.
@@ -127,18 +129,18 @@ def project_tsne(vectors: Array) -> tuple[Array, float | None]:
         from sklearn.manifold import TSNE
     except ImportError as error:
         raise ValueError(Errors.P386) from error
-    # Perplexity is about the number of neighbours, of which there have to be more.
+    # The perplexity is roughly the number of neighbors, which must be less than that of points.
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
     projection = TSNE(n_components=2, perplexity=perplexity, init="pca", random_state=0)
     return np.asarray(projection.fit_transform(vectors), dtype=np.float64), None
 
 
 def procrustes(points: Array, target: Array) -> Array:
-    """Turn and mirror points so that they come as near to others as possible.
+    """Rotate and reflect points to be as close as possible to target points.
 
-    points (NDArray): The points, with the mean 0. Shape: (n, 2).
-    target (NDArray): The others, in the same order. Shape: (n, 2).
-    RETURNS (NDArray): The points R x with the orthogonal R for which Σ‖R x_i − t_i‖² is smallest.
+    points (NDArray): The points, with mean 0. Shape: (n, 2).
+    target (NDArray): The target points, in the same order. Shape: (n, 2).
+    RETURNS (NDArray): The points R x, with the orthogonal R that minimizes Σ‖R x_i − t_i‖².
 
     Source: Schönemann (1966), 'A generalized solution of the orthogonal Procrustes problem'.
     """
@@ -157,7 +159,7 @@ def _each_to_the_first(vectors: Sequence[Array], method: str) -> list[tuple[Arra
 
 def _fitted_on_the_last(vectors: Sequence[Array], method: str) -> list[tuple[Array, float | None]]:
     if METHODS[method] is not project_pca:
-        raise ValueError(Errors.P388.format(problem=f"'{method}' projects no other vectors"))
+        raise ValueError(Errors.P388.format(problem=f"'{method}' cannot project other vectors"))
     widths = sorted({rows.shape[1] for rows in vectors})
     if len(widths) > 1:
         problem = f"their vectors have different widths, {widths[0]} and {widths[-1]}"

@@ -1,4 +1,4 @@
-"""Maps of labels, drawn side by side."""
+"""Figures and pages of label maps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ONE, SEVERAL, GAP, MARGIN = 640, 440, 16, 16
 TOP, BOTTOM, LEGEND_LINE = 54, 12, 20
 MOST_BESIDE = 2
 FONT, SMALL_FONT, MANY = 11.0, 8.5, 60
-REACHES = (6.0, 14.0, 24.0, 36.0)  # from a point to its label; from far, with a line
+REACHES = (6.0, 14.0, 24.0, 36.0)  # distances of a label from its point; with a line if far
 FAINT = "#999999"
-# Lines end at the white edge of letters that they would cross.
+# A white outline keeps lines from touching letters.
 HALO = 'stroke="#ffffff" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke"'
-# Where a label may stand: to the right of its point, to the left, above, below, in the corners.
+# Label positions: to the right of the point, to the left, above, below, and diagonally.
 SIDES = [
     (1.0, 0.35, "start"),
     (-1.0, 0.35, "end"),
@@ -37,11 +37,11 @@ SIDES = [
 ]
 
 HELP = (
-    "Labels that stand near each other are alike to the model. Colours and marks are groups: the "
-    "label of a span, or the first letter of a tag. A plane shows only some of how labels differ; "
-    "the table below the map names the label that is most similar by all dimensions. Where points "
-    "lie close together, names stand at the end of a line, or are left out and counted above the "
-    "map; a point tells its label when the mouse is over it, and the last table has all places."
+    "Labels that are close together are similar to the model. Colors and markers show groups: the "
+    "label of a span, or the first letter of a tag. Two dimensions show only part of the "
+    "differences; the table below the map lists the most similar label by all dimensions. Where "
+    "points are crowded, names are attached by lines, or omitted and counted above the map. Hover "
+    "over a point to see its label; the last table has all coordinates."
 )
 
 Box = tuple[float, float, float, float]
@@ -49,13 +49,13 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the name of a point stands.
+    """The position of a point's name.
 
-    x (float): Where the text is anchored.
-    y (float): The height of its base line.
-    anchor (str): Which end of it stands at x.
-    box (Tuple[float, float, float, float]): The room that it takes.
-    is_far (bool): Whether a line has to lead there from the point.
+    x (float): The x coordinate of the text anchor.
+    y (float): The y coordinate of the baseline.
+    anchor (str): Which end of the text is at x.
+    box (Tuple[float, float, float, float]): The bounding box.
+    is_far (bool): Whether a line must connect it with the point.
     """
 
     x: float
@@ -66,13 +66,13 @@ class _Place:
 
 
 def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
-    """Draw maps side by side, all in the same scale. Labels of a group have the same colour and
-    mark; each point tells its label when the mouse is over it. Names that would cover others are
-    left out, and counted above the map.
+    """Draw maps side by side, all at the same scale. Labels in a group have the same color and
+    marker; hovering over a point shows its label. Names that would overlap others are omitted and
+    counted above the map.
 
     maps (Sequence[LabelMap]): The maps, with the same labels in the same order.
-    title (str): What to write above.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    title (str): The title.
+    RETURNS (str): A self-contained SVG image.
     """
     size = ONE if len(maps) == 1 else SEVERAL
     beside = min(len(maps), MOST_BESIDE)
@@ -84,7 +84,7 @@ def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
     places = np.concatenate([m.points for m in maps])
     low, high = places.min(axis=0), places.max(axis=0)
     middle = (low + high) / 2
-    # Labels need room beyond the outermost points.
+    # Labels need space beyond the outermost points.
     half = 0.5 * max(1e-9, float((high - low).max())) * (1.24 if size == ONE else 1.34)
     parts = [axes.text(width / 2, 22, title, "middle", 'font-weight="bold" font-size="14"')]
     for i, found in enumerate(maps):
@@ -98,11 +98,11 @@ def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
 
 
 def map_page(maps: Sequence[LabelMap], title: str) -> str:
-    """Make a page of maps, with tables of the places and of the most similar labels.
+    """Make a page of maps, with tables of the most similar labels and of the coordinates.
 
     maps (Sequence[LabelMap]): The maps.
-    title (str): What they show.
-    RETURNS (str): An HTML page, which loads nothing from anywhere and runs no scripts.
+    title (str): The title.
+    RETURNS (str): A self-contained HTML page without scripts.
     """
     labels, groups = maps[0].labels, groups_of(maps[0].labels)
     nearest = [
@@ -111,10 +111,10 @@ def map_page(maps: Sequence[LabelMap], title: str) -> str:
     ]
     header = ["label", "group", *(m.name for m in maps)]
     body = f"<p>{HELP}</p>\n<figure>\n{draw_maps(maps, title)}</figure>\n"
-    body += make_table("Most similar label (cosine of their vectors)", header, nearest)
+    body += make_table("Most similar label (cosine similarity)", header, nearest)
     for m in maps:
         rows = [[label, *(f"{v:.3f}" for v in m.points[i])] for i, label in enumerate(labels)]
-        body += make_table(f"Places: {m.name}", ["label", "right", "up"], rows)
+        body += make_table(f"Coordinates: {m.name}", ["label", "x", "y"], rows)
     return make_page(title, body)
 
 
@@ -139,7 +139,7 @@ def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Bo
             lines.append(axes.line(x, y, float(end_x), float(end_y), FAINT))
     notes = [] if found.shown is None else [f"{100 * found.shown:.0f} % of the variance"]
     if len(names) < len(points):
-        notes.append(f"{len(points) - len(names)} of {len(points)} names left out")
+        notes.append(f"{len(points) - len(names)} of {len(points)} names omitted")
     title = f"{found.name} ({'; '.join(notes)})" if notes else found.name
     outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GREY}" fill="none"/>'
     above = axes.text((left + right) / 2, top - 8, title, "middle")
@@ -149,8 +149,8 @@ def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Bo
 def _free_place(
     x: float, y: float, label: str, font: float, taken: Sequence[Box], frame: Box
 ) -> _Place | None:
-    """The first place of a name, from near to far, at which it covers nothing; None if it would
-    cover something everywhere: two names on each other cannot be read, and one of them can."""
+    """The nearest position of a name at which it overlaps nothing; None if there is none, since one
+    readable name is better than two that overlap."""
     for reach in REACHES:
         for side in SIDES:
             place = _beside(x, y, label, font, side, reach)
@@ -162,7 +162,7 @@ def _free_place(
 def _beside(
     x: float, y: float, label: str, font: float, side: tuple[float, float, str], reach: float
 ) -> _Place:
-    """Where a name would stand, and the room that it would take."""
+    """A candidate position of a name, with its bounding box."""
     across, down, anchor = side
     at_x, at_y = x + reach * across, y + (reach + 4) * down
     width = axes.text_width(label, font)

@@ -1,8 +1,7 @@
-"""The lattice of a sentence as a picture: which label sequences a model weighs against each other.
+"""Lattice figures: the competing label sequences of a sentence.
 
-Each column is a token, each row a tag; a path from left to right is a sequence of tags. What is
-drawn are probabilities of the whole distribution: those of a tag at a token, and of one tag right
-after another.
+Each column is a token, each row a tag; a path from left to right is a tag sequence. The figure
+shows marginal probabilities: of each tag at each token, and of each transition between tags.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Lattice:
-    """What is drawn of a distribution.
+    """The visualized part of a distribution.
 
     words (List[str]): The tokens.
-    tags (List[str]): The tags that are drawn, in their order in the model.
+    tags (List[str]): The tags to show, in their order in the model.
     marginals (NDArray): The probability of each of these tags at each token. Shape: (tokens, tags)
-    transitions (NDArray): The probability of each of these tags (last axis) right after another.
+    transitions (NDArray): The probability of each of these tags (last axis) directly after another.
         Zeros at the first token of a sentence. Shape: (tokens, tags, tags)
     best (List[int]): The tag of each token in the best sequence, as an index into `tags`.
     starts (List[int]): The first token of each sentence.
-    probability (float): That of the best sequence.
-    n_hidden (int): How many tags are not drawn, since they are improbable everywhere.
+    probability (float): The probability of the best sequence.
+    n_hidden (int): The number of tags that are not shown, because they are improbable everywhere.
     """
 
     words: list[str]
@@ -65,19 +64,20 @@ def make_lattice(
     least: float = LEAST,
     most_rows: int = MOST_ROWS,
 ) -> Lattice:
-    """Choose what is to be drawn: the tags of the best sequence, and others that are probable.
+    """Make a lattice of the tags in the best sequence and other probable tags.
 
     distribution (LinearChain): The distribution over the tags of all tokens.
-    words (Sequence[str]): The tokens, one at least.
+    words (Sequence[str]): The tokens, at least one.
     tags (Sequence[str]): All tags.
-    least (float): How probable a tag has to be somewhere, if it is not in the best sequence.
-    most_rows (int): How many tags there may be at most, if those of the best sequence are no more.
-    RETURNS (Lattice): What is to be drawn.
+    least (float): The probability that a tag must have at some token if it is not in the best
+        sequence.
+    most_rows (int): The maximum number of tags, unless the best sequence has more.
+    RETURNS (Lattice): The lattice.
     """
     marginals = distribution.marginals.double().cpu().numpy()
     best = distribution.argmax.cpu().numpy()
     peaks = marginals.max(axis=0)
-    # Those of the best sequence come before all others
+    # Tags of the best sequence take precedence.
     peaks[np.unique(best)] = np.inf
     ranked = [i for i in np.argsort(-peaks, kind="stable").tolist() if peaks[i] >= least]
     rows = sorted(ranked[: max(most_rows, len(np.unique(best)))])
@@ -96,15 +96,15 @@ def make_lattice(
 
 
 def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Array:
-    """Find the probabilities of pairs of labels of neighbours, p(y_{t−1} = i, y_t = j).
+    """Compute the pairwise marginals p(y_{t−1} = i, y_t = j) of neighboring tokens.
 
-    They are those of stretches of two tokens. (They are the gradient of log Z with respect to
-    `pairwise` scores, too; but that takes a matrix of all labels for each token.)
+    They are computed as probabilities of spans of two tokens. (They are also the gradient of log Z
+    with respect to `pairwise` scores, but that requires a matrix of all labels for each token.)
 
     distribution (LinearChain): The distribution.
-    labels (Sequence[int]): The R labels in question.
-    RETURNS (NDArray): Shape: (tokens, R, R); [t, i, j] is about label i at t − 1 and label j at t.
-        Zeros where nothing precedes a token in its chain.
+    labels (Sequence[int]): The R labels to consider.
+    RETURNS (NDArray): Shape: (tokens, R, R); [t, i, j] is for label i at t − 1 and label j at t.
+        Zeros at the first token of a chain.
     """
     lengths = distribution.potentials.lengths
     n_labels, n_asked = distribution.potentials.n_labels, len(labels)
@@ -122,12 +122,12 @@ def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Ar
 
 
 def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> str:
-    """Draw a lattice. Each node and each edge tells its probability when the mouse is over it.
+    """Draw a lattice. Hovering over a node or edge shows its probability.
 
-    lattice (Lattice): What to draw.
-    title (str): What to write above.
-    least (float): How probable nodes and edges have to be, if the best path does not use them.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    lattice (Lattice): The lattice.
+    title (str): The title.
+    least (float): The minimum probability of nodes and edges that are not on the best path.
+    RETURNS (str): A self-contained SVG image.
     """
     words = [shorten(printable(word)) for word in lattice.words]
     names = [shorten(printable(tag)) for tag in lattice.tags]
@@ -170,7 +170,7 @@ def _summary(lattice: Lattice) -> str:
 
 
 def _edges(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: float) -> list[str]:
-    """Those of the best path come last, on top of the others."""
+    """Draw the edges, with the best path last, on top of the others."""
     plain, best = [], []
     for t in range(1, len(lattice.words)):
         if t in lattice.starts:
@@ -204,11 +204,11 @@ def _nodes(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: fl
 
 
 def _number(x: float, y: float, p: float) -> str:
-    """The probability of a node: in it if there is room, otherwise below."""
+    """Write the probability of a node inside it if there is space, otherwise below."""
     if _radius(p) >= ROOMY:
         style = 'font-size="9" fill="#ffffff" pointer-events="none"'
         return axes.text(x, y + 3, _percent(p), "middle", style)
-    # A white edge around the number, since edges of the lattice may cross it
+    # A white outline, since edges of the lattice can cross the number.
     halo = 'paint-order="stroke" stroke="#ffffff" stroke-width="3"'
     return axes.text(x, y + _radius(p) + 10, _percent(p), "middle", f'font-size="9" {halo}')
 
@@ -226,7 +226,7 @@ def _best_line(path: str) -> str:
 
 
 def _legend(x: float, y: float) -> tuple[list[str], float]:
-    """What sizes and shades stand for. Returns the height of the image as well."""
+    """The key of sizes and shades. Also returns the height of the image."""
     shares = (0.1, 0.5, 1.0)
     parts = [axes.text(x, y + 4, "probability of a tag:", "start")]
     place = x + 150
@@ -235,7 +235,7 @@ def _legend(x: float, y: float) -> tuple[list[str], float]:
         parts.append(axes.text(place + 22, y + 4, _percent(p), "start"))
         place += 84
     y += 38
-    parts.append(axes.text(x, y + 4, "of one after another:", "start"))
+    parts.append(axes.text(x, y + 4, "of a transition:", "start"))
     place = x + 150
     for p in shares:
         path = f"M{place - 18:.5g} {y:.5g}H{place + 16:.5g}"
@@ -250,7 +250,7 @@ def _legend(x: float, y: float) -> tuple[list[str], float]:
 
 
 def _radius(p: float) -> float:
-    """The area is the probability; improbable nodes of the best path are still to be seen."""
+    """The area is proportional to the probability, with a minimum for nodes on the best path."""
     return max(3.0, RADIUS * math.sqrt(max(p, 0.0)))
 
 
@@ -259,7 +259,7 @@ def _thickness(p: float) -> float:
 
 
 def _percent(p: float) -> str:
-    """A probability that is not certain does not look as if it were."""
+    """Format a probability, without rounding to 0% or 100%."""
     if p <= 0.0 or p >= 1.0:
         return f"{100 * p:.0f}%"
     shown = f"{100 * p:.1f}" if p < 0.0995 or p > 0.9895 else f"{100 * p:.0f}"

@@ -1,4 +1,4 @@
-"""Web pages that need nothing from outside: no script, no style sheet, no image."""
+"""Self-contained web pages, without scripts, external style sheets or images."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ a:focus-visible, summary:focus-visible, .wide:focus-visible { outline: 3px solid
 
 
 def printable(text: str) -> str:
-    """Prepare a text for an image or a page.
+    """Prepare text for an image or a page.
 
     text (str): Any text.
-    RETURNS (str): The text in one line, with a sign in place of characters that XML does not allow;
-        the sign for a space if nothing is to be seen of it.
+    RETURNS (str): The text on one line, with a replacement for characters that XML does not allow;
+        a space symbol if nothing of it is visible.
     """
     return " ".join(UNPRINTABLE.sub("\ufffd", text).split()) or "\u2423"
 
@@ -42,9 +42,9 @@ def printable(text: str) -> str:
 def make_page(title: str, body: str, style: str = "") -> str:
     """Make a page.
 
-    title (str): What it is about.
-    body (str): What stands below the title, as HTML that is well-formed XML.
-    style (str): What its style has besides.
+    title (str): The title.
+    body (str): The content below the title, as HTML that is well-formed XML.
+    style (str): Additional CSS.
     RETURNS (str): The page.
     """
     return (
@@ -58,12 +58,12 @@ def make_page(title: str, body: str, style: str = "") -> str:
 def make_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: bool = True
 ) -> str:
-    """Make a table. If it is wide, it can be scrolled, by keyboard as well.
+    """Make a table. A wide table can be scrolled, also by keyboard.
 
-    title (str): What it is about.
-    header (Sequence[str]): The names of the columns, the first of which has the names of the rows.
+    title (str): The title.
+    header (Sequence[str]): The names of the columns; the first column has the names of the rows.
     rows (Sequence[Sequence[str]]): The cells.
-    caption (bool): Whether the title stands above it.
+    caption (bool): Whether to show the title above the table.
     RETURNS (str): HTML.
     """
     above = f"<caption>{escape(title)}</caption>\n" if caption else ""
@@ -82,10 +82,10 @@ def make_table(
 
 
 def make_details(summary: str, content: str) -> str:
-    """Make a part that opens when it is asked for.
+    """Make a collapsed section.
 
-    summary (str): What is seen of it before.
-    content (str): The rest, as HTML.
+    summary (str): The text to show while it is collapsed.
+    content (str): The content, as HTML.
     RETURNS (str): HTML.
     """
     return f"<details>\n<summary>{escape(summary)}</summary>\n{content}</details>\n"

@@ -1,4 +1,4 @@
-"""Several matrices of the same rows and columns side by side, as one SVG image."""
+"""Several heat maps with the same rows and columns side by side, as one SVG image."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def heat_maps(
     *,
     value_range: tuple[float, float],
 ) -> str:
-    """Draw matrices that share their names and colours. Colours have a few dozen shades, so that
-    many matrices make a small image.
+    """Draw heat maps that share row names, column names and colors. The colors are quantized to a
+    few dozen shades, which keeps images of many matrices small.
 
-    matrices (Mapping[str, ArrayLike]): The numbers by the title of each matrix; those that are not
-        finite are drawn as empty cells. *Shape of each:* (rows, columns).
+    matrices (Mapping[str, ArrayLike]): The numbers by the title of each matrix; non-finite ones are
+        drawn as empty cells. *Shape of each:* (rows, columns).
     row_names (List[str]): The names of the rows, from the top.
     column_names (List[str]): The names of the columns.
-    x_label (str): What the columns are.
-    y_label (str): What the rows are.
-    legend (str): What the numbers are, with their unit.
-    title (str): What to write above.
-    value_range (Tuple[float, float]): The numbers of the lightest and of the darkest colour.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    x_label (str): The label of the columns.
+    y_label (str): The label of the rows.
+    legend (str): The meaning and unit of the numbers.
+    title (str): The title.
+    value_range (Tuple[float, float]): The numbers with the lightest and the darkest color.
+    RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no matrix to draw.
     """
     arrays = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in matrices.items()}
@@ -72,7 +72,7 @@ def heat_maps(
 
 
 def _fit(n: int, n_columns: int, names: Sequence[str]) -> tuple[int, float, float]:
-    """How many matrices stand beside each other, the size of a cell and that of names."""
+    """The number of matrices per row, the size of a cell and the font size of names."""
 
     def cell_of(per_line: int) -> float:
         size = 11.0
@@ -92,7 +92,7 @@ def _font(size: float) -> str:
 def _cells(
     matrix: NDArray[np.float64], x: float, y: float, size: float, value_range: tuple[float, float]
 ) -> list[str]:
-    """Cells of the same colour are one path, and those beside each other one piece of it."""
+    """Draw all cells of the same color as one path, and adjacent ones as one rectangle."""
     low, high = value_range
     span = high - low if high > low else 1.0
     known = np.isfinite(matrix)

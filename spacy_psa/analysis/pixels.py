@@ -1,4 +1,4 @@
-"""Images of ours as pixels, for what shows no SVG."""
+"""Convert our SVG images to PNG."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from ..errors import Errors
 
-SCALE = 2.0  # pixels of the file for each of the SVG image, for sharp text on paper and screens
-MOST_PIXELS = 64_000_000  # of 4 bytes each in memory
+SCALE = 2.0  # PNG pixels per SVG pixel, for sharp text on paper and screens
+MOST_PIXELS = 64_000_000  # with 4 bytes each in memory
 
 
 def check_png(path: Path) -> None:
-    """Check that images can be drawn as pixels, before the work begins.
+    """Check that PNG images can be created, before any work is done.
 
-    path (Path): The PNG file to be written.
-    RAISES (ValueError): If what draws them is not installed.
+    path (Path): The PNG file to write.
+    RAISES (ValueError): If vl-convert-python is not installed.
     """
     try:
         import vl_convert  # noqa: F401
@@ -25,13 +25,13 @@ def check_png(path: Path) -> None:
 
 
 def to_png(svg: str, path: Path) -> bytes:
-    """Draw an image as pixels. What draws brings a font for Latin, Greek and Cyrillic letters;
-    others are drawn by the fonts of the system.
+    """Convert an SVG image to PNG with vl-convert, which includes a font for Latin, Greek and
+    Cyrillic letters; other scripts use the fonts of the system.
 
-    svg (str): An SVG image of ours.
+    svg (str): An SVG image created by this package.
     path (Path): The PNG file that it is for.
-    RETURNS (bytes): The PNG image, smaller than usual if it would have too many pixels.
-    RAISES (ValueError): If what draws it is not installed.
+    RETURNS (bytes): The PNG image, scaled down if it would have too many pixels.
+    RAISES (ValueError): If vl-convert-python is not installed.
     """
     check_png(path)
     from vl_convert import svg_to_png

@@ -1,4 +1,4 @@
-"""Plots of numbers as SVG images: lines and bars."""
+"""Line plots and bar plots as SVG images."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from . import axes
 from .axes import BOTTOM, GREY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
 from .heatmap import shorten
 
-BAR_SHARE = 0.8  # of the space of a category that its bars take
-SLANT, NAME_SIZE = 60, 10  # of names that have little room: degrees, and the size of letters
+BAR_SHARE = 0.8  # the share of a category's space that its bars take
+SLANT, NAME_SIZE = 60, 10  # the angle in degrees and the font size of names with little space
 SHAPES = {
     "circle": "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z",
     "square": "M-3 -3H3V3H-3Z",
@@ -39,22 +39,23 @@ def line_plot(
     diagonal: bool = False,
     breaks: Sequence[float] = (),
 ) -> str:
-    """Draw lines through points. Each point tells its values when the mouse is over it.
+    """Draw lines through points. Hovering over a point shows its values.
 
     series (Mapping[str, Sequence[Tuple[float, float]]]): The points (x, y) of each line, by its
-        name in the legend. Those with numbers that are not finite are left out.
-    x_label (str): What the x axis shows, with its unit, if any, e.g. "time (s)".
-    y_label (str): What the y axis shows, with its unit.
-    title (str): What to write above.
-    bands (Optional[Mapping[str, Sequence[Tuple[float, float]]]]): The low and the high end of a
-        band around the points of some of the lines, e.g. a confidence interval.
-    x_range (Optional[Tuple[float, float]]): What the x axis has to cover, beside the points.
-    y_range (Optional[Tuple[float, float]]): What the y axis has to cover, beside the points.
+        name in the legend. Points with non-finite numbers are skipped.
+    x_label (str): The label of the x axis, with its unit, if any, e.g. "time (s)".
+    y_label (str): The label of the y axis, with its unit.
+    title (str): The title.
+    bands (Optional[Mapping[str, Sequence[Tuple[float, float]]]]): The lower and upper ends of a
+        band around the points, e.g. a confidence interval, for some or all lines.
+    x_range (Optional[Tuple[float, float]]): The range that the x axis must cover, in addition to
+        the points.
+    y_range (Optional[Tuple[float, float]]): The same for the y axis.
     diagonal (bool): Whether to draw the line y = x, as in reliability diagrams.
-    breaks (Sequence[float]): Places on the x axis across which no line and no band goes, as there
-        is nothing to be found there.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
-    RAISES (ValueError): If there is no point to draw, or a band has not one pair for each point.
+    breaks (Sequence[float]): Positions on the x axis at which lines and bands are interrupted,
+        because there are no values.
+    RETURNS (str): A self-contained SVG image.
+    RAISES (ValueError): If there is no point to draw, or a band does not have one pair per point.
     """
     lines: dict[str, list[Point]] = {}
     limits: dict[str, list[Point]] = {}
@@ -103,19 +104,19 @@ def bar_plot(
     intervals: Mapping[str, Mapping[str, Point]] | None = None,
     y_range: Point | None = None,
 ) -> str:
-    """Draw bars in groups. Each bar tells its value when the mouse is over it.
+    """Draw grouped bars. Hovering over a bar shows its value.
 
     series (Mapping[str, Mapping[str, float]]): The value of each category, by the name of the
-        series in the legend. Categories stand in the order in which they come; a series need not
-        have them all, and those with a number that is not finite have no bar.
-    x_label (str): What the categories are.
-    y_label (str): What the y axis shows, with its unit, if any.
-    title (str): What to write above.
-    intervals (Optional[Mapping[str, Mapping[str, Tuple[float, float]]]]): The low and the high end
-        of the whisker on some of the bars, e.g. a confidence interval.
-    y_range (Optional[Tuple[float, float]]): What the y axis has to cover, beside the values. Bars
-        stand on 0, or on the low end of this if it is greater.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+        series in the legend. Categories are in order of first occurrence; a series can lack some,
+        and non-finite values have no bar.
+    x_label (str): The label of the categories.
+    y_label (str): The label of the y axis, with its unit, if any.
+    title (str): The title.
+    intervals (Optional[Mapping[str, Mapping[str, Tuple[float, float]]]]): The lower and upper ends
+        of whiskers, e.g. a confidence interval, for some or all bars.
+    y_range (Optional[Tuple[float, float]]): The range that the y axis must cover, in addition to
+        the values. Bars start at 0, or at the lower end of this range if that is greater.
+    RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no bar to draw.
     """
     categories = list(dict.fromkeys(name for bars in series.values() for name in bars))
@@ -145,9 +146,9 @@ def bar_plot(
 
 
 def stack(images: Sequence[str]) -> str:
-    """Put images below each other.
+    """Stack images vertically.
 
-    images (Sequence[str]): SVG images that functions of this module have drawn.
+    images (Sequence[str]): SVG images created by functions of this module.
     RETURNS (str): One SVG image.
     """
     widths = [int(_find(r' width="(\d+)"', image)) for image in images]
@@ -161,7 +162,7 @@ def stack(images: Sequence[str]) -> str:
 
 
 def _find(pattern: str, image: str) -> str:
-    """What all images of ours have in their first tags."""
+    """Find an attribute or title that all our images have."""
     found = re.search(pattern, image)
     assert found is not None
     return found[1]
@@ -178,7 +179,7 @@ def _with_legend(
 
 
 def _pieces(xs: Sequence[float], breaks: Sequence[float]) -> list[slice]:
-    """The points that one line goes through, piece by piece."""
+    """The slices of points that are connected by a line."""
     cut = [i for i in range(1, len(xs)) if any(xs[i - 1] < place < xs[i] for place in breaks)]
     return [slice(start, end) for start, end in pairwise([0, *cut, len(xs)])] if xs else []
 
@@ -230,8 +231,8 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _category_names(categories: Sequence[str], ground: float) -> tuple[list[str], int]:
-    """Names of categories, shortened and slanted where there is little room; and where the plot
-    ends, with the name of the axis below them.
+    """The names of categories, shortened and slanted if there is little space; and the bottom of
+    the plot, including the axis label below them.
     """
     space = (WIDTH - RIGHT - LEFT) / len(categories)
     is_slanted = max(map(axes.text_width, categories)) > space
@@ -245,15 +246,15 @@ def _category_names(categories: Sequence[str], ground: float) -> tuple[list[str]
         turned = f'transform="rotate(-{SLANT} {middle:.5g} {level:.5g})" font-size="{NAME_SIZE}"'
         drawn.append(axes.text(middle, level, name, "end", turned))
         depth = math.sin(math.radians(SLANT)) * axes.text_width(name, NAME_SIZE)
-        # The name of the axis is 8 above the end, and 12 high.
+        # The axis label is 8 pixels above the bottom and 12 pixels high.
         floor = max(floor, level + depth + 26)
     return drawn, math.ceil(floor)
 
 
 def line_key(style: Style) -> str:
-    """A line's key in a legend.
+    """Draw the key of a line in a legend.
 
-    style (Style): How the line is drawn.
+    style (Style): The style of the line.
     RETURNS (str): SVG, 24 wide and 12 high.
     """
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
@@ -264,9 +265,9 @@ def line_key(style: Style) -> str:
 
 
 def bar_key(style: Style) -> str:
-    """A bar's key in a legend.
+    """Draw the key of a bar in a legend.
 
-    style (Style): How the bar is drawn.
+    style (Style): The style of the bar.
     RETURNS (str): SVG, 24 wide and 12 high.
     """
     return f'<rect x="8" width="12" height="12" fill="{style.colour}"/>'

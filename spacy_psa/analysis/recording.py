@@ -1,4 +1,4 @@
-"""What the layers of a model do to a document, put back in the order of its tokens."""
+"""Record what the layers of a model compute for a document, in the order of its tokens."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Recording:
-    """One run of a network.
+    """A recorded forward pass of a network.
 
     network (SequenceLabelerNetwork): The network.
-    layout (Layout): How tokens were laid out.
-    parts (List[List[Inspection]]): For each bucket of the layout what its layers showed.
-    potentials (Potentials): What came out.
+    layout (Layout): The layout of the tokens.
+    parts (List[List[Inspection]]): The inspections of the layers, for each bucket of the layout.
+    potentials (Potentials): The output.
     """
 
     network: SequenceLabelerNetwork
@@ -40,13 +40,13 @@ class Recording:
 
 @dataclass(frozen=True)
 class LayerView:
-    """What one layer did to the first tokens of one sequence.
+    """What one layer computed for the first tokens of one sequence.
 
     layer (str): Its name in the network, as in `named_modules`.
-    values (Dict[str, NDArray]): By name what it shows. `attention`, (heads, tokens, tokens), with
-        a further column for what goes to tokens after these, if there are any; `bias`, (heads,
-        tokens, tokens); `gate`, (tokens,), the mean over the features; `labels`, (heads, tokens,
-        labels). NaN stands between tokens that were in no window together.
+    values (Dict[str, NDArray]): The values by name: `attention`, (heads, tokens, tokens), with an
+        additional column for attention to later tokens, if there are any; `bias`, (heads, tokens,
+        tokens); `gate`, (tokens,), the mean over the features; `labels`, (heads, tokens, labels).
+        NaN for pairs of tokens that do not share a window.
     """
 
     layer: str
@@ -54,7 +54,7 @@ class LayerView:
 
 
 def labeler_networks(model: Model) -> list[SequenceLabelerNetwork]:
-    """Find the networks that label sequences: one, or those of an ensemble.
+    """Find the sequence labeling networks of a model: one, or those of an ensemble.
 
     model (Model): The model of a component.
     RETURNS (List[SequenceLabelerNetwork]): The networks.
@@ -67,10 +67,10 @@ def labeler_networks(model: Model) -> list[SequenceLabelerNetwork]:
 
 @contextmanager
 def recording(networks: Sequence[SequenceLabelerNetwork]) -> Iterator[list[Recording]]:
-    """Record the runs of networks.
+    """Record the forward passes of networks.
 
     networks (Sequence[SequenceLabelerNetwork]): The networks.
-    YIELDS (List[Recording]): Filled while they run.
+    YIELDS (List[Recording]): The recordings, appended as the networks run.
     """
     runs: list[Recording] = []
     with ExitStack() as stack:
@@ -105,13 +105,13 @@ def _recording(network: SequenceLabelerNetwork, runs: list[Recording]) -> Iterat
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a token of a sequence is read from.
+    """The place of a token in the layout.
 
     bucket (int): The bucket.
     row (int): The window in the bucket.
     position (int): The token's position in the window.
     offset (int): The position of the window's first token in the sequence.
-    length (int): Tokens of the window.
+    length (int): The number of tokens in the window.
     """
 
     bucket: int
@@ -122,17 +122,17 @@ class _Place:
 
 
 def layer_views(run: Recording, chain: int, n: int) -> list[LayerView]:
-    """Put together what layers showed of a sequence. Values under other names than those of
-    `LayerView` are left out.
+    """Collect the values that layers computed for a sequence. Values with names other than those in
+    `LayerView` are ignored.
 
-    run (Recording): The run of a network.
-    chain (int): The sequence.
-    n (int): How many of its tokens to look at, from the first.
-    RETURNS (List[LayerView]): One for each layer, in the order in which layers run.
+    run (Recording): The recorded forward pass.
+    chain (int): The index of the sequence.
+    n (int): The number of tokens to include, from the first.
+    RETURNS (List[LayerView]): One view per layer, in the order of computation.
     """
     places = _places(run.layout, chain, n)
     views = []
-    # All buckets go through the same layers, in the same order.
+    # All buckets pass through the same layers in the same order.
     for inspections in zip(*run.parts, strict=True):
         shown = {
             name: read([inspection.values[name] for inspection in inspections], places)
@@ -158,7 +158,7 @@ def _places(layout: Layout, chain: int, n: int) -> list[_Place]:
 
 
 def _row(values: Sequence[Tensor], place: _Place) -> Tensor:
-    """The window of a token. What does not depend on tokens, a layer gives once for all windows."""
+    """The window of a token. Values that do not depend on tokens are shared by all windows."""
     value = values[place.bucket]
     return value[place.row % value.shape[0]].double().cpu()
 
@@ -177,7 +177,7 @@ def _read_pairs(values: Sequence[Tensor], places: Sequence[_Place]) -> Array:
 
 
 def _read_attention(values: Sequence[Tensor], places: Sequence[_Place]) -> Array:
-    """Weights that go to tokens after the last one looked at add up in a column of their own."""
+    """Attention weights, with an additional column for the sum of weights on later tokens."""
     found = _read_pairs(values, places)
     if all(place.offset + place.length <= len(places) for place in places):
         return found

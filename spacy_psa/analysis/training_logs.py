@@ -1,4 +1,4 @@
-"""Read what was logged in training: lines of JSON, or the table that spaCy prints."""
+"""Read training logs: JSON lines, or the table that spaCy prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..training.logger import FILE_NAME
 from ..training.progress import epoch_length
 
 PLAIN_NAMES = {"train", "training", "log", "stdout"}
-CUT = "..."  # what spaCy ends names with that it has shortened
+CUT = "..."  # the end of names that spaCy has truncated
 COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 # The console shows two decimals of the main score.
 ROUNDING = 0.005 + 1e-9
@@ -23,15 +23,15 @@ ROUNDING = 0.005 + 1e-9
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A line of a log.
+    """An evaluation, that is, a line of a training log.
 
     step (int): The step, from 0.
-    epoch (int): The epoch that it belongs to, from 0.
-    score (float): The main score, from 0 to 1; NaN if it is not known.
-    scores (Dict[str, float]): All scores, as far as they are known; NaN for those that were logged
-        without a number.
-    losses (Dict[str, float]): The losses since the evaluation before, by component; the same.
-    epochs (Optional[float]): The epochs completed, with fractions, if that is known.
+    epoch (int): The epoch, from 0.
+    score (float): The main score, from 0 to 1; NaN if unknown.
+    scores (Dict[str, float]): All known scores; NaN for those that were logged without a number.
+    losses (Dict[str, float]): The losses since the previous evaluation, by component; NaN for those
+        that were logged without a number.
+    epochs (Optional[float]): The number of completed epochs, with fractions, if known.
     """
 
     step: int
@@ -44,8 +44,8 @@ class Evaluation:
     def score_of(self, name: str) -> float | None:
         """Find a score.
 
-        name (str): Its name, whole or as the console shortens it; empty for the main score.
-        RETURNS (Optional[float]): The score; None if it is not there, or if it may be several.
+        name (str): Its name, in full or as truncated by the console; empty for the main score.
+        RETURNS (Optional[float]): The score; None if it is missing or ambiguous.
         """
         if not name:
             return self.score
@@ -59,8 +59,8 @@ class Evaluation:
 class Run:
     """A training run.
 
-    name (str): What to call it.
-    evaluations (Sequence[Evaluation]): In the order of their steps.
+    name (str): The name of the run.
+    evaluations (Sequence[Evaluation]): The evaluations, ordered by step.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Run:
 
     @property
     def epochs(self) -> list[float] | None:
-        """RETURNS (Optional[List[float]]): How many epochs, with fractions, had been completed at
-        each evaluation, as logged or estimated; None if the log does not tell.
+        """RETURNS (Optional[List[float]]): The number of completed epochs, with fractions, at each
+        evaluation, as logged or estimated; None if it is unknown.
         """
         logged = [e.epochs for e in self.evaluations if e.epochs is not None]
         if len(logged) == len(self.evaluations):
@@ -81,11 +81,11 @@ class Run:
 def read_run(path: Path, name: str = "") -> Run:
     """Read the log of a training run.
 
-    path (Path): A file with lines of JSON or with what was printed on the console, or an output
-        folder with the file train.jsonl.
-    name (str): What to call the run; by default its folder, or the file.
-    RETURNS (Run): The run. Where steps come again, since the run was resumed, the last count.
-    RAISES (ValueError): If there is no such file, or no evaluation in it.
+    path (Path): A file with JSON lines or console output, or an output folder with the file
+        `train.jsonl`.
+    name (str): The name for the run; defaults to the name of its folder or file.
+    RETURNS (Run): The run. If steps are repeated because the run was resumed, the last ones count.
+    RAISES (ValueError): If there is no such file, or it has no evaluations.
     """
     file_ = path / FILE_NAME if path.is_dir() else path
     if not file_.is_file():
@@ -112,7 +112,7 @@ def _json_lines(lines: Sequence[str]) -> Iterator[Evaluation]:
         try:
             entry = json.loads(line)
         except ValueError:
-            # The last line of a run that was killed, or an empty one.
+            # An empty line, or the last line of a run that was killed.
             continue
         if isinstance(entry, dict) and {"step", "epoch", "score", "losses"} <= set(entry):
             yield _from_json(entry)
@@ -134,12 +134,12 @@ def _from_json(entry: dict[str, Any]) -> Evaluation:
 
 
 def _number(value: Any) -> float:
-    """Training goes on without a score or a loss, which is then logged as null or NaN."""
+    """A logged number; NaN for null, since training continues without a score or a loss."""
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _table(lines: Sequence[str]) -> Iterator[Evaluation]:
-    """The rows of the tables among the lines. A run that was resumed prints a second one."""
+    """The rows of all tables in the lines. A resumed run prints a second table."""
     columns: list[str] = []
     rows: list[dict[str, float]] = []
     for line in lines:
@@ -172,7 +172,7 @@ def _from_row(row: dict[str, float], precise: str | None) -> Evaluation:
 
 
 def _precise_score(rows: Sequence[dict[str, float]]) -> str | None:
-    """The first column that agrees with the main score throughout, which has few decimals."""
+    """The first column that matches the main score in all rows, but has more decimals."""
     for name in rows[0] if rows else []:
         agrees = (abs(row.get(name, -1.0) / 100 - row["score"]) <= ROUNDING for row in rows)
         if name not in ("e", "#", "score") and not _is_loss(name) and all(agrees):
@@ -185,7 +185,7 @@ def _is_loss(name: str) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Names in lower case; what was shortened to the same gets a number."""
+    """Lowercase names, numbered if they were truncated to the same name."""
     found: list[str] = []
     for name in map(str.lower, names):
         same = sum(other.partition(" (")[0] == name for other in found)

@@ -1,4 +1,4 @@
-"""Gold spans on the predicted tokens of an example."""
+"""Alignment of gold spans with the predicted tokens of an example."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from spacy.training import Example
 
 
 def same_tokens(example: Example) -> bool:
-    """Whether nothing needs to be aligned, as is usual in training; alignment is slow."""
+    """Check for identical tokens, the usual case in training, since alignment is slow."""
     return np.array_equal(example.predicted.to_array(ORTH), example.reference.to_array(ORTH))
 
 
 class GoldPlace(NamedTuple):
-    """A span without its document: sorted and compared much faster than one."""
+    """A span without its document, which is much faster to sort and compare than a `Span`."""
 
     start: int
     end: int
@@ -25,17 +25,17 @@ class GoldPlace(NamedTuple):
 
 
 def aligned_places(example: Example, gold: Iterable[Span]) -> tuple[list[GoldPlace], set[int]]:
-    """Bring gold spans over to the predicted tokens.
+    """Align gold spans with the predicted tokens.
 
-    RETURNS (Tuple[List[GoldPlace], Set[int]]): Where they are there, and the tokens touched by gold
-        spans that the predicted tokens cannot express.
+    RETURNS (Tuple[List[GoldPlace], Set[int]]): The aligned spans, and the predicted tokens that
+        overlap with gold spans that cannot be aligned.
     """
     if same_tokens(example):
         return [GoldPlace(span.start, span.end, span.label_) for span in gold], set()
     doc = example.predicted
     places: list[GoldPlace] = []
     unknown: set[int] = set()
-    # Once: whenever it is asked for its alignment, an example goes through both documents
+    # Only once: on each access to its alignment, an example goes through both documents
     alignment = example.alignment.y2x
     for span in gold:
         indices = alignment[span.start : span.end].tolist()
@@ -48,15 +48,15 @@ def aligned_places(example: Example, gold: Iterable[Span]) -> tuple[list[GoldPla
 
 
 def aligned_place(doc: Doc, gold: Span, indices: Sequence[int]) -> GoldPlace | None:
-    """Bring a gold span over to the predicted tokens.
+    """Align a gold span with the predicted tokens.
 
-    As `Example.get_aligned_spans_y2x`, which does not say what it leaves out, and takes time that
-    grows with the square of a document's length if it is asked for one span at a time.
+    As `Example.get_aligned_spans_y2x`, which does not report the spans it leaves out, and takes
+    time quadratic in the length of the document if called for one span at a time.
 
     doc (Doc): The predicted document.
     gold (Span): The span.
-    indices (Sequence[int]): The tokens of the document that are aligned with its tokens.
-    RETURNS (Optional[GoldPlace]): Where it is there; None if the tokens cannot express it.
+    indices (Sequence[int]): The tokens of the predicted document that align with the span's tokens.
+    RETURNS (Optional[GoldPlace]): The aligned span; None if the tokens cannot express it.
     """
     if not len(indices):
         return None

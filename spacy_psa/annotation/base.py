@@ -1,4 +1,4 @@
-"""What labels mean on a `Doc`: the interface."""
+"""The interface of targets: the annotation on a `Doc` that tags express."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from .rules import FORBIDDEN, REQUIRED, Rule
 from .schemes import Span
 
 UNKNOWN = -1
-"""The tag of a token whose annotation is missing: any may be true."""
+"""The tag of an unannotated token, which may have any tag."""
 
 
 class Target(ABC):
-    """Something on a `Doc` that a sequence of tags can express.
+    """Annotation on a `Doc` that a sequence of tags can express.
 
-    A target has *labels*, which users know (parts of speech, types of entities), and *tags*, one
-    of which the model gives to each token. For attributes of tokens they are the same; spans need
-    several tags a label.
+    A target has *labels*, which users see (parts of speech, entity types), and *tags*, one of which
+    the model predicts for each token. For token attributes they are the same; spans need several
+    tags per label.
 
-    name (str): Its name in a component's config.
-    has_spans (bool): Whether labels are those of spans, not of tokens.
+    name (str): The name of the target in a component's config.
+    has_spans (bool): Whether spans are labeled, not tokens.
     has_sets (bool): Whether a label on a `Doc` can be a set of labels.
-    sets (Optional[LabelSets]): How sets of labels are written, if there are any.
-    assigns (str): The attribute it writes, as in `Language.factory`.
-    spans_key (str): The key in `doc.spans`, for targets that are spans there.
-    score_weights (Dict[str, Optional[float]]): What its scores weigh by default; None if
-        they are no number.
+    sets (Optional[LabelSets]): How sets of labels are written, if they are used.
+    assigns (str): The attribute that the target writes, as in `Language.factory`.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
+    score_weights (Dict[str, Optional[float]]): The default weights of its scores; None for scores
+        that are not numbers.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Target(ABC):
     sets: LabelSets | None = None
 
     def __init__(self, spans_key: str) -> None:
-        # All targets are made in the same way, also those that have no use for the key.
+        # All targets have the same signature, even those that do not use the key
         self.spans_key = spans_key
 
     @property
     def layer(self) -> str:
-        """RETURNS (str): What is written, by a name that no other target has."""
+        """RETURNS (str): A name for what the target writes, unique among targets."""
         return self.name
 
     @property
@@ -59,41 +59,41 @@ class Target(ABC):
 
     @abstractmethod
     def labels_of(self, doc: Doc) -> Iterable[str]:
-        """Find the labels that are annotated.
+        """Find the annotated labels.
 
         doc (Doc): A gold-standard document.
-        YIELDS (str): Its labels, with repetitions; of a set of labels each one.
-        RAISES (ValueError): If a set of labels is not well formed.
+        YIELDS (str): Its labels, with repetitions; for a set of labels, each of its labels.
+        RAISES (ValueError): If a set of labels is malformed.
         """
 
     def check(self, doc: Doc) -> None:
-        """Check what is annotated.
+        """Check the annotation of a document.
 
         doc (Doc): A gold-standard document.
-        RAISES (ValueError): If it cannot be meant so.
+        RAISES (ValueError): If the annotation is invalid.
         """
         return
 
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
         """Read a label that may be a set.
 
-        label (str): The label, as it is annotated.
-        doc (Doc): The document that has it, for messages.
-        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is no set.
-        RAISES (ValueError): If a set is not well formed.
+        label (str): The label as annotated.
+        doc (Doc): The document, for error messages.
+        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
+        RAISES (ValueError): If a set is malformed.
         """
         return (label,) if self.sets is None else self.sets.parts(label, doc)
 
     def label_problem(self, label: str) -> str | None:
-        """Say why a string cannot be a label.
+        """Explain why a string cannot be a label.
 
         label (str): The string.
-        RETURNS (Optional[str]): The reason; None if it can.
+        RETURNS (Optional[str]): The reason; None if the string is a valid label.
         """
         return None if label else "it is empty, which means 'not annotated'"
 
     def normal_form(self, label: str) -> str:
-        """Write a label as documents have it.
+        """Normalize a label to the form it has on documents.
 
         label (str): The label.
         RETURNS (str): Its normal form.
@@ -102,7 +102,7 @@ class Target(ABC):
 
     @abstractmethod
     def tags(self, labels: Sequence[str]) -> list[str]:
-        """List the tags that express some labels.
+        """List the tags that express the labels.
 
         labels (Sequence[str]): The labels.
         RETURNS (List[str]): The tags, in the order of the model's outputs.
@@ -113,67 +113,66 @@ class Target(ABC):
         """Read the annotation of an example.
 
         example (Example): The example.
-        boundaries (Sequence[int]): Where sequences begin in the predicted document: no span of
-            tags may cross such a place.
-        RETURNS (List[Optional[str]]): A tag for each token of the predicted document; None where
-            it is unknown. Sets of labels stand in tags as they are annotated: "B-PER|ORG".
+        boundaries (Sequence[int]): The tokens of the predicted document at which sequences begin.
+            No span of tags may cross them.
+        RETURNS (List[Optional[str]]): A tag for each token of the predicted document; None for
+            unknown tags. Tags contain sets of labels as annotated: "B-PER|ORG".
         """
 
     @abstractmethod
     def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
-        """Read what a document to predict has already.
+        """Read existing annotation from a document to be predicted.
 
         doc (Doc): The document.
         boundaries (Sequence[int]): See `gold_tags`.
-        RETURNS (Optional[List[Optional[str]]]): A tag for each token, None where there is none; or
-            None if there are none at all.
+        RETURNS (Optional[List[Optional[str]]]): A tag for each token, None for tokens without
+            annotation; or None if no token has any.
         """
 
     def tags_like(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
-        """Find what stands for an existing tag among the model's outputs.
+        """Find the model's outputs that correspond to an existing tag.
 
-        tag (str): A tag of `existing_tags`.
-        ids (Dict[str, int]): Index of each tag.
-        doc (Doc): The document, for messages.
-        RETURNS (List[int]): The output, or those of a set of labels; none if the model knows
-            nothing like it.
-        RAISES (ValueError): If a set of labels is not well formed.
+        tag (str): A tag from `existing_tags`.
+        ids (Dict[str, int]): The index of each tag.
+        doc (Doc): The document, for error messages.
+        RETURNS (List[int]): The output, or several for a set of labels; empty if no output of the
+            model corresponds to the tag.
+        RAISES (ValueError): If a set of labels is malformed.
         """
         return [ids[option] for option in self._options(tag, doc) if option in ids]
 
     def is_of_span(self, rule: Rule) -> bool:
-        """Say whether a rule is about a span as a whole, not about each of its tokens.
+        """Whether a rule applies to a span as a whole, not to each of its tokens.
 
         rule (Rule): The rule.
-        RETURNS (bool): Whether it is.
+        RETURNS (bool): Whether it applies to the whole span.
         """
         return False
 
     @abstractmethod
     def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
-        """Add what a rule says to the scores of tags.
+        """Apply a rule to the bias of the tags' scores.
 
-        rule (Rule): The rule. Tokens and label are those of the document and the component.
-        bias (NDArray): What is to be added to the scores of tags. Modified in place. Shape:
-            (tokens, tags).
-        ids (Dict[str, int]): Index of each tag.
+        rule (Rule): The rule. Its tokens and label must be valid, see `check_rule`.
+        bias (NDArray): Added to the scores of tags. Modified in place. Shape: (tokens, tags).
+        ids (Dict[str, int]): The index of each tag.
         """
 
     @abstractmethod
     def label_of(self, tag: str) -> str:
-        """Find the label that a token with a tag has.
+        """Get the label that a tag expresses.
 
         tag (str): The tag.
-        RETURNS (str): The label; "O" for a token in no span.
+        RETURNS (str): The label; "O" for a token outside all spans.
         """
 
     @abstractmethod
     def spans_of(self, tags: Sequence[str]) -> list[Span]:
-        """Find the spans that tags stand for.
+        """Decode tags to spans.
 
-        tags (Sequence[str]): One tag a token.
-        RETURNS (List[Span]): First token, token after the last one, and label of each span; none
-            for attributes of tokens.
+        tags (Sequence[str]): One tag per token.
+        RETURNS (List[Span]): Start, end (exclusive) and label of each span; empty for token
+            attributes.
         """
 
     @abstractmethod
@@ -181,49 +180,48 @@ class Target(ABC):
         """Write tags to a document.
 
         doc (Doc): The document.
-        tags (Sequence[Optional[str]]): One tag a token; None for one without annotation.
-        overwrite (bool): Whether to replace annotation that is there already.
+        tags (Sequence[Optional[str]]): One tag per token; None for tokens without annotation.
+        overwrite (bool): Whether to replace existing annotation.
         """
 
     def attach_scores(self, doc: Doc, scores: Mapping[Span, float]) -> None:
-        """Keep the probabilities of spans where spaCy's components keep theirs, if there is such a
-        place.
+        """Store the probabilities of spans where spaCy's components store them, if they do.
 
-        doc (Doc): The document, annotated.
+        doc (Doc): The annotated document.
         scores (Dict[Span, float]): The probability of each predicted span.
         """
         return
 
     @abstractmethod
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
-        """Score predictions under spaCy's names. Where the reference has a set of labels, each of
-        them is right.
+        """Score predictions, with spaCy's names for the scores. If the reference has a set of
+        labels, each of them is correct.
 
         examples (Iterable[Example]): The examples.
-        **cfg: Settings of spaCy's scorer.
+        **cfg: Settings for spaCy's scorer.
         RETURNS (Dict[str, Any]): The scores.
         """
 
     def constraints(self, tags: Sequence[str]) -> Constraints | None:
-        """Say which tags may follow which.
+        """Get the constraints on tag sequences.
 
         tags (Sequence[str]): The tags, in the order of the model's outputs.
-        RETURNS (Optional[Constraints]): The constraints, or None if anything goes.
+        RETURNS (Optional[Constraints]): The constraints, or None if there are none.
         """
         return None
 
     def gold_sets(
         self, example: Example, boundaries: Sequence[int], ids: dict[str, int]
     ) -> tuple[NDArray[np.int64], dict[int, list[int]]]:
-        """Read the annotation of an example as the model's outputs, and sets of them.
+        """Read the annotation of an example as indices of the model's outputs, and as sets of them.
 
         example (Example): The example.
         boundaries (Sequence[int]): See `gold_tags`.
-        ids (Dict[str, int]): Index of each tag.
-        RETURNS (Tuple[NDArray, Dict[int, List[int]]]): One a token of the predicted document, -1
-            where it is unknown, or known only as a set; and by token the tags of those that have a
-            set.
-        RAISES (ValueError): If a tag is none of the model's, or a set is not well formed.
+        ids (Dict[str, int]): The index of each tag.
+        RETURNS (Tuple[NDArray, Dict[int, List[int]]]): One index for each token of the predicted
+            document, -1 if it is unknown or known only as a set; and the indices in each set, by
+            token.
+        RAISES (ValueError): If the model does not have a tag, or a set is malformed.
         """
         tags = self.gold_tags(example, boundaries)
         options: dict[int, list[str]] = {}
@@ -246,18 +244,19 @@ class Target(ABC):
             ) from None
 
     def _options(self, tag: str, doc: Doc) -> list[str]:
-        """The tags that a tag of `gold_tags` stands for."""
+        """The tags that a tag from `gold_tags` stands for."""
         label = self.label_of(tag)
         prefix = tag.removesuffix(label)
         return [f"{prefix}{part}" for part in self.parts(label, doc)]
 
     def resolved(self, examples: Iterable[Example]) -> Iterable[Example]:
-        """Take what is predicted for right where it is in a set of labels.
+        """Resolve sets of labels for scoring: a predicted label counts as correct if it is in the
+        set.
 
         examples (Iterable[Example]): The examples.
-        RETURNS (Iterable[Example]): The examples; those where it makes a difference with copies of
-            their references, which have the predicted label instead of the set.
-        RAISES (ValueError): If a set is not well formed.
+        RETURNS (Iterable[Example]): The examples. Those with sets have a copy of their reference,
+            in which correctly predicted labels replace the sets.
+        RAISES (ValueError): If a set is malformed.
         """
         return examples if self.sets is None else [self.resolve(eg) for eg in examples]
 
@@ -266,16 +265,16 @@ class Target(ABC):
         """See `resolved`.
 
         example (Example): An example, which may have sets of labels.
-        RETURNS (Example): It, or one with another reference.
+        RETURNS (Example): The same example, or a new one with another reference.
         """
 
 
 def add_bias(rows: NDArray[np.float32], ids: Sequence[int], score: float) -> None:
-    """Favour, require or forbid some tags.
+    """Favor, require or forbid tags.
 
-    rows (NDArray): What is to be added to scores. Modified in place. Shape: (..., tags).
-    ids (Sequence[int]): The tags.
-    score (float): What to add to theirs; inf to rule out all others.
+    rows (NDArray): The bias of scores. Modified in place. Shape: (..., tags).
+    ids (Sequence[int]): The indices of the tags.
+    score (float): The number to add to their bias; inf rules out all other tags.
     """
     if score == REQUIRED:
         rows[..., np.setdiff1d(np.arange(rows.shape[-1]), ids)] += FORBIDDEN

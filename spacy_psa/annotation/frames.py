@@ -19,7 +19,7 @@ SCHEME = SCHEMES["BIO"]
 
 
 def role_tags(roles: Sequence[str]) -> list[str]:
-    """The tags that express some roles: O, and B and I of each.
+    """List the tags that express roles: O, and B and I of each role.
 
     roles (Sequence[str]): The roles.
     RETURNS (List[str]): The tags, in the order of the model's outputs.
@@ -28,7 +28,7 @@ def role_tags(roles: Sequence[str]) -> list[str]:
 
 
 def role_constraints(tags: Sequence[str]) -> Constraints:
-    """Which tags may follow which, if sequences are to be well formed.
+    """Get the constraints of well-formed tag sequences.
 
     tags (Sequence[str]): The tags.
     RETURNS (Constraints): The constraints.
@@ -37,10 +37,10 @@ def role_constraints(tags: Sequence[str]) -> Constraints:
 
 
 def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
-    """Read arguments from tags.
+    """Decode tags to arguments.
 
-    A span begins at B, and goes on for all I that follow, whatever their roles: its role is that of
-    the B. Where I follows O, or begins the sentence, it is read as B.
+    A span begins at B and includes all following I tags, whatever their roles: its role is that of
+    the B. An I at the beginning of the sentence or after O is read as B.
 
     tags (Sequence[str]): The tags, well formed or not.
     RETURNS (List[Span]): Start, end and role of each argument.
@@ -60,30 +60,30 @@ def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
 
 
 def check_arguments(doc: Doc) -> None:
-    """Check that arguments are some.
+    """Check that arguments have roles and tokens.
 
     doc (Doc): A gold-standard document.
-    RAISES (ValueError): If one has no role or no tokens.
+    RAISES (ValueError): If an argument has no role or no tokens.
     """
     for group in stored_frames(doc):
         check_spans(doc, group, where=f"doc.spans['{group.name}']")
 
 
 def gold_frames(example: Example) -> list[Frame]:
-    """Bring the annotated frames over to the predicted tokens.
+    """Align the annotated frames with the predicted tokens.
 
-    Where tokens differ, arguments that the predicted tokens cannot express are left out, and so are
-    predicates that are not a token of their own; each with a warning.
+    Arguments that the predicted tokens cannot express, and predicates that do not correspond to a
+    single token, are left out with a warning.
 
     example (Example): The example.
-    RETURNS (List[Frame]): Frames with indices of tokens of the predicted Doc.
+    RETURNS (List[Frame]): Frames with token indices of the predicted Doc.
     """
     check_arguments(example.reference)
     frames = get_frames(example.reference)
     if not frames or same_tokens(example):
         return frames
     aligned = []
-    alignment = example.alignment  # once, as in `aligned_places`
+    alignment = example.alignment  # only once, see `aligned_places`
     for frame in frames:
         token = example.reference[frame.predicate]
         places = alignment.y2x[frame.predicate]
@@ -105,20 +105,21 @@ def _aligned(
         if place is not None:
             yield place.start, place.end, place.label
         else:
-            _skipped(example.reference, span, "has no counterpart among the predicted tokens")
+            _skipped(example.reference, span, "does not align with the predicted tokens")
 
 
 def gold_tags(doc: Doc, frame: Frame, start: int, end: int) -> list[str | None]:
-    """Write the arguments of a frame as tags of its sentence, the predicate V among them.
+    """Encode the arguments of a frame, including the predicate V, as tags of its sentence.
 
-    Of arguments that overlap only the first is written, and arguments that reach over the end of
-    the sentence are not, each with a warning; tokens that are theirs alone are unknown.
+    Only the first of several overlapping arguments is encoded, and no argument that crosses a
+    sentence boundary. The others are skipped with a warning, and the tags of tokens that only they
+    contain are unknown.
 
     doc (Doc): The document.
     frame (Frame): The frame.
     start (int): The first token of the sentence.
     end (int): The token after its last one.
-    RETURNS (List[Optional[str]]): One tag for each token of the sentence; None where it is unknown.
+    RETURNS (List[Optional[str]]): One tag for each token of the sentence; None for unknown tags.
     """
     arguments = sorted(frame.arguments)
     if not any(role == PREDICATE_LABEL for _, _, role in arguments):
@@ -127,7 +128,7 @@ def gold_tags(doc: Doc, frame: Frame, start: int, end: int) -> list[str | None]:
     kept, dropped = [], []
     for first, last, role in arguments:
         if first < start or last > end:
-            _skipped(doc, Span(doc, first, last, role), "crosses the end of the sentence")
+            _skipped(doc, Span(doc, first, last, role), "crosses a sentence boundary")
             dropped.append((max(first, start), min(last, end)))
         elif any(taken[first - start : last - start]):
             _skipped(doc, Span(doc, first, last, role), "overlaps with another argument")

@@ -1,4 +1,4 @@
-"""Labels that are known only as a set: with the separator "|", "NN|JJ" means one of the two."""
+"""Ambiguous labels, written as sets: with the separator "|", "NN|JJ" means one of the two."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..errors import Errors
 
 
 class LabelSets:
-    """How sets of labels are written.
+    """The notation of sets of labels.
 
-    separator (str): What stands between the labels of a set.
-    RAISES (ValueError): If that cannot be told from labels.
+    separator (str): Separates the labels in a set.
+    RAISES (ValueError): If the separator cannot be distinguished from labels.
     """
 
     def __init__(self, separator: str) -> None:
@@ -27,17 +27,17 @@ class LabelSets:
         """Whether a label is written as a set.
 
         label (str): The label.
-        RETURNS (bool): Whether the separator stands in it.
+        RETURNS (bool): Whether it contains the separator.
         """
         return self.separator in label
 
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
-        """Read a label.
+        """Split a label into the labels in the set.
 
-        label (str): The label, as it is annotated.
-        doc (Doc): The document that has it, for messages.
-        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is no set.
-        RAISES (ValueError): If a part is empty, has whitespace around it, or stands there twice.
+        label (str): The label as annotated.
+        doc (Doc): The document, for error messages.
+        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
+        RAISES (ValueError): If a part is empty, has whitespace around it, or occurs twice.
         """
         if label not in self._parts:
             parts = tuple(label.split(self.separator))
@@ -58,17 +58,17 @@ def resolved_labels(
     parts: Sequence[tuple[str, ...]],
     predicted: Iterable[Span],
 ) -> list[str]:
-    """Choose those labels from sets that were predicted.
+    """Choose the predicted labels from sets.
 
     example (Example): The example.
     spans (Sequence[Span]): Spans of its reference.
-    parts (Sequence[Tuple[str, ...]]): The labels in the set of each.
+    parts (Sequence[Tuple[str, ...]]): The labels in the set of each span.
     predicted (Iterable[Span]): Spans of its predicted document.
-    RETURNS (List[str]): A label for each span of the reference. One that was not found keeps its
-        set, and is scored as missed.
+    RETURNS (List[str]): A label for each span of the reference. A span that was not predicted keeps
+        its set, and is scored as missed.
     """
     found = set()
-    alignment = example.alignment.x2y  # once, as in `aligned_places`
+    alignment = example.alignment.x2y  # only once, see `aligned_places`
     for span in predicted:
         aligned = alignment[span.start : span.end]
         if len(aligned):
@@ -81,10 +81,10 @@ def resolved_labels(
 
 def _problem(parts: tuple[str, ...]) -> str | None:
     if not all(parts):
-        return "a part of it is empty"
+        return "one of them is empty"
     for part in parts:
         if part != part.strip():
             return f"there is whitespace around '{part.strip()}'"
         if parts.count(part) > 1:
-            return f"'{part}' stands there twice"
+            return f"'{part}' occurs twice"
     return None

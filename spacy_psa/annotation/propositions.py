@@ -1,4 +1,4 @@
-"""Predicates and their arguments on a Doc, in span groups that spaCy stores."""
+"""Predicates and their arguments on a Doc, stored in spaCy's span groups."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ _ATTRIBUTES = {"predicate", "lemma", "sense"}
 
 @dataclass(frozen=True)
 class Frame:
-    """A predicate with its arguments, as the corpus has them: nothing is dropped or joined.
+    """A predicate with its arguments, as annotated in the corpus: nothing is dropped or joined.
 
     predicate (int): The index of the predicate's (first) token in the sentence.
-    lemma (Optional[str]): Its lemma, None if the corpus does not give it.
-    sense (Optional[str]): Its sense, such as "01", None if the corpus does not give it.
-    arguments (List[Span]): Start, end and label of each argument, in order, with the labels of the
-        corpus, "V", "C-A1" and "R-A0" among them.
+    lemma (Optional[str]): Its lemma; None if the corpus does not have it.
+    sense (Optional[str]): Its sense, such as "01"; None if the corpus does not have it.
+    arguments (List[Span]): Start, end and label of each argument, in order. The labels are those of
+        the corpus, including "V", "C-A1" and "R-A0".
     """
 
     predicate: int
@@ -36,15 +36,15 @@ class Frame:
 
 
 def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
-    """Put frames on a Doc, in place of those it has.
+    """Set the frames of a Doc, replacing existing ones.
 
-    Each frame becomes a group `doc.spans["frames/0000"]` and so on, whose spans are the arguments
-    and whose `attrs` have predicate, lemma and sense. The group `doc.spans["frames"]` has one span
+    Each frame becomes a group (`doc.spans["frames/0000"]` and so on). Its spans are the arguments,
+    and its `attrs` hold predicate, lemma and sense. The group `doc.spans["frames"]` has one span
     for each predicate, so that a Doc without predicates differs from one without annotation.
 
     doc (Doc): The Doc.
-    frames (Sequence[Frame]): The frames; all indices are those of tokens of the Doc.
-    RAISES (IndexError): If a span does not lie within the Doc.
+    frames (Sequence[Frame]): The frames, with token indices of the Doc.
+    RAISES (IndexError): If a span is not within the Doc.
     """
     clear_frames(doc)
     for key, spans, attrs in frame_groups(frames):
@@ -56,7 +56,7 @@ def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
 def frame_groups(
     frames: Sequence[Frame],
 ) -> Iterator[tuple[str, list[LabeledSpan], dict[str, Any]]]:
-    """The groups of spans that frames are stored in.
+    """Create the contents of the span groups that store frames.
 
     frames (Sequence[Frame]): The frames.
     YIELDS (Tuple[str, List[Span], Dict[str, Any]]): Key, spans and attributes of each group.
@@ -74,9 +74,9 @@ def get_frames(doc: Doc) -> list[Frame]:
     """Read the frames of a Doc.
 
     doc (Doc): The Doc.
-    RETURNS (List[Frame]): The frames, with indices of tokens of the Doc, in the order in which they
-        were set; empty also where `has_frames` is False.
-    RAISES (ValueError): If they have lost their predicates.
+    RETURNS (List[Frame]): The frames, with token indices of the Doc, in the order in which they
+        were set; also empty if `has_frames` is False.
+    RAISES (ValueError): If the groups have lost their attributes, as in `Doc.from_docs`.
     """
     return [
         Frame(
@@ -90,11 +90,11 @@ def get_frames(doc: Doc) -> list[Frame]:
 
 
 def stored_frames(doc: Doc) -> list[SpanGroup]:
-    """Find the groups that `set_frames` has made.
+    """Find the groups that `set_frames` created.
 
     doc (Doc): The Doc.
     RETURNS (List[SpanGroup]): The group of each frame, in the order in which they were set.
-    RAISES (ValueError): If one has lost its predicate, as all do in `Doc.from_docs`.
+    RAISES (ValueError): If a group has lost its attributes, as in `Doc.from_docs`.
     """
     groups = []
     for key in _frame_keys(doc):
@@ -106,10 +106,10 @@ def stored_frames(doc: Doc) -> list[SpanGroup]:
 
 
 def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Put the pieces of arguments together, as the evaluator of CoNLL-2005 does.
+    """Join the pieces of discontinuous arguments, as the CoNLL-2005 evaluation script does.
 
-    labels (Sequence[str]): The labels of a frame's spans, in the order of the text.
-    RETURNS (List[Tuple[str, List[int]]]): For each argument its role, and the places of its pieces.
+    labels (Sequence[str]): The labels of a frame's spans, in text order.
+    RETURNS (List[Tuple[str, List[int]]]): The role of each argument, and the indices of its pieces.
     """
     joined: list[tuple[str, list[int]]] = []
     last: dict[str, list[int]] = {}
@@ -124,16 +124,16 @@ def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 
 def has_frames(doc: Doc) -> bool:
-    """Tell whether frames are annotated.
+    """Check whether frames are annotated.
 
     doc (Doc): The Doc.
-    RETURNS (bool): Whether they are, be it that there are none.
+    RETURNS (bool): Whether they are. Also True if the annotation is that there are none.
     """
     return FRAMES_KEY in doc.spans
 
 
 def clear_frames(doc: Doc) -> None:
-    """Take the annotation of frames off a Doc.
+    """Remove the frame annotation from a Doc.
 
     doc (Doc): The Doc.
     """
@@ -144,23 +144,23 @@ def clear_frames(doc: Doc) -> None:
 
 
 def _frame_keys(doc: Doc) -> list[str]:
-    # Others may have named a group of theirs alike.
+    # Span groups of other components may have similar names
     numbers = {key: _KEY.fullmatch(key) for key in doc.spans}
     found = {key: int(match[1]) for key, match in numbers.items() if match}
-    # By number: with more than 10,000 frames the keys have more digits.
+    # By number: with more than 10,000 frames, keys have more digits
     return sorted(found, key=lambda key: found[key])
 
 
 def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
-    """Give a Doc the predicates of frames, without their arguments.
+    """Copy the predicates of frames to a Doc, without their arguments.
 
     doc (Doc): The Doc.
     frames (List[Frame]): The frames.
-    example (Optional[Example]): What brings tokens together, if the frames are those of its
-        reference. A predicate without a token of its own is left out.
+    example (Optional[Example]): Aligns the tokens, if the frames are from its reference. Predicates
+        that align with no token are left out.
     """
     given = []
-    # Once, as in `aligned_places`
+    # Only once, see `aligned_places`
     alignment = example.alignment.y2x if example is not None and frames else None
     for frame in frames:
         token = frame.predicate

@@ -1,4 +1,4 @@
-"""Rules about labels: what users know of a document before the model sees it."""
+"""Rules about labels: what users know about a document before the model predicts."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from ..errors import Errors
 
 REQUIRED = inf
 FORBIDDEN = -inf
-# Single precision has to hold a model's scores next to it.
+# Small enough that single precision does not lose the model's scores in the sum
 MAX_SCORE = 10_000
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Something that holds, or is more or less likely, for a label and some tokens.
+    """A rule that requires, forbids, favors or disfavors a label for some tokens.
 
-    Rules are about predictions. Training does not see them.
+    Rules apply to predictions, not to training.
 
-    For attributes of tokens, a rule is about the label of each of the tokens. For spans, it is
-    about the span that has just these tokens; or, if it is not `whole`, about each of the tokens
-    being in some span of that label. The label "O" stands for each of them being in no span.
+    For token attributes, a rule is about the label of each of the tokens. For spans, it is about
+    the span of exactly these tokens or, if it is not `whole`, about each of the tokens being in any
+    span of that label. The label "O" means that each of them is outside all spans.
 
-    A finite score is added to the scores of label sequences (those of the model, divided by the
-    temperature), once for each token that complies. That of a whole span is shared out: each of its
-    n tokens that has the BIOES tag which it has in the span counts score / n. So a sequence with
-    the span gains the score, and one without it, but with m of its tags, m / n of the score: it has
-    a span of that label that begins, goes on or ends at the same tokens. The odds of sequences with
-    the span against those without it change by a factor between exp(score / n) and exp(score),
-    which is exactly exp(score) for spans of one token; the odds among sequences with the span stay
-    as they are.
+    A finite score is added to the scores of label sequences (the model's scores divided by the
+    temperature), once for each token that complies. The score of a whole span is divided among its
+    n tokens: each token with the BIOES tag that it has in the span gains score / n. A sequence with
+    the span thus gains the score. A sequence without it, but with m of its tags, gains m / n of the
+    score: it has a span of that label that begins, continues or ends at the same tokens. The odds
+    of sequences with the span against those without it change by a factor between exp(score / n)
+    and exp(score), or exactly exp(score) for spans of one token; the odds among sequences with the
+    span do not change.
 
     start (int): The first token.
     end (int): The token after the last one.
     label (str): The label.
-    score (float): How much more likely it is, in nats; less, below 0. `inf` requires it: all
-        sequences that do not comply are ruled out. `-inf` forbids it: none of the tokens may have
-        the label, or be in a span of that label, `whole` or not.
-    whole (bool): For spans, see above.
+    score (float): How much more likely the label becomes, in nats; less likely if negative. `inf`
+        requires it: all sequences that do not comply are ruled out. `-inf` forbids it: none of the
+        tokens may have the label or be in a span of that label, `whole` or not.
+    whole (bool): Whether a rule for spans is about the span as a whole, see above.
     """
 
     start: int
@@ -53,16 +53,16 @@ class Rule:
 
 
 TagRules = Callable[[Doc], Iterable[Rule]]
-"""From a document, which may have annotation of earlier components, to rules for it."""
+"""A function that returns rules for a document, which may have annotation of earlier components."""
 
 
 def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
-    """Ask for the rules for a document.
+    """Get the rules for a document.
 
     doc (Doc): The document.
-    rules (TagRules): Gives the rules.
+    rules (TagRules): Returns the rules.
     RETURNS (List[Rule]): The rules.
-    RAISES (ValueError): If it gives something else.
+    RAISES (ValueError): If it returns anything else.
     """
     found = rules(doc)
     listed = list(found) if isinstance(found, Iterable) else None
@@ -73,12 +73,13 @@ def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
 
 
 def check_rule(rule: Rule, doc: Doc, labels: Iterable[str]) -> None:
-    """Check that a rule fits its document and the component.
+    """Check that a rule is valid for a document and a component.
 
     rule (Rule): The rule.
     doc (Doc): The document.
-    labels (Iterable[str]): The labels that the component has.
-    RAISES (ValueError): If it is about other tokens or labels, or its score is no score.
+    labels (Iterable[str]): The component's labels.
+    RAISES (ValueError): If the document lacks the tokens, the component lacks the label, or the
+        score is invalid.
     """
     text = doc.text[:60]
     if not 0 <= rule.start < rule.end <= len(doc):
@@ -90,12 +91,12 @@ def check_rule(rule: Rule, doc: Doc, labels: Iterable[str]) -> None:
 
 
 def is_score(score: object) -> bool:
-    """Whether something can be the score of a rule.
+    """Whether an object is a valid score of a rule.
 
-    score (object): A number, or something else.
+    score (object): The object.
     RETURNS (bool): Whether it is a number in range, or infinite.
     """
     if not isinstance(score, Real) or isinstance(score, bool):
         return False
-    # Compared as it is: a whole number may be too large to be made a float
+    # Compared without conversion: an integer may be too large for a float
     return bool(score <= MAX_SCORE and not score < -MAX_SCORE) or score in (inf, -inf)

@@ -1,8 +1,8 @@
-"""Tag schemes: how spans over tokens are written as one tag a token, and read back.
+"""Tag schemes, which encode spans as one tag per token and decode them again.
 
-All schemes are read by one set of rules, those of the CoNLL evaluation script, so that any
-sequence of tags, well formed or not, stands for spans that do not overlap. They differ in how
-they write, and in which tag may follow which.
+All schemes are decoded by the rules of the CoNLL evaluation script (conlleval), so that any
+sequence of tags, well formed or not, stands for spans that do not overlap. Schemes differ in how
+they encode spans, and in which tags may follow each other.
 """
 
 from abc import ABC, abstractmethod
@@ -19,8 +19,8 @@ Span = tuple[int, int, str]
 
 OUTSIDE = "O"
 
-# Tags that conlleval takes to be outside of every chunk. An empty prefix is that of "", of "-"
-# and of "-X-", which CoNLL-2003 has on its document boundaries.
+# Prefixes that conlleval treats as outside of all chunks. The empty prefix is that of "", "-" and
+# "-X-", the tag of document boundaries in CoNLL-2003.
 _OUTSIDE_PREFIXES = frozenset((OUTSIDE, ".", ""))
 # "[" and "]" are chunks of one token in conlleval.
 _STARTING_PREFIXES = frozenset("BS[]")
@@ -39,13 +39,13 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def read_spans(tags: Sequence[str]) -> list[Span]:
-    """Read the spans of any sequence of tags of one sentence, as conlleval does.
+    """Decode any sequence of tags of one sentence to spans, as conlleval does.
 
-    A span begins at B and S; and at every other tag that is not outside where the tag before is
-    outside, is E or S, or has another label. It ends where another begins, before a tag that is
-    outside, and after E and S. Prefixes that no scheme knows are read like I.
+    A span begins at B or S, and at any other tag that is not outside if the previous tag is
+    outside, is E or S, or has another label. It ends where another span begins, before a tag that
+    is outside, and after E and S. Unknown prefixes are read as I.
 
-    tags (Sequence[str]): The tags, in any scheme or a mixture of them.
+    tags (Sequence[str]): The tags, in any scheme or a mixture of schemes.
     RETURNS (List[Span]): The spans, ordered and not overlapping.
 
     SOURCE: `startOfChunk` and `endOfChunk` in conlleval, by Erik Tjong Kim Sang.
@@ -70,10 +70,10 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
 
 
 class Scheme(ABC):
-    """A way to write spans as tags. Schemes have no state: use the objects in `SCHEMES`.
+    """A tag scheme. Schemes have no state: use the objects in `SCHEMES`.
 
     name (str): The name in the registry.
-    prefixes (Tuple[str, ...]): The prefixes of tags inside of spans, in the order of `tags`.
+    prefixes (Tuple[str, ...]): The prefixes of tags in spans, in the order of `tags`.
     """
 
     name: ClassVar[str]
@@ -81,19 +81,19 @@ class Scheme(ABC):
 
     @abstractmethod
     def _prefixes_of(self, length: int, touches: bool) -> list[str]:
-        """The prefixes of one span. It touches if a span of the same label ends right before."""
+        """The prefixes of one span. It touches if a span of the same label ends right before it."""
 
     @abstractmethod
     def _allows(self, previous: str, current: str, same_label: bool) -> bool:
-        """Whether a prefix may follow another. To all schemes a boundary is the same as O."""
+        """Whether a prefix may follow another. All schemes treat sentence boundaries as O."""
 
     def encode(self, spans: Iterable[Span], length: int) -> list[str]:
-        """Write spans as tags.
+        """Encode spans as tags.
 
         spans (Iterable[Span]): The spans, in any order. They must not overlap.
         length (int): The number of tokens.
-        RETURNS (List[str]): One tag a token.
-        RAISES (ValueError): If spans overlap, are empty, or go beyond the tokens.
+        RETURNS (List[str]): One tag per token.
+        RAISES (ValueError): If spans overlap, are empty, or extend beyond the tokens.
         """
         tags = [OUTSIDE] * length
         last_end, last_label = 0, None
@@ -112,15 +112,15 @@ class Scheme(ABC):
         return tags
 
     def decode(self, tags: Sequence[str]) -> list[Span]:
-        """Read spans from tags. Tags that break the scheme are read as conlleval reads them.
+        """Decode tags to spans. Tags that violate the scheme are read as in conlleval.
 
-        tags (Sequence[str]): One tag a token of one sentence.
+        tags (Sequence[str]): One tag per token of one sentence.
         RETURNS (List[Span]): The spans, ordered and not overlapping.
         """
         return read_spans(tags)
 
     def tags(self, labels: Sequence[str]) -> list[str]:
-        """All tags for some labels: `"O"` first, then those of each label in turn.
+        """List all tags for the labels: `"O"` first, then the tags of each label in turn.
 
         labels (Sequence[str]): The labels of spans.
         RETURNS (List[str]): The tags.
@@ -130,9 +130,9 @@ class Scheme(ABC):
     def may_follow(self, previous: str | None, tag: str | None) -> bool:
         """Whether the scheme allows a tag right after another.
 
-        previous (Optional[str]): The tag before, or None for the start of the sentence.
+        previous (Optional[str]): The previous tag, or None for the start of the sentence.
         tag (Optional[str]): The tag, or None for the end of the sentence.
-        RETURNS (bool): Whether the scheme allows it. Tags of another scheme it never allows.
+        RETURNS (bool): Whether it is allowed. Tags of other schemes never are.
         """
         if not self._knows(previous) or not self._knows(tag):
             return False
@@ -141,11 +141,11 @@ class Scheme(ABC):
         return self._allows(previous_prefix, prefix, previous_label == label)
 
     def problems(self, tags: Sequence[str]) -> list[tuple[int, str]]:
-        """Check tags strictly.
+        """Validate tags against the scheme.
 
-        tags (Sequence[str]): One tag a token of one sentence.
-        RETURNS (List[Tuple[int, str]]): Index and message of each tag that is not one of the
-            scheme or must not stand where it does. Empty if all is well.
+        tags (Sequence[str]): One tag per token of one sentence.
+        RETURNS (List[Tuple[int, str]]): Index and message of each tag that is not in the scheme or
+            is not allowed in its position. Empty if all tags are valid.
         """
         found = []
         previous: str | None = None
@@ -181,7 +181,7 @@ class BIO(Scheme):
 
 
 class IOB1(Scheme):
-    """I for all tokens of spans, B only to part two adjacent spans of the same label.
+    """I for all tokens of spans, B only to separate two adjacent spans of the same label.
 
     SOURCE: Ramshaw and Marcus (1995), 'Text Chunking using Transformation-Based Learning'.
     """
@@ -197,7 +197,7 @@ class IOB1(Scheme):
 
 
 class IO(Scheme):
-    """I for all tokens of spans. Adjacent spans of the same label become one: IO cannot tell."""
+    """I for all tokens of spans. Adjacent spans of the same label are merged when decoded."""
 
     name = "IO"
     prefixes = ("I",)
@@ -210,7 +210,7 @@ class IO(Scheme):
 
 
 class BIOES(Scheme):
-    """B begins a span, I continues and E ends it; S is a span of one token.
+    """B begins a span, I continues it and E ends it; S is a span of one token.
 
     SOURCE: Ratinov and Roth (2009), 'Design Challenges and Misconceptions in Named Entity
     Recognition', where it is called BILOU.
@@ -234,9 +234,9 @@ SCHEMES: dict[str, Scheme] = {scheme.name: scheme for scheme in (BIOES(), BIO(),
 def get_scheme(scheme: Scheme | str) -> Scheme:
     """Look up a scheme by its name.
 
-    scheme (Union[Scheme, str]): A name in `SCHEMES`; a scheme is returned as it is.
+    scheme (Union[Scheme, str]): A name in `SCHEMES`; a scheme is returned unchanged.
     RETURNS (Scheme): The scheme.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no scheme of that name.
     """
     if isinstance(scheme, Scheme):
         return scheme
@@ -249,16 +249,16 @@ def get_scheme(scheme: Scheme | str) -> Scheme:
 def transition_mask(
     scheme: Scheme | str, tags: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which transitions between tags a scheme allows.
+    """Get the transitions between tags that a scheme allows.
 
-    The tags should be complete, as those of `Scheme.tags`: if, say, E of a label is missing in
-    BIOES, a sequence that enters B of that label can never leave it.
+    The tags should be complete, as returned by `Scheme.tags`. If, for example, the E tag of a label
+    is missing in BIOES, a sequence that enters B of that label can never leave it.
 
     scheme (Union[Scheme, str]): The scheme.
     tags (Sequence[str]): The L tags.
-    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Booleans: (L, L) whether the tag of the
-        column may follow that of the row, (L,) whether a sentence may start with the tag, (L,)
-        whether it may end with it.
+    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Booleans: (L, L) whether the column's tag
+        may follow the row's tag, (L,) whether a sentence may start with the tag, (L,) whether it
+        may end with it.
     """
     scheme = get_scheme(scheme)
     inner = [[scheme.may_follow(previous, tag) for tag in tags] for previous in tags]

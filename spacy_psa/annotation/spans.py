@@ -1,4 +1,4 @@
-"""Spans that do not overlap: named entities, and groups of spans such as chunks."""
+"""Targets for spans that do not overlap: named entities, and span groups such as chunks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FROM_BILUO = {"B": "B", "I": "I", "L": "E", "U": "S"}
 class SpanTarget(Target):
     """Spans, expressed as BIOES tags.
 
-    spans_key (str): The key of the spans in `doc.spans`, if they are there.
+    spans_key (str): The key in `doc.spans`, for the target "spans".
     """
 
     has_spans = True
@@ -41,7 +41,7 @@ class SpanTarget(Target):
 
     def label_problem(self, label: str) -> str | None:
         if label == OUTSIDE:
-            return "for spans it means tokens outside of all of them"
+            return "for spans, it marks tokens outside all spans"
         return super().label_problem(label)
 
     def constraints(self, tags: Sequence[str]) -> Constraints:
@@ -57,7 +57,7 @@ class SpanTarget(Target):
         spans, taken = self._taken(doc)
         if not taken:
             return None
-        # Spans that our tags cannot express leave no room for others, either
+        # Spans that our tags cannot express also block their tokens
         tags = [OUTSIDE if i in taken else None for i in range(len(doc))]
         starts = set(boundaries)
         for span in filter_spans(spans):
@@ -67,19 +67,20 @@ class SpanTarget(Target):
         return tags
 
     def tags_like(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
-        # Nor do spans of labels that are not ours
+        # So do spans of labels that are not ours
         return super().tags_like(tag, ids, doc) or [ids[OUTSIDE]]
 
     @abstractmethod
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
-        """Find what is annotated already.
+        """Find the existing annotation.
 
         doc (Doc): The document.
-        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and tokens that may be in none.
+        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and the tokens that may be in no
+            span.
         """
 
     def is_of_span(self, rule: Rule) -> bool:
-        # To forbid one span, and none that has more or fewer tokens, is beyond BIOES tags
+        # Tags cannot forbid one exact span without affecting longer or shorter ones
         return rule.whole and rule.label != OUTSIDE and rule.score != FORBIDDEN
 
     def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
@@ -107,25 +108,25 @@ class SpanTarget(Target):
 
     @abstractmethod
     def relabel(self, doc: Doc, spans: Sequence[Span]) -> None:
-        """Replace the spans of a document by spans of the same tokens.
+        """Replace the spans of a document by new ones of the same tokens.
 
         doc (Doc): The document.
-        spans (Sequence[Span]): The spans.
+        spans (Sequence[Span]): The new spans.
         """
 
     def spans(self, doc: Doc, tags: Sequence[str | None]) -> list[Span]:
-        """Turn tags into spans of a document."""
+        """Decode tags to spans of a document."""
         places = SCHEME.decode([tag or OUTSIDE for tag in tags])
         return [Span(doc, start, end, label) for start, end, label in places]
 
     def new_spans(self, doc: Doc, tags: Sequence[str | None]) -> list[Span]:
-        """Turn tags into spans of a document, without those that overlap with what is there."""
+        """Decode tags to spans of a document, without those that overlap existing annotation."""
         _, taken = self._taken(doc)
         spans = self.spans(doc, tags)
         return [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
 
     def _taken(self, doc: Doc) -> tuple[list[Span], set[int]]:
-        """The spans that a document has already, and the tokens that no other span may have."""
+        """The existing spans of a document, and the tokens that no other span may contain."""
         spans, outside = self.existing(doc)
         spans = [span for span in spans if len(span)]
         taken = set(outside).union(*(range(span.start, span.end) for span in spans))
@@ -152,8 +153,8 @@ class EntsTarget(SpanTarget):
         return tags
 
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
-        # Tokens outside of entities are no annotation: whoever sets one entity sets them all.
-        # Blocked ones are.
+        # Tokens outside of entities are not annotation: setting one entity marks all other tokens
+        # as outside. Blocked tokens are annotation.
         return list(doc.ents), _blocked_tokens(doc)
 
     def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
@@ -171,7 +172,7 @@ class EntsTarget(SpanTarget):
 
 
 class SpansTarget(SpanTarget):
-    """A group of spans: `doc.spans[spans_key]`. A document without the key is not annotated."""
+    """A span group: `doc.spans[spans_key]`. A document without the key is not annotated."""
 
     name = "spans"
     assigns = "doc.spans"
@@ -194,11 +195,11 @@ class SpansTarget(SpanTarget):
         doc = example.predicted
         if self.spans_key not in example.reference.spans:
             return [None] * len(doc)
-        # A group makes new objects each time that it is read
+        # A group creates new objects each time it is read
         gold = list(example.reference.spans[self.spans_key])
         self._check(example.reference, gold)
         places, unknown = aligned_places(example, gold)
-        # All that it asks for are starts and ends
+        # `filter_spans` needs only starts and ends
         kept = set(cast(list[GoldPlace], filter_spans(cast(Any, places))))
         for place in places:
             if place not in kept:
@@ -228,14 +229,14 @@ class SpansTarget(SpanTarget):
             return
         spans = self.new_spans(doc, tags)
         if spans:
-            # Scores are those of the spans one by one, which are others now
+            # Scores belong to individual spans, which have changed
             attrs = {name: value for name, value in existing.attrs.items() if name != "scores"}
             spans = sorted([*existing, *spans])
             doc.spans[key] = SpanGroup(doc, name=key, attrs=attrs, spans=spans)
 
     def attach_scores(self, doc: Doc, scores: Mapping[Place, float]) -> None:
         group = doc.spans[self.spans_key]
-        # What was there already is certain
+        # Existing spans are certain
         group.attrs["scores"] = np.array(
             [scores.get((span.start, span.end, span.label_), 1.0) for span in group],
             dtype=np.float32,
@@ -254,12 +255,12 @@ class SpansTarget(SpanTarget):
 
 
 def check_spans(doc: Doc, spans: Iterable[Span], *, where: str) -> None:
-    """Check that spans are some: spaCy takes any.
+    """Check that spans have labels and tokens, which spaCy does not enforce.
 
     doc (Doc): A gold-standard document.
-    spans (Iterable[Span]): Spans of it.
-    where (str): What they stand in, for messages.
-    RAISES (ValueError): If one has no label or no tokens.
+    spans (Iterable[Span]): Its spans.
+    where (str): The location of the spans, for error messages.
+    RAISES (ValueError): If a span has no label or no tokens.
     """
     for span in spans:
         if span.label and len(span):
@@ -273,21 +274,21 @@ def check_spans(doc: Doc, spans: Iterable[Span], *, where: str) -> None:
 
 
 def _blocked_tokens(doc: Doc) -> list[int]:
-    """Tokens that `Doc.set_ents` has blocked: they begin an entity without a label."""
+    """Tokens blocked with `Doc.set_ents`: they begin an entity without a label."""
     iob, types = doc.to_array([ENT_IOB, ENT_TYPE]).T
     return np.flatnonzero((iob == 3) & (types == 0)).tolist()
 
 
 def _read_ents(example: Example) -> list[str | None]:
-    """As `_align_ents`, for the same tokens: much faster."""
+    """As `_align_ents`, but much faster, if the tokens are the same."""
     doc = example.reference
     iob, is_space = doc.to_array([ENT_IOB, IS_SPACE]).T
     if not iob.any():
         return [None] * len(doc)
     spans = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
     tags: list[str | None] = list(SCHEME.encode(spans, len(doc)))
-    # For spaCy, white space is in no entity unless it is said to be in one, and whether blocked
-    # tokens are is not known
+    # As in spaCy, whitespace is outside of entities unless annotated otherwise, and blocked tokens
+    # are unknown
     missing = np.flatnonzero(iob == 0).tolist()
     for i in [*missing, *_blocked_tokens(doc)]:
         tags[i] = OUTSIDE if is_space[i] else None
@@ -308,7 +309,7 @@ def _align_ents(example: Example) -> list[str | None]:
 
 
 def _drop_crossing(tags: list[str | None], boundaries: Sequence[int], doc: Doc) -> None:
-    """Make spans unknown that cross a boundary: the chains of a CRF end there."""
+    """Make spans that cross a boundary unknown, because the chains of a CRF end there."""
     for boundary in boundaries:
         if not 0 < boundary < len(tags):
             continue

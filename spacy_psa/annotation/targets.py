@@ -18,14 +18,14 @@ TARGETS: dict[str, type[Target]] = {**TOKEN_TARGETS, **SPAN_TARGETS}
 
 
 def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:
-    """Make a target.
+    """Create a target.
 
-    name (str): Its name: one of `TARGETS`.
+    name (str): Its name in `TARGETS`.
     spans_key (str): The key in `doc.spans`, for the target "spans".
-    set_separator (Optional[str]): What stands between the labels of a set, as in "NN|JJ"; None if
-        there are no sets.
+    set_separator (Optional[str]): Separates the labels in a set, as in "NN|JJ"; None if there are
+        no sets.
     RETURNS (Target): The target.
-    RAISES (ValueError): If there is no target of that name, or it cannot have sets.
+    RAISES (ValueError): If there is no target of that name, or it does not support sets.
     """
     if name not in TARGETS:
         nearest, options = suggestion(name, TARGETS), ", ".join(TARGETS)

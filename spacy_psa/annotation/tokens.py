@@ -1,4 +1,4 @@
-"""Attributes of tokens: fine- and coarse-grained parts of speech, morphology."""
+"""Targets for token attributes: fine- and coarse-grained parts of speech, and morphology."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .schemes import Span
 
 
 class TokenTarget(Target):
-    """A string attribute of tokens, of which the empty string means 'not annotated'.
+    """A string attribute of tokens. The empty string means 'not annotated'.
 
     field (str): The attribute's name in `Doc.to_array`.
     """
@@ -42,7 +42,7 @@ class TokenTarget(Target):
         return list(labels)
 
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
-        # None where tokens do not align, "" where annotation is missing: unknown, both.
+        # None if tokens do not align, "" if annotation is missing: both are unknown
         return [tag or None for tag in example.get_aligned(self.field, as_string=True)]
 
     def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
@@ -81,7 +81,7 @@ class TokenTarget(Target):
         if all(len(labels) == 1 for labels in parts):
             return example
         reference = reference.copy()
-        alignment = example.alignment  # once, as in `aligned_places`
+        alignment = example.alignment  # only once, see `aligned_places`
         for token in example.predicted:
             aligned = alignment.x2y[token.i]
             if len(aligned) == 1 and self.read(token) in parts[aligned[0]]:
@@ -117,7 +117,7 @@ class PosTarget(TokenTarget):
 
 
 class MorphTarget(TokenTarget):
-    """Morphological features: `token.morph`. The label `_` is 'annotated as having none'."""
+    """Morphological features: `token.morph`. The label `_` means 'annotated as having none'."""
 
     has_sets = False
     name = "morph"
@@ -132,11 +132,11 @@ class MorphTarget(TokenTarget):
         if label and label != Morphology.EMPTY_MORPH:
             pairs = [feature.split(Morphology.FIELD_SEP) for feature in label.split("|")]
             if not all(len(pair) == 2 and all(pair) for pair in pairs):
-                return "morphology is '_', or Feature=Value with | in between"
+                return "morphology must be '_', or Feature=Value pairs separated by |"
         return super().label_problem(label)
 
     def normal_form(self, label: str) -> str:
-        """See `Target.normal_form`. spaCy puts features in order."""
+        """See `Target.normal_form`. spaCy sorts the features."""
         return Morphology(StringStore()).normalize_features(label)
 
     def read(self, token: Token) -> str:

@@ -1,4 +1,4 @@
-"""`python -m spacy psa …`: spaCy finds this module through the entry point group `spacy_cli`."""
+"""`python -m spacy psa …`: spaCy loads this module from the entry points in `spacy_cli`."""
 
 from spacy.cli._util import app
 

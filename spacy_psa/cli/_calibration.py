@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from ..pipeline.calibration import Confidences
     from ..pipeline.calibration_fit import TemperatureFit
 
-# Steps for those who look, and one where most of the predictions are
+# Even steps, and a last one near 1, where most predictions lie
 THRESHOLDS = [*(i / 20 for i in range(20)), 0.99]
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How good the probabilities of a component are, before and after.
+    """The quality of a component's probabilities before and after calibration.
 
-    component (str): Its name.
+    component (str): The component's name.
     initial (float): Its temperature before.
-    fit (TemperatureFit): The temperature that was found.
-    n_new (int): Sentences that were left out because they have labels that the component has not.
-    before (Dict[str, Confidences]): How confident it was, and whether it was right: for "tokens"
-        and, if it finds spans, for "spans".
-    after (Dict[str, Confidences]): The same at the temperature found.
+    fit (TemperatureFit): The fitted temperature.
+    n_new (int): Sentences left out because they have labels unknown to the component.
+    before (Dict[str, Confidences]): Confidence and correctness of its predictions, for "tokens"
+        and, if it predicts spans, for "spans".
+    after (Dict[str, Confidences]): The same at the fitted temperature.
     """
 
     component: str
@@ -37,15 +37,15 @@ class Calibration:
 
     @property
     def unit(self) -> str:
-        """RETURNS (str): What the component finds: "tokens" or "spans"."""
+        """RETURNS (str): What the component predicts: "tokens" or "spans"."""
         return list(self.after)[-1]
 
 
 def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
-    """Print how good the probabilities are before and after.
+    """Print the quality of the probabilities before and after.
 
-    found (Calibration): What was found.
-    n_bins (int): The bins of the calibration error.
+    found (Calibration): The result.
+    n_bins (int): Number of bins for the calibration error.
     """
     from ..evaluation.calibration import brier_score, expected_calibration_error
     from ..evaluation.tables import DASH, Table, percent
@@ -65,7 +65,7 @@ def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
         means = [[percent(a.mean()) for a in column] for column in zip(*args, strict=True)]
         confident, right = means if some else [[DASH, DASH]] * 2
         rows += [
-            [f"{unit}: right (%)", *right],
+            [f"{unit}: correct (%)", *right],
             [f"{unit}: mean confidence (%)", *confident],
             [f"{unit}: ECE (%)", *map(percent, errors)],
             [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
@@ -75,21 +75,22 @@ def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
     print(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
     if worse:
         msg.warn(
-            f"The calibration error of {found.unit} grew. What is predicted and what is missed ask "
-            f"for other temperatures: --fit {found.unit} looks at what is predicted alone."
+            f"The calibration error of {found.unit} has increased. Predicted and missed "
+            f"{found.unit} call for different temperatures: --fit {found.unit} uses only those "
+            "that are predicted."
         )
     if fit.at_bound:
         msg.warn(
-            f"The temperature {fit.temperature:g} is the end of the range: the best one may lie "
-            "beyond. The data may be too easy, too small, or part of the training data."
+            f"The temperature {fit.temperature:g} is the limit of the range, and the best one may "
+            "lie beyond. The data may be too easy, too small, or part of the training data."
         )
 
 
 def _left_out(found: Calibration) -> str:
     reasons = {
         "without annotation": found.fit.n_unknown - found.n_new,
-        "with labels that the component has not": found.n_new,
-        "whose annotation the tag scheme or rules do not allow": found.fit.n_impossible,
+        "with labels unknown to the component": found.n_new,
+        "whose annotation violates the tag scheme or rules": found.fit.n_impossible,
     }
     told = [f"{n} {reason}" for reason, n in reasons.items() if n]
     return f"; left out: {', '.join(told)}" if told else ""
@@ -98,10 +99,10 @@ def _left_out(found: Calibration) -> str:
 def draw_calibration(found: Calibration, *, n_bins: int = 10) -> str:
     """Draw a reliability diagram, and precision and recall by threshold.
 
-    found (Calibration): What was found.
-    n_bins (int): The bins of the diagram.
-    RETURNS (str): An SVG image of what the component finds: spans, or tokens with their labels.
-    RAISES (ValueError): If it finds nothing.
+    found (Calibration): The result.
+    n_bins (int): Number of bins in the diagram.
+    RETURNS (str): An SVG image for what the component predicts: spans, or tokens with labels.
+    RAISES (ValueError): If it predicts nothing.
     """
     from ..analysis.plots import stack
     from ..evaluation.calibration import precision_recall_by_threshold, reliability
@@ -116,7 +117,7 @@ def draw_calibration(found: Calibration, *, n_bins: int = 10) -> str:
         bins = reliability(side.confidence, side.correct, n_bins=n_bins)
         error = 100.0 * bins.expected_error
         diagrams[f"{title}: T = {temperature:.3f}, ECE {error:.2f} %"] = bins
-    # Of the last one, which is the one after
+    # `side` is that of the last iteration: after calibration
     curve = precision_recall_by_threshold(
         side.confidence, side.correct, side.n_gold, thresholds=THRESHOLDS
     )

@@ -1,4 +1,4 @@
-"""What a cell of `spacy psa reproduce` is scored by, and what else is told of its training."""
+"""The scores of a cell of `spacy psa reproduce`, and other facts about its training."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from ..reproduction.results import Result
 
     TagPair = tuple[Doc, list[str], list[str]]
-    """A Doc of the gold standard, its tags, and those that are predicted."""
+    """A gold Doc, its tags, and the predicted tags."""
 
 PACKAGES = ("spacy-psa", "spacy", "thinc", "torch", "numpy")
-# In the folder of a run: the device and the versions that it is trained with
+# In the folder of a run: the device and package versions used for training
 ENVIRONMENT = "environment.json"
 
 Scores = dict[str, float]
-"""Precision, recall, F1 and accuracy, 0 to 1."""
+"""Precision, recall, F1 and accuracy, from 0 to 1."""
 
 
 def score_cell(
     plan: Plan, cell: Cell, digests: dict[str, str], options: str, gpu_id: int
 ) -> Result:
-    """Score the best epoch of a system that is trained.
+    """Score the best epoch of a trained system.
 
-    plan (Plan): What all trainings have in common.
+    plan (Plan): What all cells have in common.
     cell (Cell): The system and the seed.
     digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    options (str): The settings for all systems.
+    options (str): Settings for all systems.
     gpu_id (int): The GPU to score on, or -1 for the CPU.
     RETURNS (Result): The result.
     """
@@ -79,7 +79,7 @@ def score_cell(
 
 
 def write_environment(folder: Path, gpu_id: int) -> None:
-    """Keep with a run what it is trained with: it may be scored elsewhere, and later.
+    """Store a run's environment with it, since it may be scored later and elsewhere.
 
     folder (Path): The folder of the run.
     gpu_id (int): The GPU, or -1 for the CPU.
@@ -89,12 +89,11 @@ def write_environment(folder: Path, gpu_id: int) -> None:
 
 
 def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:
-    """Read what a run was trained with.
+    """Read the environment in which a run was trained.
 
     folder (Path): The folder of the run.
-    gpu_id (int): The GPU that is used now, or -1 for the CPU.
-    RETURNS (Dict[str, Any]): Device and versions; those of now for a run from before they were
-        kept.
+    gpu_id (int): The GPU in use, or -1 for the CPU.
+    RETURNS (Dict[str, Any]): Device and versions; the current ones if the run did not store any.
     """
     path = folder / ENVIRONMENT
     if not path.is_file():
@@ -103,23 +102,23 @@ def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:
 
 
 def describe_environment(gpu_id: int) -> dict[str, Any]:
-    """Say what is used now.
+    """Describe the current environment.
 
     gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (Dict[str, Any]): Device and versions, as a `Result` has them.
+    RETURNS (Dict[str, Any]): Device and versions, as in a `Result`.
     """
     return {"device": "gpu" if gpu_id >= 0 else "cpu", "versions": find_versions()}
 
 
 def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
-    """Score spans, entities or tags by the rules of the CoNLL script.
+    """Score spans, entities or tags as the CoNLL script does.
 
     plan (Plan): What all cells have in common.
     cell (Cell): The system and the seed.
     pipeline (Path): The folder of the pipeline.
     parts (Sequence[str]): The parts of the corpus.
-    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in `lengths`
-        those of the sentences of the test set, by their length; not if a Doc has several of them.
+    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
+        `lengths`, those of test sentences by length, unless a Doc has several sentences.
     """
     from .conlleval import read_tags
 
@@ -135,7 +134,7 @@ def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> 
 
 
 def _scores_by_length(pairs: Sequence[TagPair]) -> dict[str, Scores]:
-    """The scores of sentences of each length that there is."""
+    """The scores for each bucket of sentence lengths that occurs."""
     from ..evaluation.groups import ByLength
 
     by_length = ByLength()
@@ -150,15 +149,15 @@ def _is_sentence(doc: Doc) -> bool:
 
 
 def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
-    """Score semantic roles by the rules of the CoNLL-2005 evaluator, of given predicates.
+    """Score semantic roles of given predicates as the CoNLL-2005 evaluator does.
 
     plan (Plan): What all cells have in common.
     cell (Cell): The system and the seed.
     pipeline (Path): The folder of the pipeline.
     parts (Sequence[str]): The parts of the corpus.
-    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part, and in
-        `combined` those of both test sets together, where there are two. Their accuracy is the
-        share of propositions all of whose arguments are right.
+    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
+        `combined`, those of both test sets together if there are two. Their accuracy is the
+        percentage of propositions with only correct arguments.
     """
     from ..pipeline.role_scores import SRLResult
     from .srl_eval import score_paths
@@ -195,17 +194,17 @@ def _scores(total: Counts | RoleCounts, accuracy: float) -> Scores:
 
 
 def count_epochs(folder: Path) -> tuple[float, float]:
-    """Read off the log how long a run was trained.
+    """Read from the log how long a run was trained.
 
     folder (Path): The folder of the run.
-    RETURNS (Tuple[float, float]): How many epochs were done at the last evaluation, and at the one
-        whose pipeline was kept as the best.
+    RETURNS (Tuple[float, float]): The epochs completed at the last evaluation, and at the one that
+        saved the best pipeline.
     """
     from ..training.logger import FILE_NAME
 
     lines = (folder / FILE_NAME).read_text(encoding="utf8").splitlines()
     entries = [json.loads(line) for line in lines]
-    # spaCy keeps the later one of equals.
+    # Of equal scores, spaCy keeps the later one.
     best = max(enumerate(entries), key=lambda pair: (pair[1]["score"], pair[0]))[1]
     return round(entries[-1]["epochs"], 2), round(best["epochs"], 2)
 
@@ -214,8 +213,8 @@ def count_parameters(nlp: Language) -> dict[str, int]:
     """Count parameters.
 
     nlp (Language): The pipeline.
-    RETURNS (Dict[str, int]): "all" of our networks, and "without words", the table of words left
-        out.
+    RETURNS (Dict[str, int]): "all" parameters of spacy-psa networks, and those "without words",
+        i.e. without the word embedding table.
     """
     networks = [
         shim.network

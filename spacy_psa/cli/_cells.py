@@ -1,4 +1,4 @@
-"""What `psa reproduce` trains: a config for each system and seed."""
+"""The runs of `psa reproduce`: one config per system and seed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from thinc.api import Config
 
 PARTS = ("train", "dev", "test")
-# A second test set, which CoNLL-2005 has: scored where it is there.
+# The second test set of CoNLL-2005, scored if it exists.
 MORE_PARTS = ("brown",)
-# The component of a task.
+# The factories of tasks that do not use the tagger.
 FACTORIES = {ROLES: "psa_srl"}
 TAGGER = "psa_tagger"
 NAME = re.compile(r"[\w.-]+")
-# Of the SHA-256 of a config, in the name of its folder.
+# How many digits of a config's SHA-256 go into the name of its folder.
 N_DIGITS = 8
 
 
@@ -36,15 +36,15 @@ N_DIGITS = 8
 class Plan:
     """What all cells have in common.
 
-    corpus (str): What the corpus is called.
+    corpus (str): The name of the corpus.
     task (str): The task: a key of `TARGETS`.
     target (str): What the component predicts.
     data (Path): The folder with train.spacy, dev.spacy and test.spacy.
     runs (Path): The folder for the runs.
     vectors (Optional[str]): The pretrained vectors; None for those of the config, if any.
-    epochs (int): The epochs; 0 for those of the config.
-    lang (str): The code of the language.
-    options (Dict[str, Any]): Settings for all systems, by their names.
+    epochs (int): Number of epochs; 0 for that of the config.
+    lang (str): The language code.
+    options (Dict[str, Any]): Settings for all systems, by name.
     """
 
     corpus: str
@@ -60,14 +60,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Cell:
-    """One training.
+    """One training run.
 
     system (str): The system.
     seed (int): The seed.
-    config (Config): Its config, complete, with variables.
-    settings (Dict[str, Any]): The same without variables.
-    component (str): The component that is scored.
-    digest (str): The SHA-256 of settings and training data, by which the run is known.
+    config (Config): The complete config, with variables.
+    settings (Dict[str, Any]): The same, interpolated.
+    component (str): The component to score.
+    digest (str): The SHA-256 of settings and training data, which identifies the run.
     folder (Path): The folder of the run.
     """
 
@@ -81,10 +81,10 @@ class Cell:
 
 
 def data_digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of the parts of a corpus.
+    """Hash the parts of a corpus.
 
     folder (Path): The folder.
-    RETURNS (Dict[str, str]): That of each part, further test sets included.
+    RETURNS (Dict[str, str]): The SHA-256 of each part, including additional test sets.
     RAISES (ValueError): If one of them is missing.
     """
     paths = {part: folder / f"{part}.spacy" for part in PARTS}
@@ -97,11 +97,11 @@ def data_digests(folder: Path) -> dict[str, str]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read seeds.
+    """Parse seeds.
 
-    text (str): Numbers with blanks or commas between them.
-    RETURNS (List[int]): Each of them once.
-    RAISES (ValueError): If there are none, or they are not whole numbers from 0 on.
+    text (str): Numbers separated by spaces or commas.
+    RETURNS (List[int]): The seeds, without duplicates.
+    RAISES (ValueError): If there are none, or they are not non-negative integers.
     """
     words = text.replace(",", " ").split()
     if not words or not all(re.fullmatch("[0-9]+", word) for word in words):
@@ -110,23 +110,23 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def systems_of(task: str) -> list[str]:
-    """The systems that can be trained for a task.
+    """List the systems that can be trained for a task.
 
     task (str): The task.
-    RETURNS (List[str]): Their names, and those of their variants.
+    RETURNS (List[str]): The names of systems and their variants.
     """
     systems = names(ROLES if task == ROLES else "systems")
     return [*systems, *(v.name for v in read_papers().variants.values() if v.system in systems)]
 
 
 def parse_systems(text: str, task: str) -> dict[str, Path | None]:
-    """Read systems.
+    """Parse systems.
 
-    text (str): Names of systems and of variants of them, and NAME=CONFIG.cfg for configs of one's
-        own, with blanks between them.
+    text (str): Names of systems and variants, and NAME=CONFIG.cfg for custom configs, separated by
+        spaces.
     task (str): The task.
-    RETURNS (Dict[str, Optional[Path]]): The names, with the files of one's own.
-    RAISES (ValueError): If one of them is not known.
+    RETURNS (Dict[str, Optional[Path]]): The names, with the files of custom configs.
+    RAISES (ValueError): If one of them is unknown.
     """
     known = systems_of(task)
     systems: dict[str, Path | None] = {}
@@ -151,14 +151,14 @@ def parse_systems(text: str, task: str) -> dict[str, Path | None]:
 def make_cells(
     plan: Plan, systems: Mapping[str, Path | None], seeds: Sequence[int], data: Mapping[str, str]
 ) -> list[Cell]:
-    """Make the configs of all trainings, before any of them begins.
+    """Create the configs of all runs before any of them starts.
 
     plan (Plan): What they have in common.
-    systems (Dict[str, Optional[Path]]): The systems, with the configs of one's own.
+    systems (Dict[str, Optional[Path]]): The systems, with the files of custom configs.
     seeds (Sequence[int]): The seeds.
     data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (List[Cell]): The trainings, all systems of a seed before the next seed.
-    RAISES (ValueError): If a config does not fit.
+    RETURNS (List[Cell]): The runs, all systems of a seed before the next seed.
+    RAISES (ValueError): If a config is unsuitable.
     """
     configs = {
         system: make_system(plan, system) if path is None else read_system(plan, system, path)
@@ -172,10 +172,10 @@ def make_cells(
 
 
 def make_system(plan: Plan, name: str) -> Config:
-    """Make the config of a system of the papers.
+    """Create the config of a system from the papers.
 
     plan (Plan): What all cells have in common.
-    name (str): The system, or a variant.
+    name (str): The system or variant.
     RETURNS (Config): The config.
     """
     from thinc.api import Config
@@ -197,10 +197,10 @@ def make_system(plan: Plan, name: str) -> Config:
 
 
 def read_system(plan: Plan, name: str, path: Path) -> Config:
-    """Read a config of one's own.
+    """Read a custom config.
 
     plan (Plan): What all cells have in common.
-    name (str): What the system is called.
+    name (str): The name of the system.
     path (Path): The config.
     RETURNS (Config): The config.
     RAISES (ValueError): If it cannot be read, or lacks a setting.
@@ -217,7 +217,7 @@ def read_system(plan: Plan, name: str, path: Path) -> Config:
     change(config, settings, name)
     text = config.to_str(interpolate=False)
     for variable in (*(s for s in settings if s.startswith("paths.")), "system.seed"):
-        # spaCy adds these if they are not there, which is of no use if nothing refers to them.
+        # spaCy adds missing variables, to no effect if nothing refers to them.
         if f"${{{variable}}}" not in text:
             value = settings.get(variable, "a seed")
             about = {"system": name, "setting": variable, "value": value}
@@ -226,13 +226,13 @@ def read_system(plan: Plan, name: str, path: Path) -> Config:
 
 
 def common_settings(plan: Plan) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The settings that follow from the plan."""
+    """RETURNS (Dict[str, Any]): The settings given by the plan."""
     return {
         "paths.train": str(plan.data / "train.spacy"),
         "paths.dev": str(plan.data / "dev.spacy"),
         **({} if plan.vectors is None else {"paths.vectors": plan.vectors}),
         **({"training.max_epochs": plan.epochs, "training.max_steps": 0} if plan.epochs else {}),
-        # The log says which epoch was best.
+        # The best epoch is read from the log.
         "training.logger": {
             "@loggers": "spacy_psa.JsonlLogger.v1",
             "path": None,
@@ -243,15 +243,15 @@ def common_settings(plan: Plan) -> dict[str, Any]:
 
 
 def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[str, str]) -> Cell:
-    """Make one training.
+    """Create one run.
 
-    plan (Plan): What all have in common.
+    plan (Plan): What all runs have in common.
     system (str): The system.
     seed (int): The seed.
     config (Config): The config of the system.
     data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (Cell): The training.
-    RAISES (ValueError): If the config does not fit.
+    RETURNS (Cell): The run.
+    RAISES (ValueError): If the config is unsuitable.
     """
     from ..training.saving import learning_settings
 
@@ -268,7 +268,7 @@ def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[
 
 
 def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
-    """Find the component that is scored.
+    """Find the component to score.
 
     plan (Plan): What it predicts.
     system (str): The system, for the message.
@@ -279,7 +279,7 @@ def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
     factory = FACTORIES.get(plan.task, TAGGER)
     for name in settings["nlp"]["pipeline"]:
         component = settings["components"].get(name, {})
-        # What labels roles has one target alone.
+        # The component for roles has only one target.
         fits = component.get("target", plan.target) == plan.target
         if component.get("factory") == factory and fits:
             return name
@@ -291,7 +291,7 @@ def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
     """Change settings of a config in place.
 
     config (Config): The config.
-    settings (Dict[str, Any]): The new values of settings and sections, by their names.
+    settings (Dict[str, Any]): New values of settings and sections, by name.
     system (str): The system, for the message.
     RAISES (ValueError): If there is no such setting.
     """
@@ -308,11 +308,11 @@ def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
 
 
 def filled(config: Config, system: str) -> Config:
-    """Add settings that were left out, and check all of them.
+    """Fill in missing settings, and validate all of them.
 
     config (Config): The config.
     system (str): The system, for the message.
-    RETURNS (Config): The config, complete.
+    RETURNS (Config): The complete config.
     RAISES (ValueError): If it is not valid.
     """
     from spacy.schemas import ConfigSchemaTraining

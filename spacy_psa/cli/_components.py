@@ -1,4 +1,4 @@
-"""Pipelines and the components in them, for the commands that look inside."""
+"""Load pipelines and find their components, for the commands that inspect them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
     """Load a pipeline, and choose one of its components.
 
-    path (str): The folder or the name of the pipeline.
-    name (Optional[str]): The component's name. By default the last one of ours.
+    path (str): The folder or name of the pipeline.
+    name (Optional[str]): The component's name; by default the last spacy-psa component.
     RETURNS (Tuple[Language, LabelSequencePipe]): The pipeline and the component.
     RAISES (ValueError): If there is no such component.
     RAISES (OSError): If there is no such pipeline.
@@ -40,10 +40,10 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
 def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
     """Load a pipeline with a component to calibrate.
 
-    model (str): The folder or the name of the pipeline.
+    model (str): The folder or name of the pipeline.
     component (Optional[str]): The component; None for the only one there is.
     RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
-    RAISES (ValueError): If there is no such component, or it is not clear which one.
+    RAISES (ValueError): If there is no such component, or several to choose from.
     """
     import spacy
 
@@ -66,7 +66,7 @@ def get_tagger(nlp: Language, name: str) -> PSATagger:
     nlp (Language): The pipeline.
     name (str): The component's name.
     RETURNS (PSATagger): The component.
-    RAISES (ValueError): If the pipeline has none of that name, or it is one of another kind.
+    RAISES (ValueError): If the pipeline has no component of that name, or of another type.
     """
     from ..pipeline.tagger import PSATagger
 
@@ -82,8 +82,8 @@ def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
     """Find the components that label semantic roles.
 
     nlp (Language): The pipeline.
-    path (object): Where it is from, for messages.
-    RETURNS (List[PSASemanticRoles]): The components, in their order.
+    path (object): Its path, for messages.
+    RETURNS (List[PSASemanticRoles]): The components, in pipeline order.
     RAISES (ValueError): If there are none.
     """
     from ..pipeline.srl import PSASemanticRoles
@@ -96,7 +96,7 @@ def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
 
 
 def use_given_predicates(components: Iterable[PSASemanticRoles]) -> None:
-    """Let components use predicates that are given, also if they are configured to find their own.
+    """Make components use given predicates, even if they are configured to find their own.
 
     components (Iterable[PSASemanticRoles]): The components, which are modified.
     """

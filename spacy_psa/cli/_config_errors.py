@@ -1,7 +1,7 @@
-"""What is wrong with a config, and what may have been meant.
+"""Explain errors in a config, and suggest what may have been meant.
 
-spaCy checks a config before any code of ours is run, so that these messages are those of the
-commands `psa …` alone. Values that our blocks check themselves name the nearest one everywhere.
+spaCy validates a config before it runs any spacy-psa code, so only the `psa …` commands print
+these messages. Values that spacy-psa blocks check themselves get suggestions everywhere.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ UNREGISTERED = re.compile(r"\[E893\] .*? function '(.+?)' in function registry '
 NO_FACTORY = re.compile(r"\[E002\] .*? factory for '(.+?)' ")
 NO_COMPONENT = re.compile(r"\[E956\] .*? component '(.+?)' in .*?: (.*)")
 UNEXPECTED = re.compile(r"unexpected argument: '(.+)'")
-# The words of pydantic 1 for the same, with spaCy up to 3.8.11
+# The same message in pydantic 1, with spaCy up to 3.8.11
 NOT_PERMITTED = "extra fields not permitted"
 NO_SECTION = (
-    "it has no section [{name}]. Make a config by `python -m spacy psa init-config`, or add what "
-    "is missing by `python -m spacy init fill-config`."
+    "it has no section [{name}]. Create a config with `python -m spacy psa init-config`, or add "
+    "missing sections with `python -m spacy init fill-config`."
 )
-# What the loop of a training divides by
+# The training loop divides by these
 COUNTED = {
-    "eval_frequency": "the steps from one evaluation to the next",
-    "accumulate_gradient": "the parts of a batch whose gradients add up",
+    "eval_frequency": "the steps between evaluations",
+    "accumulate_gradient": "the parts of a batch whose gradients are accumulated",
 }
-# A section may have any name, as variables do; such a near one is a slip.
+# A section may have any name, as variables do; one this similar is a typo.
 SLIP = 0.8
 
 
 @contextmanager
 def config_errors() -> Iterator[None]:
-    """Say what is wrong with a config, and name the nearest option.
+    """Explain errors in a config, and suggest the nearest option.
 
-    RAISES (ValueError): If the block raises an error of spaCy's about a config.
+    RAISES (ValueError): If the block raises one of spaCy's config errors.
     """
     try:
         yield
@@ -52,7 +52,7 @@ def config_errors() -> Iterator[None]:
 
 
 def check_sections(config: Mapping[str, Any]) -> None:
-    """Check that a config has the sections which spaCy does not fill in before it reads them.
+    """Check that a config has the sections that spaCy reads before filling in defaults.
 
     config (Mapping[str, Any]): The config.
     RAISES (ValueError): If one is missing.
@@ -63,9 +63,9 @@ def check_sections(config: Mapping[str, Any]) -> None:
 
 
 def check_numbers(training: Mapping[str, Any]) -> None:
-    """Check the settings that the loop divides by.
+    """Check the settings that the training loop divides by.
 
-    training (Mapping[str, Any]): The section [training] of a config, filled or not.
+    training (Mapping[str, Any]): The section [training] of a config, filled in or not.
     RAISES (ValueError): If one is less than 1.
     """
     for name, what in COUNTED.items():
@@ -75,10 +75,10 @@ def check_numbers(training: Mapping[str, Any]) -> None:
 
 
 def explain(error: ValueError) -> str | None:
-    """Put an error about a config in words.
+    """Explain an error in a config.
 
     error (ValueError): An error.
-    RETURNS (Optional[str]): What is wrong, with the nearest options; None if it is another error.
+    RETURNS (Optional[str]): The explanation, with the nearest options; None for other errors.
     """
     from spacy.language import Language
     from spacy.util import registry
@@ -102,7 +102,7 @@ def explain(error: ValueError) -> str | None:
 
 
 def warn_of_unknown_settings(config: Mapping[str, Any]) -> None:
-    """Name the settings that spaCy takes no notice of, in a warning for each.
+    """Warn of each setting that spaCy ignores.
 
     config (Mapping[str, Any]): The config.
     """
@@ -112,7 +112,7 @@ def warn_of_unknown_settings(config: Mapping[str, Any]) -> None:
     for name, section in config.items():
         if name in CONFIG_SCHEMAS and isinstance(section, dict):
             schema: Any = CONFIG_SCHEMAS[name]
-            # pydantic 1, with spaCy up to 3.8.11, has another name for it
+            # The name in pydantic 1, with spaCy up to 3.8.11
             known = list(getattr(schema, "model_fields", None) or schema.__fields__)
             for key in section:
                 if key not in known:
@@ -130,7 +130,7 @@ def _unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str
 
 
 def _title(error: ConfigValidationError) -> str:
-    """What is not valid. spaCy up to 3.8.11 does not tell which block it is."""
+    """The title of the error, with the name of the block, which spaCy up to 3.8.11 omits."""
     config = error.config if isinstance(error.config, Mapping) else {}
     named = [str(name) for key, name in config.items() if key.startswith("@")]
     title = error.title or ""
@@ -148,7 +148,7 @@ def _describe(problem: Mapping[str, Any], error: ConfigValidationError) -> str:
 
 
 def _arguments(block: Any) -> list[str]:
-    """The arguments of the function that a block of a config names."""
+    """The arguments of the function named by a config block."""
     from spacy.util import registry
 
     for key, name in block.items() if isinstance(block, Mapping) else ():

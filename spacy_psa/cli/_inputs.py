@@ -1,4 +1,4 @@
-"""Which files a conversion reads, and what it writes: files, folders, and all into one."""
+"""Plan which files a conversion reads and writes: single files, folders, or all merged."""
 
 import re
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ SECTION = re.compile(r"[._-]?\d+$")
 
 @dataclass(frozen=True)
 class Conversion:
-    """One output with what goes into it.
+    """One output and its inputs.
 
-    inputs (List[Path]): What the reader is given, one after the other.
+    inputs (List[Path]): The paths to read, in order.
     output (Path): The .spacy file.
     """
 
@@ -24,12 +24,12 @@ class Conversion:
 
 
 def find_format(inputs: Sequence[Path], name: str | None) -> Format:
-    """The format of the inputs.
+    """Determine the format of the inputs.
 
     inputs (Sequence[Path]): Files or folders.
-    name (Optional[str]): The name of the format; None to tell it by the first input.
+    name (Optional[str]): The name of the format; None to infer it from the first input.
     RETURNS (Format): The format.
-    RAISES (ValueError): If there is no such format, or if it cannot be told.
+    RAISES (ValueError): If there is no such format, or it cannot be inferred.
     """
     if name:
         return get_format(name)
@@ -39,7 +39,7 @@ def find_format(inputs: Sequence[Path], name: str | None) -> Format:
     files = _visible_files(first)
     for file_ in files:
         for form in FORMATS.values():
-            # Among the formats with the same endings one that takes folders knows them better.
+            # Of formats with the same extensions, prefer one that reads folders.
             if form.owns(file_) and form.takes_folder:
                 return form
     owned = next((f for f in files if any(form.owns(f) for form in FORMATS.values())), None)
@@ -54,15 +54,15 @@ def plan(
     """Pair inputs with outputs.
 
     inputs (Sequence[Path]): Files or folders.
-    output (Path): A .spacy file, or a folder if there are several inputs that are not merged.
+    output (Path): A .spacy file, or a folder for several inputs that are not merged.
     form (Format): The format.
-    merge (bool): Whether all goes into one output.
+    merge (bool): Whether to write everything to one output.
     RETURNS (List[Conversion]): The conversions.
     RAISES (ValueError): If the inputs do not suit the output.
     """
     one_output = output.suffix == ".spacy" and not output.is_dir()
     if one_output and (merge or len(inputs) == 1):
-        # A reader that takes folders knows which of the files belong together.
+        # A reader that takes folders knows which files belong together.
         whole = [[p] if form.takes_folder else [f for f, _ in _files(p, form)] for p in inputs]
         files = [path for paths in whole for path in paths]
         n_parts = 1 if merge else _n_parts(inputs[0], form)
@@ -85,7 +85,7 @@ def plan(
 
 
 def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
-    """The files of an input, each with its path below it."""
+    """The files of an input, each with its relative path."""
     if not path.is_dir():
         return [(path, Path(path.name))]
     files = [file_ for file_ in _visible_files(path) if not form.endings or form.owns(file_)]
@@ -93,7 +93,7 @@ def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
         kind = f"files ending in {' or '.join(form.endings)}" if form.endings else "files"
         raise ValueError(Errors.P149.format(path=path, kind=kind))
     if form.takes_folder:
-        # Some have the same sentences twice (.mrg, .pos) or in two parts (.props, .words).
+        # Some formats have each sentence twice (.mrg, .pos) or in two parts (.props, .words).
         ranked = sorted(files, key=lambda file_: _rank(file_, form))
         firsts = {file_.with_name(_stem(file_, form)): file_ for file_ in reversed(ranked)}
         files = sorted(firsts.values())
@@ -101,18 +101,18 @@ def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
 
 
 def _n_parts(path: Path, form: Format) -> int:
-    """How many parts of a corpus, such as train and dev, a reader would take out of a folder."""
-    # The others choose one by an option
+    """How many parts of a corpus, such as train and dev, a reader would read from a folder."""
+    # The other formats select a part with an option
     if not path.is_dir() or not form.takes_folder or "split" in form.options:
         return 1
     from ..corpora.conll2005 import find_pairs
 
-    # Sections such as train.02 and train.03 are of one part
+    # Sections such as train.02 and train.03 belong to one part
     return len({SECTION.sub("", _stem(pair.words, form)) for pair in find_pairs(path)})
 
 
 def _rank(path: Path, form: Format) -> int:
-    """The place of a file's ending among those of its format."""
+    """The index of a file's extension among those of its format."""
     name = path.name.removesuffix(".gz")
     return next(i for i, ending in enumerate(form.endings) if name.endswith(ending))
 
@@ -127,7 +127,7 @@ def _visible_files(folder: Path) -> list[Path]:
 
 
 def _stem(path: Path, form: Format) -> str:
-    """The name of a file without what tells its format."""
+    """The name of a file without the extension of its format."""
     name = path.name.removesuffix(".gz")
     for ending in form.endings:
         if name.endswith(ending) and name != ending:

@@ -1,4 +1,4 @@
-"""Files that a command writes, most of them beside what it prints."""
+"""Check and write the output files of commands."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def check_outputs(
 ) -> None:
     """Check the names of outputs before the work begins.
 
-    paths (Sequence[Path]): The files to be written.
-    options (Sequence[str]): The endings that they may have.
-    RAISES (ValueError): If one has another ending, or is a folder, or if it is a PNG file, and what
-        draws these is not installed.
+    paths (Sequence[Path]): The files to write.
+    options (Sequence[str]): The allowed extensions.
+    RAISES (ValueError): If one has another extension or is a folder, or if it is a PNG file and
+        the package that draws these is not installed.
     RAISES (OutputError): If its folder cannot be written to.
     """
     from ..analysis.pixels import check_png
@@ -35,11 +35,11 @@ def check_outputs(
 
 
 def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:
-    """Check that no output takes the place of what it is made from.
+    """Check that no output overwrites an input.
 
-    outputs (Iterable[Optional[Path]]): The files to be written; None for one that is not wanted.
-    inputs (Iterable[Path]): The files that are read.
-    RAISES (ValueError): If one is both.
+    outputs (Iterable[Optional[Path]]): The files to write; None for an output that is not wanted.
+    inputs (Iterable[Path]): The files to read.
+    RAISES (ValueError): If a file is both.
     """
     read = {path.resolve() for path in inputs}
     for path in outputs:
@@ -48,11 +48,11 @@ def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> N
 
 
 def check_files(outputs: Sequence[Path | None], inputs: Iterable[Path]) -> None:
-    """Check the files that a command writes before the work begins.
+    """Check the outputs of a command before the work begins.
 
-    outputs (Sequence[Optional[Path]]): The files to be written; None for one that is not wanted.
-    inputs (Iterable[Path]): The files that are read.
-    RAISES (ValueError): If one is read, too, or if two of them are the same.
+    outputs (Sequence[Optional[Path]]): The files to write; None for an output that is not wanted.
+    inputs (Iterable[Path]): The files to read.
+    RAISES (ValueError): If an output is also an input, or two of them are the same.
     RAISES (OutputError): If one is a folder, or its folder cannot be written to.
     """
     check_not_input(outputs, inputs)
@@ -72,16 +72,15 @@ def check_pipeline_folder(
     force: bool | None = None,
     message: str = Errors.P443,
 ) -> None:
-    """Check where a pipeline is to be written before the work begins. The folder is replaced as a
-    whole, so that all that is in it would be lost.
+    """Check a pipeline's output folder before the work begins. Writing replaces the whole folder,
+    so any other content would be lost.
 
     output (Path): The folder.
-    inputs (Iterable[Path]): The files and folders that are read.
-    force (Optional[bool]): Whether to replace a pipeline that is there; None if the command never
-        does.
-    message (str): The error's template, with a path, a problem and what `force` has to do with it.
-    RAISES (ValueError): If something else is there, or an input and the folder are within each
-        other.
+    inputs (Iterable[Path]): The files and folders to read.
+    force (Optional[bool]): Whether to replace an existing pipeline; None if not supported.
+    message (str): The error's template, with {path}, {problem} and {force}, the hint to use
+        `force`.
+    RAISES (ValueError): If the folder has other content, or it contains an input or vice versa.
     RAISES (OutputError): If it cannot be written.
     """
     check_writable(output)
@@ -92,13 +91,13 @@ def check_pipeline_folder(
     for path in inputs:
         there = path.resolve()
         if here == there or here in there.parents:
-            problem = f"'{path}', which is read, would be replaced"
+            problem = f"it would overwrite the input '{path}'"
         elif there in here.parents:
-            problem = f"it lies within '{path}', which is read"
+            problem = f"it is inside the input '{path}'"
     if problem is None and output.exists() and not output.is_dir():
         problem = "it is a file"
     elif problem is None and is_full and not is_pipeline:
-        problem = "the folder is not empty, and what is in it is no pipeline"
+        problem = "the folder is not empty and is not a pipeline"
     elif problem is None and is_full and not force:
         problem = "the folder is not empty"
         remedy = "" if force is None else ", or replace it with --force"
@@ -107,11 +106,11 @@ def check_pipeline_folder(
 
 
 def save_image(path: Path, svg: str) -> None:
-    """Write an image, whole or not at all: as it is, or as pixels if the file is to end in .png.
+    """Write an image atomically: as it is, or rendered to pixels if the file ends in .png.
 
     path (Path): The SVG or PNG file.
     svg (str): The SVG image.
-    RAISES (ValueError): If it is a PNG file, and what draws these is not installed.
+    RAISES (ValueError): If it is a PNG file and the package that draws these is not installed.
     """
     from ..analysis.pixels import to_png
 
@@ -121,11 +120,11 @@ def save_image(path: Path, svg: str) -> None:
 
 
 def save_output(path: Path, text: str, what: str) -> None:
-    """Write an output, whole or not at all, and say so.
+    """Write an output atomically, and report it.
 
     path (Path): The file.
-    text (str): Its text.
-    what (str): What it is.
+    text (str): Its content.
+    what (str): What it is, for the message.
     """
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf8")

@@ -1,4 +1,4 @@
-"""Gold standard and predictions for the commands that score: from pipelines and from files."""
+"""Gold standards and predictions for the commands that score, from pipelines or files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class System:
-    """Something that predicts: a pipeline, or a file of what one has predicted.
+    """A source of predictions: a pipeline, or a file of predictions.
 
-    name (str): The path or name that the user gave.
+    name (str): The path or name given by the user.
     nlp (Optional[Language]): The pipeline; None for a file.
     docs (List[Doc]): The documents of the file; empty for a pipeline.
-    layers (Dict[str, Layer]): What its components of ours predict, by their names.
+    layers (Dict[str, Layer]): What its spacy-psa components predict, by component name.
     """
 
     name: str
@@ -37,14 +37,14 @@ class System:
     def predict(
         self, gold: Sequence[Doc], gold_name: str, layers: Sequence[Layer]
     ) -> list[list[Doc]]:
-        """Give the predictions for some documents.
+        """Get the predictions for some documents.
 
-        gold (Sequence[Doc]): The documents. Only their words are used, and what the task of a layer
-            gives to components of ours.
-        gold_name (str): Where they are from, for messages.
-        layers (Sequence[Layer]): What is to be predicted.
-        RETURNS (List[List[Doc]]): For each layer, documents with predictions. Layers share those
-            whose task gives nothing, so that nothing given can leak into them.
+        gold (Sequence[Doc]): The documents. Only their words are used, and the annotation that a
+            layer's task gives to spacy-psa components.
+        gold_name (str): Their source, for messages.
+        layers (Sequence[Layer]): What to predict.
+        RETURNS (List[List[Doc]]): For each layer, documents with predictions. Layers share
+            documents only if their task gives no annotation, so that none can leak.
         RAISES (ValueError): If the file has predictions for other documents.
         """
         from ..evaluation.sentences import check_same_words
@@ -68,7 +68,7 @@ class System:
 
 
 def use_gpu(gpu_id: int) -> None:
-    """Use a GPU, if one is wanted.
+    """Set up a GPU, if requested.
 
     gpu_id (int): The GPU, or -1 for the CPU.
     RAISES (ValueError): If it cannot be used.
@@ -83,11 +83,11 @@ def use_gpu(gpu_id: int) -> None:
 def load_system(name: str, *, given: bool = False) -> System:
     """Load a pipeline or predictions.
 
-    name (str): The folder or the name of a pipeline, or a .spacy file.
-    given (bool): Whether components that label semantic roles use predicates that are given, also
-        if they are configured to find their own. Predictions stay what they are.
+    name (str): The folder or name of a pipeline, or a .spacy file.
+    given (bool): Whether components for semantic roles use given predicates, even if they are
+        configured to find their own. This has no effect on a file of predictions.
     RETURNS (System): The system.
-    RAISES (ValueError): If there is none of that name, or a pipeline has no such component.
+    RAISES (ValueError): If there is no such system, or a pipeline has no such component.
     """
     import spacy
     from spacy.vocab import Vocab
@@ -111,14 +111,14 @@ def choose_layers(
     target: str | None,
     spans_key: str,
 ) -> dict[str, Layer]:
-    """Find out what to score.
+    """Determine what to score.
 
-    system (System): What predicts.
-    components (Sequence[str]): The components to score; all of ours if there are none.
-    target (Optional[str]): What to score in place of what components predict.
+    system (System): The system.
+    components (Sequence[str]): The components to score; if empty, all spacy-psa components.
+    target (Optional[str]): What to score instead of the components' predictions.
     spans_key (str): The key in `doc.spans`, for the target "spans".
-    RETURNS (Dict[str, Layer]): The layers, by the names of the components; by "" for a target.
-    RAISES (ValueError): If it cannot be told, or there is no such component.
+    RETURNS (Dict[str, Layer]): The layers by component name, or by "" for a target.
+    RAISES (ValueError): If it cannot be determined, or there is no such component.
     """
     from ..evaluation.layers import LAYERS, LAYERS_OF_FACTORIES, make_layer
 
@@ -147,11 +147,11 @@ def choose_layers(
 
 
 def words_alone(docs: Iterable[Doc], vocab: Vocab) -> Iterator[Doc]:
-    """Make documents of words alone, so that no gold annotation can leak into predictions.
+    """Create documents with only the words, so that no gold annotation leaks into predictions.
 
     docs (Iterable[Doc]): The documents.
-    vocab (Vocab): The vocabulary of those that are made.
-    YIELDS (Doc): A new document of the same words.
+    vocab (Vocab): The vocabulary of the new documents.
+    YIELDS (Doc): A new document with the same words.
     """
     from spacy.tokens import Doc
 
@@ -169,8 +169,8 @@ def _with_given(blank: Iterable[Doc], gold: Iterable[Doc], giver: Layer) -> Iter
 def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:
     """Read the documents of files and folders.
 
-    paths (Sequence[Path]): The .spacy files, or folders with some.
-    vocab (Optional[Vocab]): The vocabulary; by default, one of their own.
+    paths (Sequence[Path]): The .spacy files, or folders of them.
+    vocab (Optional[Vocab]): The vocabulary; by default, a new one.
     RETURNS (List[Doc]): Their documents, in order.
     RAISES (ValueError): If there is no such file, or it is not a DocBin.
     """

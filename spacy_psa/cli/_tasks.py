@@ -1,4 +1,4 @@
-"""Tasks for annotation tools: Prodigy's and Label Studio's JSON."""
+"""Tasks for annotation tools, in the JSON formats of Prodigy and Label Studio."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScoredSpan:
     start (int): The first token.
     end (int): The token after the last one.
     label (str): The label.
-    score (float): How probable it is.
+    score (float): The probability.
     """
 
     start: int
@@ -32,13 +32,13 @@ class ScoredSpan:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A text with what a component makes of it.
+    """A text with the labels that a component suggests.
 
     doc (Doc): The text.
-    record (Dict[str, Any]): What came with the text.
-    labelings (List[Tuple[float, List[ScoredSpan]]]): Ways to label it with their probabilities, the
+    record (Dict[str, Any]): The data that came with the text.
+    labelings (List[Tuple[float, List[ScoredSpan]]]): Its labelings with their probabilities, the
         best one first.
-    uncertainty (float): The entropy of all ways to label it, in nats for a token.
+    uncertainty (float): The entropy over all labelings, in nats per token.
     """
 
     doc: Doc
@@ -48,27 +48,27 @@ class Suggestion:
 
 
 class TaskFormat(ABC):
-    """What an annotation tool reads."""
+    """The file format of an annotation tool."""
 
     @abstractmethod
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
-        """Make a task.
+        """Create a task.
 
         suggestion (Suggestion): The text and its labels.
         component (str): The name of the component.
-        RETURNS (Dict[str, Any]): The task. What came with the text is kept.
+        RETURNS (Dict[str, Any]): The task. Data that came with the text is kept.
         """
 
     @abstractmethod
     def write(self, tasks: Sequence[str]) -> str:
-        """Put tasks into a file.
+        """Combine tasks into the content of a file.
 
         tasks (Sequence[str]): The tasks, as JSON.
         RETURNS (str): The content of the file.
         """
 
     def dump(self, suggestions: Sequence[Suggestion], component: str) -> str:
-        """Make a file of tasks.
+        """Create the content of a file of tasks.
 
         suggestions (Sequence[Suggestion]): The texts and their labels.
         component (str): The name of the component.
@@ -79,8 +79,8 @@ class TaskFormat(ABC):
 
 
 class Prodigy(TaskFormat):
-    """Lines of JSON, as Prodigy's recipes `ner.manual`, `spans.manual` and `pos.correct` read them.
-    Further ways to label a text stand under "alternatives", which Prodigy leaves alone.
+    """JSON lines for Prodigy's recipes `ner.manual`, `spans.manual` and `pos.correct`. Further
+    labelings of a text are in "alternatives", which Prodigy ignores.
     """
 
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Prodigy(TaskFormat):
                 "start": doc[span.start].idx,
                 "end": _end(doc, span),
                 "token_start": span.start,
-                # Other than spaCy's, it is the last token itself
+                # Unlike spaCy's end, this is the last token itself
                 "token_end": span.end - 1,
                 "label": span.label,
                 "score": round(span.score, DIGITS),
@@ -132,8 +132,8 @@ class Prodigy(TaskFormat):
 
 
 class LabelStudio(TaskFormat):
-    """A list of tasks, as Label Studio imports them, for a labeling config with
-    `<Labels name="label" toName="text">` and `<Text name="text" value="$text"/>`. Each way to label
+    """A list of tasks to import in Label Studio, for a labeling config with
+    `<Labels name="label" toName="text">` and `<Text name="text" value="$text"/>`. Each labeling of
     a text is a prediction.
     """
 
@@ -172,7 +172,7 @@ class LabelStudio(TaskFormat):
 
 
 def _end(doc: Doc, span: ScoredSpan) -> int:
-    """The character after the last one of a span."""
+    """The end offset of a span in characters (exclusive)."""
     last = doc[span.end - 1]
     return last.idx + len(last)
 

@@ -1,8 +1,8 @@
-"""Parts of configs, with the comments that stand in them, and how they are put together.
+"""Config templates with comments, and how they are merged.
 
-A part is a file in `templates`: a config without what it has nothing to say about. Its first
-comment says what it is about; any other one belongs to the section or the setting below it, and
-goes with it. The section [template], which does not get into configs, has what is not a setting.
+A template is a partial config in `templates`. Its first comment describes the template; any other
+comment belongs to the section or setting below it and moves with it. The section [template] is for
+data that is not a setting, and is left out of configs.
 """
 
 import re
@@ -21,16 +21,16 @@ SECTION = re.compile(r"\[(?P<section>[^\]]+)\]")
 SETTING = re.compile(r"(?P<name>[^\s=]+) *=")
 
 Place = tuple[str, str]
-"""A section and the name of a setting in it, or "" for the section itself."""
+"""A section and the name of one of its settings, or "" for the section itself."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A part of a config, or several of them put together.
+    """A partial config, or several merged ones.
 
     config (Config): The settings.
-    comments (Dict[Place, str]): What is said about them.
-    about (List[str]): What is said about the whole, in paragraphs.
+    comments (Dict[Place, str]): The comments on them.
+    about (List[str]): The description of the whole, in paragraphs.
     """
 
     config: "Config"
@@ -43,11 +43,11 @@ class Template:
         return self.config.get("template", {})
 
     def merge(self, other: "Template") -> "Template":
-        """Put another part on top of this one.
+        """Merge another template into this one.
 
-        other (Template): The other part. Where both say something, it is right; a section with
-            another registered function is replaced, not mixed.
-        RETURNS (Template): Both.
+        other (Template): The other template, which takes precedence. A section with a different
+            registered function is replaced, not merged.
+        RETURNS (Template): The merged template.
         """
         config = self.config.merge(other.config)
         _sort_like(config, self.config)
@@ -57,10 +57,10 @@ class Template:
     def write(self, config: "Config", *, usage: Sequence[str], values: Mapping[str, str]) -> str:
         """Write a config with the comments.
 
-        config (Config): The config, completed.
-        usage (Sequence[str]): The lines that close the first comment.
-        values (Mapping[str, str]): What stands in comments for `{name}`.
-        RETURNS (str): Its text.
+        config (Config): The complete config.
+        usage (Sequence[str]): The last lines of the first comment.
+        values (Mapping[str, str]): The values of placeholders `{name}` in comments.
+        RETURNS (str): The text of the config.
         """
         lines = [line for part in self.about for line in (*comment_lines(part), "#")]
         lines += [f"# {line}" for line in usage]
@@ -80,7 +80,7 @@ class Template:
 
 
 def names(folder: str) -> list[str]:
-    """The names of the templates in a folder.
+    """List the templates in a folder.
 
     folder (str): The folder, e.g. "systems".
     RETURNS (List[str]): Their names, in alphabetical order.
@@ -92,7 +92,7 @@ def read_template(folder: str, name: str) -> Template:
     """Read a template.
 
     folder (str): The folder, e.g. "systems".
-    name (str): The name of the file, without its ending.
+    name (str): The name of the file, without its extension.
     RETURNS (Template): The template.
     """
     from thinc.api import Config
@@ -121,12 +121,12 @@ def read_template(folder: str, name: str) -> Template:
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:
-    """Lines put together, up to each empty one."""
+    """Join the lines of each paragraph; empty lines separate paragraphs."""
     return [" ".join(part.split("\n")) for part in "\n".join(lines).split("\n\n")]
 
 
 def _sort_like(config: dict[str, Any], order: Mapping[str, Any]) -> None:
-    """Bring sections and settings into the order of another config, further ones behind them."""
+    """Sort sections and settings as in another config, with additional ones at the end."""
     for name in [*order, *(name for name in config if name not in order)]:
         if name in config:
             config[name] = config.pop(name)
@@ -135,10 +135,10 @@ def _sort_like(config: dict[str, Any], order: Mapping[str, Any]) -> None:
 
 
 def comment_lines(text: str) -> list[str]:
-    """Break a comment into lines.
+    """Wrap a comment.
 
     text (str): The comment.
-    RETURNS (List[str]): Its lines, each beginning with "#".
+    RETURNS (List[str]): Its lines, each starting with "#".
     """
     lines = textwrap.wrap(text, LINE_LENGTH - 2, break_on_hyphens=False, break_long_words=False)
     return [f"# {line}" for line in lines]

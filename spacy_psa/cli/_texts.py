@@ -1,4 +1,4 @@
-"""Texts for commands that predict: from text files, JSON lines, .spacy files, standard input."""
+"""Read texts for prediction, from text files, JSON lines, .spacy files or standard input."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ STANDARD_INPUT = "-"
 UNDECODED = re.compile("[\ud800-\udfff]")
 
 Record = dict[str, Any]
-"""What came with a text, e.g. its source: what else there is in a JSON object."""
+"""The JSON object of a text, which may have other data, e.g. its source."""
 
 
 def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    """Read texts. Those without a word in them are left out.
+    """Read texts. Texts without words are skipped.
 
-    source (str): A .txt file with a text on each line, a .jsonl file with a text under the key
-        "text" of each object, either of which may be compressed by gzip; a .spacy file, whose
-        documents keep their tokens and nothing else; or "-" for standard input, a text a line.
+    source (str): A .txt file with one text per line, or a .jsonl file with texts under the key
+        "text", either of them optionally gzipped; a .spacy file, of which only the tokens are
+        used; or "-" for standard input, with one text per line.
     nlp (Language): The pipeline whose tokenizer is used.
-    YIELDS (Tuple[Doc, Record]): Each text, and what came with it.
-    RAISES (ValueError): If the source is not of one of these kinds, is malformed, or has no text.
+    YIELDS (Tuple[Doc, Record]): Each text, with the data that came with it.
+    RAISES (ValueError): If the source has none of these formats, is malformed, or has no text.
     """
     if source == STANDARD_INPUT:
         name, docs = "standard input", _read_standard_input(Path(source), nlp)
@@ -40,7 +40,7 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
         name = source
         ending = Path(source.removesuffix(".gz")).suffix if source.endswith(".gz") else None
         read = READERS.get(ending or Path(source).suffix)
-        # A DocBin is compressed already
+        # A DocBin is already compressed
         if read is None or ending == ".spacy":
             raise ValueError(Errors.P354.format(path=source, endings=", ".join(READERS)))
         docs = read(Path(source), nlp)
@@ -54,10 +54,9 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def replace_undecoded(text: str) -> str:
-    """Replace the bytes of the command line that are no text: they stand in it as half a character
-    each.
+    """Replace undecodable bytes of the command line, which Python represents as surrogates.
 
-    text (str): An argument of the command line.
+    text (str): A command-line argument.
     RETURNS (str): The text, with replacement characters.
     """
     return UNDECODED.sub("\ufffd", text)
@@ -104,21 +103,21 @@ READERS: dict[str, Callable[[Path, Language], Iterator[tuple[Doc, Record]]]] = {
 
 
 def _parsed(line: str, path: Path, number: int) -> Record:
-    """An object with a text."""
+    """Parse a JSON object that has a text."""
     try:
         record = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as err:
-        raise _malformed(path, number, f"this is no JSON ({err})") from err
+        raise _malformed(path, number, f"this is not valid JSON ({err})") from err
     text = record.get("text") if isinstance(record, dict) else None
     if not isinstance(text, str):
         raise _malformed(path, number, 'there is no text under the key "text"')
     try:
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf8")
     except UnicodeEncodeError as err:
-        # JSON can express half of a character, such as "\ud800", which UTF-8 cannot
-        raise _malformed(path, number, "there is half a character, an unpaired surrogate") from err
+        # JSON can express an unpaired surrogate such as "\ud800", which UTF-8 cannot
+        raise _malformed(path, number, "there is an unpaired surrogate") from err
     except ValueError as err:
-        # Python reads what JSON cannot express, and numbers that are too large as infinite ones
+        # Python reads NaN and Infinity, which are not JSON, and numbers that overflow
         raise _malformed(path, number, "there is a number that is not finite") from err
     return record
 

@@ -1,4 +1,4 @@
-"""Whether the files that a training reads are there, before it begins."""
+"""Check the input files of a training run before it starts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ VARIABLE = re.compile(r"\$\{([\w.]+)\}")
 def check_training_files(config: Config) -> None:
     """Check that the corpora and the vectors of a config can be read.
 
-    spaCy reads the development corpus at the first evaluation only, when an update has been made
-    and the pipeline of an earlier run has been replaced. No corpus is loaded here: of one in
-    columns the first sentence is read, and of others it is seen whether there is such a path.
+    spaCy reads the development corpus only at the first evaluation, when the model has been updated
+    and the pipeline of an earlier run replaced. No corpus is loaded here: column files are read up
+    to the first sentence, and for others only the path is checked.
 
-    config (Config): The config, with variables or without.
-    RAISES (ValueError): If something is not there, a corpus has no path, or a corpus in columns
-        cannot be read.
+    config (Config): The config, interpolated or not.
+    RAISES (ValueError): If something is missing, a corpus has no path, or a column file cannot be
+        read.
     """
     from spacy.language import DEFAULT_CONFIG
 
-    # What the config leaves out, as spaCy fills it in
+    # Fill in spaCy's defaults for what the config leaves out
     filled = DEFAULT_CONFIG.merge(config)
     settings = filled.interpolate()
     for setting in ("train_corpus", "dev_corpus"):
@@ -39,7 +39,7 @@ def check_training_files(config: Config) -> None:
 
 
 def _section(settings: Mapping[str, Any], name: Any) -> Any:
-    """What a name with dots stands for; None if there is no such thing, which spaCy tells."""
+    """The value of a dotted name; None if it does not exist, which spaCy reports."""
     found: Any = settings
     for key in name.split(".") if isinstance(name, str) else [None]:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -47,8 +47,8 @@ def _section(settings: Mapping[str, Any], name: Any) -> Any:
 
 
 def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The readers with a path, be it unset, in a section; those that others read from included.
-    Each comes with the name of its section.
+    """The readers in a section that have a path, set or not, including nested ones. Each comes with
+    the name of its section.
     """
     if isinstance(section, Mapping):
         if "@readers" in section and isinstance(section.get("path", False), str | None):
@@ -58,12 +58,12 @@ def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
-    """Check the path of a reader of ours or spaCy's; what others mean by theirs is not known.
+    """Check the path of a reader of spaCy or spacy-psa; that of others may mean anything.
 
     block (Dict[str, Any]): The section of the reader.
-    name (str): Its name.
-    written (Any): The path as the config has it, which may be a variable.
-    RAISES (ValueError): If there is no path, or nothing that can be read at it.
+    name (str): The name of the section.
+    written (Any): The path as written in the config, possibly a variable.
+    RAISES (ValueError): If there is no path, or nothing to read at it.
     """
     from spacy.util import registry
 

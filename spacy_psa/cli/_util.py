@@ -1,4 +1,4 @@
-"""What the commands share: the typer app, error messages, whole-or-nothing writing, DocBins."""
+"""Shared by the commands: the typer app, error messages, atomic writing, DocBins."""
 
 import errno
 import io
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
 
-HELP = "Commands for sequence labeling: corpora, scores by the CoNLL rules, result tables."
+HELP = "Commands for sequence labeling: corpora, training, CoNLL evaluation, result tables."
 STDOUT = "Standard output"
 
 
 def _replace_unprintable() -> None:
-    """Print a question mark for what standard output cannot take, in an encoding such as cp1252."""
+    """Print question marks for characters that standard output cannot encode, e.g. in cp1252."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
@@ -51,9 +51,9 @@ psa_cli = typer.Typer(
 
 @contextmanager
 def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
-    """Print errors that the user can mend as a message and exit; let bugs show their traceback.
+    """Print errors that the user can fix as a message and exit; let bugs show their traceback.
 
-    to_stdout (bool): Whether data are written to standard output, which has no messages then.
+    to_stdout (bool): Whether data is written to standard output; messages then go elsewhere.
     """
     try:
         yield
@@ -67,21 +67,21 @@ def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
 
 
 def is_stdout(path: Path) -> bool:
-    """RETURNS (bool): Whether a path stands for standard output, such as /dev/stdout."""
+    """RETURNS (bool): Whether a path is standard output, such as /dev/stdout."""
     return descriptor(path) == 1
 
 
 def messages(*, to_stdout: bool) -> AbstractContextManager[object]:
-    """Print messages, be they ours or of others, where no data are written.
+    """Keep messages, also those of other packages, out of the data.
 
-    to_stdout (bool): Whether data are written to standard output.
-    RETURNS (ContextManager): In its block, what is printed goes to standard error if they are.
+    to_stdout (bool): Whether data is written to standard output.
+    RETURNS (ContextManager): If so, redirects messages to standard error within its block.
     """
     return redirect_stdout(sys.stderr) if to_stdout else nullcontext()
 
 
 def write_stdout(text: str) -> None:
-    """Write data to standard output: in UTF-8, as to a file, whatever its encoding for messages.
+    """Write data to standard output, in UTF-8 whatever its encoding for messages is.
 
     text (str): The data.
     RAISES (OutputError): If the disk is full.
@@ -98,21 +98,21 @@ def _fail(error: Exception, to_stdout: bool) -> NoReturn:
             msg.fail(str(error))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody reads on, as with `| head`: that is for typer, which ends without a word
+        # The reader has closed the pipe, as `| head` does: typer handles this silently
         raise
     except OSError as broken:
         if not to_stdout:
             template = Errors.P410 if broken.errno == errno.ENOSPC else Errors.P412
             print(template.format(path=STDOUT, reason=broken.strerror), file=sys.stderr)
         with suppress(OSError):
-            # What is left to be written would fail once more when Python ends
+            # Flushing the rest when Python exits would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(1)
 
 
 @contextmanager
 def gpu_errors(gpu_id: int) -> Iterator[None]:
-    """Say clearly why a GPU cannot be used.
+    """Explain why a GPU cannot be used.
 
     gpu_id (int): The GPU.
     RAISES (ValueError): If the block raises an error of CuPy, PyTorch or Thinc.
@@ -120,7 +120,7 @@ def gpu_errors(gpu_id: int) -> Iterator[None]:
     try:
         yield
     except (ValueError, RuntimeError, AssertionError) as error:
-        # PyTorch adds hints for programmers on lines of their own
+        # PyTorch adds hints for developers on further lines
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
 
@@ -128,7 +128,7 @@ def gpu_errors(gpu_id: int) -> Iterator[None]:
 def check_docbin_name(path: Path) -> None:
     """Check the name of an output.
 
-    path (Path): The file to be written.
+    path (Path): The file to write.
     RAISES (ValueError): If spaCy's corpus reader would not find it.
     """
     if path.suffix != ".spacy" or path.is_dir():
@@ -140,8 +140,8 @@ def read_docbin(path: Path) -> "DocBin":
 
     path (Path): The .spacy file.
     RETURNS (DocBin): The DocBin.
-    RAISES (ValueError): If there is no such file, if it is not a DocBin, or if far too much comes
-        out of it.
+    RAISES (ValueError): If there is no such file, if it is not a DocBin, or if it unpacks to an
+        implausible size.
     """
     from spacy.tokens import DocBin
 
@@ -156,7 +156,7 @@ def read_docbin(path: Path) -> "DocBin":
         with garbage_collection():
             return DocBin().from_disk(path)
     except Exception as err:
-        # Anything else than a DocBin fails in zlib, msgpack or numpy, whichever meets it first.
+        # Anything other than a DocBin fails in zlib, msgpack or NumPy, whichever comes first.
         raise ValueError(Errors.P121.format(path=path)) from err
 
 
@@ -178,7 +178,7 @@ def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
     """Unpack the Docs of a DocBin.
 
     docbin (DocBin): The DocBin.
-    path (Path): Where it is from, for messages.
+    path (Path): Its path, for messages.
     vocab (Vocab): The vocabulary.
     YIELDS (Doc): The Docs.
     RAISES (ValueError): If one of them is damaged.
@@ -191,7 +191,7 @@ def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
             with garbage_collection():
                 doc = next(docs, None)
         except Exception as err:
-            # Lengths, numbers of strings and groups of spans are only looked at now
+            # Lengths, string IDs and span groups are only decoded now
             raise ValueError(Errors.P121.format(path=path)) from err
         if doc is None:
             return

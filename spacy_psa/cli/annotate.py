@@ -1,4 +1,4 @@
-"""`spacy psa annotate`: texts with suggestions, for people who correct them."""
+"""`spacy psa annotate`: pre-label texts for annotation tools."""
 
 from __future__ import annotations
 
@@ -32,37 +32,38 @@ def annotate_cli(
         str,
         typer.Argument(
             metavar="TEXTS",
-            help="A .txt file with a text on each line, a .jsonl file (key 'text'), a .spacy file, "
-            "or - for standard input. The first two may be compressed (.gz)",
+            help=".txt file with one text per line or .jsonl file (key 'text'), plain or .gz; "
+            ".spacy file; or - for standard input",
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; by default standard output")
+        Path | None, typer.Option("--output", "-o", help="Output file; standard output by default")
     ] = None,
     sort: Annotated[
         bool,
-        typer.Option("--sort-by-uncertainty", "-s", help="The most uncertain texts come first"),
+        typer.Option("--sort-by-uncertainty", "-s", help="Write the most uncertain texts first"),
     ] = False,
     component: Annotated[
-        str | None, typer.Option("--component", "-c", help="The psa_tagger, if there are several")
+        str | None,
+        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", help=f"The annotation tool: {' or '.join(FORMATS)}")
+        str, typer.Option("--format", "-f", help=f"Annotation tool: {' or '.join(FORMATS)}")
     ] = "prodigy",
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", help="How many texts to write", min=1)
+        int | None, typer.Option("--limit", "-n", help="Maximum number of texts to write", min=1)
     ] = None,
     nbest: Annotated[
-        int, typer.Option("--nbest", "-k", help="How many ways to label each text", min=1)
+        int, typer.Option("--nbest", "-k", help="Number of best labelings per text", min=1)
     ] = 1,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Label texts for an annotation tool: each with its best labels and their probabilities.
+    Pre-label texts for an annotation tool, with the best labels and their probabilities.
 
-    Uncertainty is the entropy of all ways to label a text, divided by its number of tokens. The
-    entropy alone grows with the length of a text, as does the work to annotate it: per token, it
-    says which texts teach most for that work.
+    Uncertainty is the entropy over all labelings of a text, divided by its number of tokens. Both
+    the entropy and the annotation effort grow with the length of a text; the entropy per token
+    shows which texts are the most informative for that effort.
     """
     from ._components import load_tagger
 
@@ -95,15 +96,15 @@ def annotate(
     sort: bool = False,
     limit: int | None = None,
 ) -> list[Suggestion]:
-    """Find what a component makes of texts. All that is in the best labeling is suggested, be it
-    above the component's threshold or not.
+    """Suggest labels for texts: everything in the best labeling, whether or not it is above the
+    component's threshold.
 
     nlp (Language): The pipeline.
-    name (str): The component, a `psa_tagger`. The components before it see the texts first.
-    texts (str): What to read, see `read_texts`.
-    k (int): How many ways to label each text.
-    sort (bool): Whether the most uncertain texts come first.
-    limit (Optional[int]): How many texts: the first ones, or the most uncertain ones.
+    name (str): The component, a `psa_tagger`. The components before it process the texts first.
+    texts (str): The source, see `read_texts`.
+    k (int): Number of labelings per text.
+    sort (bool): Whether to put the most uncertain texts first.
+    limit (Optional[int]): Maximum number of texts: the first, or the most uncertain ones.
     RETURNS (List[Suggestion]): The texts with their labels.
     RAISES (ValueError): If there is no text, or it cannot be read.
     """
@@ -129,13 +130,13 @@ def annotate(
 def suggestions(
     tagger: PSATagger, pairs: Sequence[tuple[Doc, Record]], k: int
 ) -> Iterator[Suggestion]:
-    """Find what a component makes of documents.
+    """Suggest labels for documents.
 
     tagger (PSATagger): The component.
-    pairs (Sequence[Tuple[Doc, Record]]): The documents, of one token at least, and what came with
-        them.
-    k (int): How many ways to label each.
-    YIELDS (Suggestion): Each of them.
+    pairs (Sequence[Tuple[Doc, Record]]): Documents with at least one token, and the data that came
+        with them.
+    k (int): Number of labelings per document.
+    YIELDS (Suggestion): The suggestion for each document.
     """
     docs = [doc for doc, _ in pairs]
     distribution = tagger.distribution(docs)
@@ -162,7 +163,7 @@ def suggestions(
 
 
 def _places(tagger: PSATagger, labeling: Labeling) -> list[tuple[int, int, str]]:
-    """What is to be annotated: spans, or each token."""
+    """The units to annotate: spans, or each token."""
     if tagger.target.has_spans:
         return labeling.spans
     return [(i, i + 1, label) for i, label in enumerate(labeling.tags)]

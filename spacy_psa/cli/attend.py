@@ -1,4 +1,4 @@
-"""`spacy psa attend`: what a model looks at when it labels a text."""
+"""`spacy psa attend`: visualize what a model computes when it labels a text."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,29 +18,33 @@ FORMATS = ("svg", "png")
 @psa_cli.command("attend")
 def attend_cli(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to label")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to label")],
     output_path: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
-            help="The .html page, or the .svg or .png image to write; without an ending, a folder "
-            "of images",
+            help="Output .html page, .svg or .png image; without extension, a folder of images",
         ),
     ] = Path("attend.html"),
     image_format: Annotated[
         str,
-        typer.Option("--format", "-f", help="Of the images in a folder: svg or png; svg if empty"),
+        typer.Option(
+            "--format", "-f", help="Format of the images in a folder: svg or png; svg if empty"
+        ),
     ] = "",
     component: Annotated[
-        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+        str,
+        typer.Option(
+            "--component", "-c", help="Component name; by default the last spacy-psa component"
+        ),
     ] = "",
     tokens: Annotated[
-        int, typer.Option("--tokens", "-n", help="How many of the first tokens to draw", min=1)
+        int, typer.Option("--tokens", "-n", help="Number of tokens to draw, from the first", min=1)
     ] = 32,
 ) -> None:
     """
-    Draw what goes on in a model: attention, gates, positional biases, labels layer by layer and
+    Draw the internals of a model: attention, gates, positional biases, labels layer by layer and
     transitions.
     """
     with user_errors():
@@ -64,18 +68,18 @@ def attend(
     n_tokens: int = 32,
     image_format: str | None = None,
 ) -> int:
-    """Draw what goes on in a model.
+    """Draw the internals of a model.
 
-    model (str): The folder or the name of a pipeline.
-    text (str): The text to label. The components before the one that is looked into see it first.
-    output_path (Path): The HTML page, or the SVG or PNG image to write; a folder of images if it is
-        one, or has no ending.
-    component (Optional[str]): The component's name. By default the last one of ours.
-    n_tokens (int): How many of the first tokens to draw.
+    model (str): The folder or name of a pipeline.
+    text (str): The text to label. The components before the inspected one process it first.
+    output_path (Path): The HTML page, or SVG or PNG image to write. A folder, or a path without an
+        extension, gets one file per image.
+    component (Optional[str]): The component's name; by default the last spacy-psa component.
+    n_tokens (int): How many tokens to draw, from the first.
     image_format (Optional[str]): The format of images in a folder: "svg", the default, or "png".
     RETURNS (int): How many images were drawn.
-    RAISES (ValueError): If there is nothing to draw, the output has another ending, there is no
-        such format, or what draws PNG images is not installed.
+    RAISES (ValueError): If there is nothing to draw, the output has another extension, there is no
+        such format, or the package that draws PNG images is not installed.
     """
     from ..analysis.attention import look_inside
     from ..analysis.attention_page import attention_images, attention_page

@@ -39,38 +39,41 @@ def calibrate_cli(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DEV...", help=".spacy files that were not trained on, or folders"),
+        typer.Argument(metavar="DEV...", help="Held-out .spacy files, or folders of them"),
     ],
     component: Annotated[
         str | None,
-        typer.Option("--component", "-c", help="The psa_tagger, if there are several"),
+        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A folder to write to; by default, that of MODEL"),
+        typer.Option("--output", "-o", help="Output folder; by default, that of MODEL"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", "-p", help="A .svg or .png file for a diagram")
+        Path | None, typer.Option("--plot", "-p", help="Reliability diagram to write, .svg or .png")
     ] = None,
     unit: Annotated[
         Unit,
         typer.Option(
             "--fit",
             "-f",
-            help="What is to be calibrated: gold label sequences, or the spans or tokens predicted",
+            help="What to calibrate: gold label sequences, predicted spans or predicted tokens",
         ),
     ] = Unit.sequences,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
     bins: Annotated[
-        int, typer.Option("--bins", help="Of the calibration error and the diagram", min=1)
+        int,
+        typer.Option(
+            "--bins", help="Number of bins in the calibration error and the diagram", min=1
+        ),
     ] = 10,
 ) -> None:
     """
     Calibrate the probabilities of a psa_tagger: fit its temperature to held-out data.
 
-    The pipeline predicts from the words of DEV, without its annotation. What is printed says how
-    good the probabilities are before and after. The best labels stay the same, unless the
-    component has rules with finite scores: these then weigh more or less against the model's.
+    The pipeline predicts from the words of DEV, without its annotation. The quality of the
+    probabilities is printed before and after. The best labels stay the same, unless the component
+    has rules with finite scores, whose weight relative to the model's scores changes.
     """
     with user_errors():
         check_outputs([] if plot is None else [plot], IMAGES)
@@ -95,10 +98,10 @@ def calibrate(
     nlp (Language): The pipeline.
     name (str): The name of the component.
     gold (Sequence[Doc]): Held-out documents with annotation. Only their words are used to predict.
-    source (str): Where they are from, for messages.
-    unit (str): What is to be calibrated: "sequences", "spans" or "tokens".
-    RETURNS (Calibration): The temperature, and what it changes.
-    RAISES (ValueError): If they do not have the annotation that the component predicts.
+    source (str): Their source, for messages.
+    unit (str): What to calibrate: "sequences", "spans" or "tokens".
+    RETURNS (Calibration): The temperature, and its effect.
+    RAISES (ValueError): If they lack the annotation that the component predicts.
     """
     from tqdm import tqdm
 
@@ -109,7 +112,7 @@ def calibrate(
     component = get_tagger(nlp, name)
     layer = make_layer(component.cfg["target"], component.cfg["spans_key"])
     if not any(len(doc) and layer.is_annotated(doc) for doc in gold):
-        keys = ", ".join(sorted({key for doc in gold for key in doc.spans})) or "there are none"
+        keys = ", ".join(sorted({key for doc in gold for key in doc.spans})) or "none"
         raise ValueError(
             Errors.P348.format(n=len(gold), path=source, layer=layer.name, name=name, keys=keys)
         )
@@ -138,7 +141,7 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
 
     nlp (Language): The pipeline.
     name (str): The name of the component.
-    gold (Sequence[Doc]): The documents with the gold standard.
+    gold (Sequence[Doc]): The gold standard.
     RETURNS (List[HeldOut]): Scores and gold standard, in batches of `nlp.batch_size` documents.
     """
     from spacy.util import minibatch
@@ -158,13 +161,13 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
 
 
 def check_folder(output: Path | None, source: Path, plot: Path | None = None) -> None:
-    """Check where a pipeline is to be written before the work begins.
+    """Check a pipeline's output folder before the work begins.
 
     output (Optional[Path]): The folder; None, or the same as `source`, to calibrate in place.
     source (Path): The folder of the pipeline.
     plot (Optional[Path]): The diagram, which is written first.
-    RAISES (ValueError): If something else is there, or it lies within the pipeline, or the diagram
-        would be in a folder that has to be empty.
+    RAISES (ValueError): If the folder is not empty or is inside the pipeline, or if the diagram
+        would be written into it.
     RAISES (OutputError): If it cannot be written.
     """
     if output is None or output.resolve() == source.resolve():
@@ -172,12 +175,12 @@ def check_folder(output: Path | None, source: Path, plot: Path | None = None) ->
     else:
         check_pipeline_folder(output, [source], message=Errors.P349)
         if plot is not None and output.resolve() in (plot.resolve(), *plot.resolve().parents):
-            problem = f"'{plot}' would be in it"
+            problem = f"it would contain '{plot}'"
             raise ValueError(Errors.P349.format(path=output, problem=problem))
 
 
 def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:
-    """Save the temperature of a component: whole, or not at all.
+    """Save the temperature of a component atomically.
 
     nlp (Language): The pipeline, loaded from disk.
     name (str): The name of the component.
@@ -197,7 +200,7 @@ def save_temperature(nlp: Language, name: str, temperature: float, output: Path 
             srsly.write_json(temporary, cfg)
     else:
         with atomic_folder(folder) as temporary:
-            # A copy of what is there: strings of held-out words are in the vocabulary by now
+            # Copy the folder: the loaded vocabulary has the strings of held-out words by now
             shutil.copytree(source, temporary)
             srsly.write_json(temporary / name / "cfg", cfg)
     return folder

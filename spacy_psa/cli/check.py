@@ -1,4 +1,4 @@
-"""`spacy psa check` and `spacy psa require`: is this the corpus that the papers used?"""
+"""`spacy psa check` and `spacy psa require`: verify that a corpus is the one used in papers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from ._util import docs_of, psa_cli, read_docbin, user_errors
 def check_cli(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="CORPUS...", help="The .spacy files of one split"),
+        typer.Argument(metavar="CORPUS...", help=".spacy files of one split"),
     ] = None,
     corpus: Annotated[
         str, typer.Option("--corpus", "-c", help="Name of the corpus, e.g. conll2003")
@@ -27,7 +27,7 @@ def check_cli(
     ] = "train",
     stats_path: Annotated[
         Path | None,
-        typer.Option("--stats", help="Compare with the stats.xml of a UD treebank, if there"),
+        typer.Option("--stats", help="stats.xml of a UD treebank to compare with, if it exists"),
     ] = None,
     table: Annotated[
         bool, typer.Option("--table", "-t", help="Print the published figures in Markdown")
@@ -36,8 +36,8 @@ def check_cli(
     """
     Compare the size of a converted corpus with the published figures.
 
-    Differences are listed, and make the command fail. Where publications count in another way
-    (such as lines of -DOCSTART-), the comparison takes it into account.
+    The command lists all differences, and fails if there are any. It takes into account if
+    publications count differently (e.g. include -DOCSTART- lines).
     """
     with user_errors():
         if table:
@@ -55,20 +55,20 @@ def check_cli(
         max_col=WIDEST,
     )
     if compared:
-        msg.good(f"As published: {', '.join(compared)}")
+        msg.good(f"Matches published figures: {', '.join(compared)}")
     else:
-        msg.warn(f"There are no figures to compare {corpus or stats_path} ({split}) with")
+        msg.warn(f"No published figures for {corpus or stats_path} ({split})")
 
 
 @psa_cli.command("require")
 def require_cli(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files or folders that must be there")
+        list[Path], typer.Argument(metavar="PATH...", help="Files or folders that must exist")
     ],
     corpus: Annotated[str, typer.Option("--corpus", "-c", help="Name of the corpus")],
 ) -> None:
     """
-    Check that the files of a licensed corpus are there, or say where to get them.
+    Check that the files of a licensed corpus exist, or explain where to get them.
     """
     with user_errors():
         require(paths, corpus=corpus)
@@ -78,16 +78,15 @@ def require_cli(
 def check(
     paths: Sequence[Path], *, corpus: str = "", split: str = "train", stats_path: Path | None = None
 ) -> tuple[dict[str, int], list[str]]:
-    """Count a split of a corpus and compare with the published figures.
+    """Count a split of a corpus and compare it with the published figures.
 
     paths (Sequence[Path]): The .spacy files that make up the split.
     corpus (str): The name of the corpus.
     split (str): The split.
     stats_path (Optional[Path]): The `stats.xml` of a Universal Dependencies treebank, to compare
-        with in place of a corpus. Nothing is compared if there is no such file.
-    RETURNS (Tuple[Dict[str, int], List[str]]): The numbers, and which of them were compared.
-    RAISES (ValueError): If there are differences, or if the corpus, the split or a file is not
-        known.
+        with instead of a corpus. If it does not exist, nothing is compared.
+    RETURNS (Tuple[Dict[str, int], List[str]]): The counts, and which of them were compared.
+    RAISES (ValueError): If there are differences, or if the corpus, split or a file is unknown.
     """
     from spacy.vocab import Vocab
 
@@ -120,24 +119,24 @@ def check(
 
 
 def require(paths: Sequence[Path], *, corpus: str) -> None:
-    """Check that the files of a corpus are there.
+    """Check that the files of a corpus exist.
 
     paths (Sequence[Path]): Files, or folders that must not be empty.
     corpus (str): The name of the corpus.
-    RAISES (ValueError): If one is not there. The message says how to get the corpus.
+    RAISES (ValueError): If one is missing. The message says how to get the corpus.
     """
     entry = published.get_published(corpus)
     for path in paths:
         if not path.is_file() and not (path.is_dir() and any(path.iterdir())):
-            how = entry.obtain or f"Get it from {entry.where}, and put it into {entry.folder}."
+            how = entry.obtain or f"Get it from {entry.where}, and put it in {entry.folder}."
             raise ValueError(Errors.P173.format(path=path, how=how))
 
 
 def tables(names: Sequence[str]) -> str:
-    """Lay out the published figures of corpora.
+    """Format the published figures of corpora.
 
     names (Sequence[str]): The names of the corpora.
-    RETURNS (str): Tables in Markdown, each below the title of the corpus.
+    RETURNS (str): Markdown tables, each below the title of its corpus.
     RAISES (ValueError): If there is no corpus of such a name.
     """
     entries = [published.get_published(name) for name in names]

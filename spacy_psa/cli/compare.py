@@ -1,4 +1,4 @@
-"""`spacy psa compare`: whether one system is better than another, and where they differ."""
+"""`spacy psa compare`: test whether one system is better than another, and show differences."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ def compare_cli(
             metavar="A", help="Pipeline name or folder, or a .spacy file of predictions"
         ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="The same for the second system")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Second system, in the same form")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help=".spacy file, or a folder of them")],
     component: Annotated[
         str | None,
-        typer.Option("--component", "-c", help="A component to compare; by default all of ours"),
+        typer.Option(
+            "--component", "-c", help="Component to compare; by default all spacy-psa components"
+        ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", "-t", help="tag, pos, morph, ents, spans or roles, whoever wrote it"
+            "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
         ),
     ] = None,
     spans_key: Annotated[
@@ -66,36 +68,40 @@ def compare_cli(
     given: Annotated[
         bool,
         typer.Option(
-            "--given", help="Give psa_srl the predicates of DATA, also if it finds its own"
+            "--given", help="Give psa_srl the predicates of DATA, even if it finds its own"
         ),
     ] = False,
     score: Annotated[
         Score | None,
-        typer.Option("--score", help="By default F1 of spans and roles, accuracy of tokens"),
+        typer.Option(
+            "--score", help="Score; by default F1 for spans and roles, accuracy for tokens"
+        ),
     ] = None,
-    test: Annotated[Test, typer.Option("--test", help="What the p-value is from")] = Test.both,
+    test: Annotated[Test, typer.Option("--test", help="Significance test")] = Test.both,
     trials: Annotated[
-        int, typer.Option("--trials", help="How many draws and swaps to look at", min=1)
+        int, typer.Option("--trials", help="Number of bootstrap samples and of permutations", min=1)
     ] = 10_000,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="That of the interval", min=0.01, max=0.999)
+        float,
+        typer.Option("--confidence", help="Confidence level of the interval", min=0.01, max=0.999),
     ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", help="Of draws and swaps", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed", min=0)] = 0,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", help="How many differing sentences to show", min=0)
+        int,
+        typer.Option("--limit", "-n", help="Maximum number of differing sentences to show", min=0),
     ] = 10,
     outputs: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="A .json or .md file; several are possible"),
+        typer.Option("--output", "-o", help="Output file, .json or .md; repeatable"),
     ] = None,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Compare two systems: the difference of their scores with its interval and p-values, and the
-    sentences in which they differ, side by side.
+    Compare two systems: the difference of their scores, its confidence interval and p-values, and
+    the sentences in which they differ, side by side.
 
     The p-value is the probability of a difference at least as large, in either direction, between
-    systems that are equally good.
+    equally good systems.
     """
     from ..evaluation.significance import TESTS
 
@@ -144,22 +150,22 @@ def compare_files(
     """Compare two pipelines, or predictions.
 
     first (str): The folder or name of a pipeline, or a .spacy file of predictions.
-    second (str): The same for the second system.
+    second (str): The second system, in the same form.
     data (Path): The .spacy file with the gold standard, or a folder of them.
-    component (Optional[str]): The component to compare; None for all of ours.
-    target (Optional[str]): What to compare in place of what components predict.
+    component (Optional[str]): The component to compare; None for all spacy-psa components.
+    target (Optional[str]): What to compare instead of the components' predictions.
     spans_key (str): The key in `doc.spans`, for the target "spans".
     given (bool): Whether components that label semantic roles get the predicates of the gold
         standard, even if they are configured to find their own.
-    score (Optional[str]): A name in `evaluation.counts.SCORES`; by default that of the layer.
+    score (Optional[str]): A name in `evaluation.counts.SCORES`; by default the layer's main score.
     tests (Sequence[str]): Names in `evaluation.significance.TESTS`.
-    n_trials (int): How many draws and swaps to look at.
-    confidence (float): That of the interval.
-    seed (int): Where random numbers start.
-    limit (int): How many differing sentences to keep.
+    n_trials (int): Number of bootstrap samples and of permutations.
+    confidence (float): The confidence level of the interval.
+    seed (int): The random seed.
+    limit (int): Maximum number of differing sentences to keep.
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (List[Comparison]): A comparison for each layer.
-    RAISES (ValueError): If something is missing or does not fit together.
+    RAISES (ValueError): If something is missing or inconsistent.
     """
     from ..evaluation.comparison import compare
     from ..evaluation.sentences import check_annotated, pair_sentences
@@ -198,15 +204,15 @@ def compare_files(
 def choose_common_layers(
     systems: tuple[System, System], component: str | None, target: str | None, spans_key: str
 ) -> list[Layer]:
-    """Find out what can be compared.
+    """Determine what can be compared.
 
     systems (Tuple[System, System]): The systems.
-    component (Optional[str]): The component to compare; None for all of ours.
-    target (Optional[str]): What to compare in place of what components predict.
+    component (Optional[str]): The component to compare; None for all spacy-psa components.
+    target (Optional[str]): What to compare instead of the components' predictions.
     spans_key (str): The key in `doc.spans`, for the target "spans".
     RETURNS (List[Layer]): What both systems predict. A file of predictions, or a pipeline without
-        components of ours, is expected to have what the other one predicts.
-    RAISES (ValueError): If there is nothing.
+        spacy-psa components, is assumed to have what the other system predicts.
+    RAISES (ValueError): If they have nothing in common.
     """
     components = [] if component is None else [component]
     ours = [system for system in systems if component in system.layers or not components]
@@ -232,11 +238,11 @@ def choose_common_layers(
 
 
 def short_names(first: str, second: str) -> tuple[str, str]:
-    """Name two systems.
+    """Choose short names for two systems.
 
-    first (str): The path or name of the first one.
-    second (str): That of the second one.
-    RETURNS (Tuple[str, str]): What is different in their paths; A and B if nothing is.
+    first (str): The path or name of the first system.
+    second (str): The path or name of the second system.
+    RETURNS (Tuple[str, str]): The part in which their paths differ; A and B if they do not.
     """
     parts = [Path(name.removesuffix(".spacy")).parts for name in (first, second)]
     different = [p for p in zip(*map(reversed, parts), strict=False) if p[0] != p[1]]

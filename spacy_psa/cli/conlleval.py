@@ -1,4 +1,4 @@
-"""`spacy psa conlleval`: score predictions by the rules of the CoNLL evaluation script."""
+"""`spacy psa conlleval`: score predictions as the CoNLL evaluation script does."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @psa_cli.command("conlleval")
 def conlleval_cli(
     gold_path: Annotated[
-        Path, typer.Argument(metavar="GOLD", help="The .spacy file with the gold standard")
+        Path, typer.Argument(metavar="GOLD", help=".spacy file with the gold standard")
     ],
     predicted_path: Annotated[
         Path,
         typer.Argument(
             metavar="PREDICTED",
-            help="A trained pipeline (folder), or a .spacy file with predictions for GOLD",
+            help="Folder of a trained pipeline, or .spacy file with predictions for GOLD",
         ),
     ],
     target: Annotated[
@@ -36,24 +36,23 @@ def conlleval_cli(
         typer.Option(
             "--target",
             "-t",
-            help="What to score: spans, ents, tag, pos; bio: phrases in token.tag_",
+            help="What to score: spans, ents, tag, pos, or bio (phrases in token.tag_)",
         ),
     ] = "spans",
     spans_key: Annotated[
         str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for spans")
     ] = "chunks",
     output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
+        Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
     ] = None,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Score predictions by the rules of the CoNLL script.
+    Score predictions as the CoNLL evaluation script does, and print the same table.
 
-    A pipeline predicts from the words of GOLD, without its annotation. Prints the table that the
-    script prints. Spans and entities are scored as BIO tags, which is
-    what the accuracy refers to. For tag and pos each token is a phrase of its own; for bio,
-    token.tag_ says in BIO, IOB1 or BIOES which phrases there are.
+    A pipeline predicts from the words of GOLD, without its annotation. Spans and entities are
+    scored as BIO tags, to which the accuracy refers. For tag and pos, each token is a phrase; for
+    bio, token.tag_ encodes phrases in BIO, IOB1 or BIOES.
     """
     from ..evaluation.conlleval import format_table
 
@@ -79,17 +78,16 @@ def score_docbins(
     spans_key: str = "chunks",
     gpu_id: int = -1,
 ) -> "ConllevalResult":
-    """Score the Docs of a DocBin against those of another.
+    """Score predictions against a DocBin with the gold standard.
 
     gold_path (Path): The .spacy file with the gold standard.
-    predicted_path (Path): The folder of a pipeline, or the .spacy file with the predictions for
-        the same words.
+    predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
+        words.
     target (str): What to score: a key of `TARGETS`.
     spans_key (str): The key in `doc.spans`, if the target is spans.
     gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (ConllevalResult): The scores, each Doc taken as one sentence.
-    RAISES (ValueError): If the words are not the same, if something is not annotated, or if spans
-        overlap.
+    RETURNS (ConllevalResult): The scores, with each Doc as one sentence.
+    RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
     """
     from ..evaluation.conlleval import ConllevalResult
 
@@ -103,18 +101,17 @@ def score_docbins(
 def read_tags(
     gold_path: Path, predicted_path: Path, target: str, spans_key: str
 ) -> "Iterator[tuple[Doc, list[str], list[str]]]":
-    """Read the tags of two DocBins side by side.
+    """Read gold and predicted tags in parallel.
 
     gold_path (Path): The .spacy file with the gold standard.
-    predicted_path (Path): The folder of a pipeline, or the .spacy file with the predictions for
-        the same words.
+    predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
+        words.
     target (str): What to read: a key of `TARGETS`.
     spans_key (str): The key in `doc.spans`, if the target is spans.
-    YIELDS (Tuple[Doc, List[str], List[str]]): A Doc of the gold standard, its tags, and those that
-        are predicted, of tokens that are annotated in the gold standard. If some are not, they are
-        BIO tags, and predicted spans that touch one are left out.
-    RAISES (ValueError): If the words are not the same, if something is not annotated, or if spans
-        overlap.
+    YIELDS (Tuple[Doc, List[str], List[str]]): A gold Doc, its tags, and the predicted tags, for
+        tokens that the gold standard annotates. If it leaves some out, the tags are BIO tags, and
+        predicted spans that touch such a token are left out.
+    RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
     """
     if target not in TARGETS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
@@ -140,21 +137,21 @@ def read_tags(
                 ) from err
             if tags is None:
                 layer = f"spans['{spans_key}']" if target == "spans" else target
-                keys = ", ".join(doc.spans) or "there are none"
+                keys = ", ".join(doc.spans) or "none"
                 raise ValueError(Errors.P126.format(index=index, path=path, layer=layer, keys=keys))
             pair.append(tags)
         if target == "ents":
-            # As `psa evaluate` has it: where no entity is predicted is none
+            # As in `psa evaluate`: tokens without a prediction are outside entities
             pair[1] = [tag or OUTSIDE for tag in pair[1]]
         expected, found = _known_tags(*pair)
         yield gold, expected, found
 
 
 def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[str]]:
-    """The tags of tokens that are annotated in the gold standard, where some are not.
+    """The tags of the tokens that the gold standard annotates, if it leaves some out.
 
-    Nothing can be right or wrong at the others, nor can a predicted span that touches one. Spans
-    are read before these tokens are left out, which would cut some and join others.
+    The other tokens cannot be scored, nor can predicted spans that touch one. Spans are read before
+    these tokens are removed, which would split some spans and join others.
     """
     from ..annotation.schemes import SCHEMES, read_spans
 
@@ -164,7 +161,7 @@ def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[
     pair = []
     for tags in (gold, predicted):
         spans = [span for span in read_spans(tags) if all(known[span[0] : span[1]])]
-        # Each span begins with B, so that none is taken for the rest of one before a gap
+        # Each span begins with B, so that it cannot continue one before a gap
         written = SCHEMES["BIO"].encode(spans, len(tags))
         pair.append([tag for tag, is_known in zip(written, known, strict=True) if is_known])
     return pair[0], pair[1]
@@ -181,7 +178,7 @@ def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]
         return read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
     nlp = spacy.load(predicted_path)
     gold_docs = read_docs(gold_path, nlp.vocab)
-    # New Docs of words alone, so that no gold annotation can leak into the predictions.
+    # New Docs with only the words, so that no gold annotation leaks into the predictions.
     blank = (
         Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
         for doc in gold_docs
@@ -195,7 +192,7 @@ def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
 
     if spans_key not in doc.spans:
         return None
-    # A span group may have the same span twice; tags cannot.
+    # A span group may contain duplicates, which tags cannot encode.
     spans = {(span.start, span.end, span.label_) for span in doc.spans[spans_key]}
     return SCHEMES["BIO"].encode(spans, len(doc))
 
@@ -205,7 +202,7 @@ def _ent_tags(doc: "Doc", spans_key: str) -> list[str] | None:
 
     if not doc.has_annotation("ENT_IOB"):
         return None
-    # Not the attributes of tokens: B without a type says that no entity may be there
+    # Not from token attributes: B without a type means that no entity is allowed there
     spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
     tags = SCHEMES["BIO"].encode(spans, len(doc))
     return [tag if token.ent_iob else "" for tag, token in zip(tags, doc, strict=True)]

@@ -1,4 +1,4 @@
-"""`spacy psa convert`: from published formats to spaCy's binary format."""
+"""`spacy psa convert`: convert published formats to spaCy's binary format."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def convert_cli(
     input_paths: Annotated[
         list[Path],
-        typer.Argument(metavar="INPUT", help="Files, plain or .gz, or folders of them"),
+        typer.Argument(metavar="INPUT", help="Files, plain or .gz, or folders"),
     ],
     output_path: Annotated[
         Path,
-        typer.Argument(metavar="OUTPUT", help="The .spacy file to write, or a folder for several"),
+        typer.Argument(metavar="OUTPUT", help=".spacy file to write, or folder for several"),
     ],
     form: Annotated[
         str,
@@ -35,7 +35,7 @@ def convert_cli(
             "--format",
             "-f",
             help="conll2000, conll2002, conll2003, iob, tagged, conllu, ptb, ontonotes, ccgbank, "
-            "conll2005 or conll2012; by default told by name or columns",
+            "conll2005 or conll2012; by default inferred from file names or columns",
         ),
     ] = "",
     targets: Annotated[
@@ -43,14 +43,14 @@ def convert_cli(
         typer.Option(
             "--target",
             "-t",
-            help="What to keep: tag, pos, morph, lemma, ents, spans, frames, speakers; several "
-            "times for several; by default all that the format has",
+            help="What to keep: tag, pos, morph, lemma, ents, spans, frames, speakers; repeatable; "
+            "by default everything in the format",
         ),
     ] = None,
     n_sents: Annotated[
         int,
         typer.Option(
-            "--n-sents", "-n", help="Sentences in a Doc; 0 for one Doc of each document, if marked"
+            "--n-sents", "-n", help="Sentences per Doc; 0 for one Doc per document, if marked"
         ),
     ] = 1,
     chunks_key: Annotated[
@@ -61,25 +61,25 @@ def convert_cli(
         typer.Option(
             "--option",
             "-o",
-            help="Option of the format, such as tag_column=1; several times for several",
+            help="Option of the format, e.g. tag_column=1; repeatable",
         ),
     ] = None,
     merge: Annotated[
         bool, typer.Option("--merge", "-m", help="Convert all inputs into one output")
     ] = False,
     lenient: Annotated[
-        bool, typer.Option("--lenient", "-l", help="Count problems in the data and go on")
+        bool, typer.Option("--lenient", "-l", help="Count problems in the data and continue")
     ] = False,
     stats_path: Annotated[
-        Path | None, typer.Option("--stats", "-s", help="JSON file to write the counts to")
+        Path | None, typer.Option("--stats", "-s", help="JSON file to save the counts to")
     ] = None,
 ) -> None:
     """
     Convert published corpora to a DocBin (.spacy).
 
     Parts of speech become token.tag_ or token.pos_, chunks become spans in doc.spans, named
-    entities become doc.ents, predicates with their arguments become groups in doc.spans. If
-    anything is wrong with an input, an earlier output stays as it was.
+    entities become doc.ents, and predicates with their arguments become groups in doc.spans. If
+    an input is invalid, existing outputs are left unchanged.
     """
     from ..corpora.problems import Problems
 
@@ -109,7 +109,7 @@ def convert_cli(
     if problems.total:
         counts = ", ".join(f"{code}: {n:,}" for code, n in problems.counts.most_common())
         noun = "problem" if problems.total == 1 else "problems"
-        msg.warn(f"{problems.total:,} {noun} in all ({counts})")
+        msg.warn(f"{problems.total:,} {noun} in total ({counts})")
     msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
 
 
@@ -126,22 +126,22 @@ def convert(
     problems: "Problems | None" = None,
     stats_path: Path | None = None,
 ) -> "CorpusStats":
-    """Convert files to DocBins. Each output is written whole or not at all.
+    """Convert files to DocBins. Each output is written atomically.
 
-    input_paths (Union[Path, Sequence[Path]]): Files, plain or compressed by gzip, or folders.
-    output_path (Path): The .spacy file; if there are several inputs, or a folder of files of which
-        each stands for itself, a folder that gets a .spacy file for each of them.
-    form (Optional[str]): The name of the format; None to tell it by the first input.
-    targets (Sequence[str]): What to keep, as in `TARGETS`; empty for all that the format has.
-    n_sents (int): The number of sentences in a Doc; 0 for whole documents.
+    input_paths (Union[Path, Sequence[Path]]): Files, plain or gzipped, or folders.
+    output_path (Path): The .spacy file; for several inputs, or a folder of independent files, a
+        folder that gets one .spacy file for each.
+    form (Optional[str]): The name of the format; None to infer it from the first input.
+    targets (Sequence[str]): What to keep, as in `TARGETS`; empty for everything in the format.
+    n_sents (int): The number of sentences per Doc; 0 for whole documents.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    options (Sequence[str]): Options of the format, such as "tag_column=1".
-    merge (bool): Whether to convert all inputs into one output. No Doc reaches over files.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    options (Sequence[str]): Options of the format, e.g. "tag_column=1".
+    merge (bool): Whether to convert all inputs into one output. No Doc spans several files.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     stats_path (Optional[Path]): A JSON file for the counts.
     RETURNS (CorpusStats): The counts over all inputs.
-    RAISES (ValueError): If an input is not in the format or would be replaced, if an output
-        would be another one, or if an option does not suit.
+    RAISES (ValueError): If an input is not in the format or would be overwritten, if two outputs
+        are the same, or if an option is invalid.
     """
     import srsly
 
@@ -161,7 +161,7 @@ def convert(
     layers = target_layers(targets, corpus_format)
     values = parse_options(options, corpus_format)
     if targets and "layer" in corpus_format.options and "pos_column" not in values:
-        # The format has one column of tags, and the target says what they are.
+        # The format has one column of tags, whose meaning is given by the target.
         values.setdefault("layer", layers[0])
     check_n_sents(n_sents, corpus_format)
     total = CorpusStats()
@@ -194,7 +194,7 @@ def convert(
 def _read(
     inputs: Sequence[Path], form: "Format", problems: "Problems", options: dict[str, Any]
 ) -> "Iterator[Sentence]":
-    """The sentences of some files, of which each starts a document if there are several."""
+    """The sentences of the files. If there are several, each starts a document."""
     from tqdm import tqdm
 
     with tqdm(unit=" sentences", disable=None) as progress:

@@ -1,4 +1,4 @@
-"""`spacy psa curves`: how training went, run by run."""
+"""`spacy psa curves`: plot the training curves of runs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,24 +23,22 @@ def curves_cli(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="Output folders with train.jsonl, files like that, or what spacy train printed; "
-            "NAME=RUN gives a name",
+            help="Output folders with train.jsonl, such files, or saved output of spacy train; "
+            "NAME=RUN sets a name",
         ),
     ],
     output_paths: Annotated[
         list[Path],
-        typer.Option("--output", "-o", help="The file to write: .svg, .png or .html; repeatable"),
+        typer.Option("--output", "-o", help="Output file, .svg, .png or .html; repeatable"),
     ],
     score: Annotated[
-        str, typer.Option("--score", help="The score to show; by default the main score")
+        str, typer.Option("--score", help="Score to plot; by default the main score")
     ] = "",
-    by: Annotated[str, typer.Option("--by", help="The x axis: epoch or step")] = "epoch",
-    start: Annotated[
-        float, typer.Option("--from", help="The epoch or step from which on to show evaluations")
-    ] = 0.0,
+    by: Annotated[str, typer.Option("--by", help="Unit of the x-axis: epoch or step")] = "epoch",
+    start: Annotated[float, typer.Option("--from", help="First epoch or step to show")] = 0.0,
 ) -> None:
     """
-    Draw training curves: the score on the development set and the loss, of one run or several.
+    Plot training curves: the development score and the loss of one or more runs.
     """
     with user_errors():
         curves(runs, output_paths, score=score, by=by, start=start)
@@ -56,16 +54,16 @@ def curves(
     by: str = "epoch",
     start: float = 0.0,
 ) -> None:
-    """Draw training curves.
+    """Plot training curves.
 
-    runs (Sequence[str]): Output folders, files with lines of JSON, or what spaCy printed; each may
-        have its name and "=" before it.
+    runs (Sequence[str]): Output folders, files with JSON lines, or saved output of spaCy; each may
+        be preceded by its name and "=".
     output_paths (Sequence[Path]): The SVG, HTML or PNG files to write.
     score (str): The name of the score; empty for the main score of each run.
-    by (str): What the x axis shows: "epoch" or "step".
-    start (float): The epoch or step from which on evaluations are shown.
-    RAISES (ValueError): If a run has no log, a file has another ending, or what draws PNG images is
-        not installed.
+    by (str): The unit of the x-axis: "epoch" or "step".
+    start (float): The first epoch or step to show.
+    RAISES (ValueError): If a run has no log, a file has another extension, or the package that
+        draws PNG images is not installed.
     """
     from ..analysis.curves import draw_curves, make_page, training_curves
 
@@ -88,6 +86,6 @@ def _read(runs: Sequence[str]) -> "list[Run]":
         name, equals, path = text.partition("=")
         named = bool(equals) and not Path(text).exists()
         found.append((text, read_run(Path(path), name) if named else read_run(Path(text))))
-    # Folders of the same name are told apart by their paths.
+    # Folders with the same name are distinguished by their paths.
     count = Counter(run.name for _, run in found)
     return [run if count[run.name] == 1 else Run(text, run.evaluations) for text, run in found]

@@ -1,4 +1,4 @@
-"""`spacy psa draw`: a picture of the model in a config."""
+"""`spacy psa draw`: draw a diagram of the model in a config."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,15 +14,20 @@ from ._util import psa_cli, user_errors
 @psa_cli.command("draw")
 def draw_cli(
     config_path: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="A config, or the folder of a pipeline")
+        Path, typer.Argument(metavar="CONFIG", help="Config, or folder of a pipeline")
     ],
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg or .png file")],
+    output_path: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")
+    ],
     component: Annotated[
-        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+        str,
+        typer.Option(
+            "--component", "-c", help="Component name; by default the last spacy-psa component"
+        ),
     ] = "",
 ) -> None:
     """
-    Draw the model of a component: its blocks and settings, from words to labels.
+    Draw a diagram of a component's model: its blocks and settings, from words to labels.
     """
     with user_errors():
         name = draw(config_path, output_path, component=component or None)
@@ -30,14 +35,14 @@ def draw_cli(
 
 
 def draw(config_path: Path, output_path: Path, *, component: str | None = None) -> str:
-    """Draw the model of a component.
+    """Draw a diagram of a component's model.
 
     config_path (Path): A config, or the folder of a pipeline.
     output_path (Path): The SVG or PNG file to write.
-    component (Optional[str]): The component's name. By default the last one whose factory is ours.
+    component (Optional[str]): The component's name; by default the last spacy-psa component.
     RETURNS (str): The component's name.
-    RAISES (ValueError): If there is no such config or component, the output has another ending, or
-        what draws PNG images is not installed.
+    RAISES (ValueError): If there is no such config or component, the output has another extension,
+        or the package that draws PNG images is not installed.
     """
     from thinc.api import Config
 
@@ -51,7 +56,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
         config = Config().from_disk(path, interpolate=False)
     except ValueError as err:
         raise ValueError(Errors.P251.format(path=path, problem=err)) from err
-    # In the order of the pipeline: some releases of spaCy sort the sections of a config
+    # In pipeline order, since some releases of spaCy sort the sections of a config
     components, order = config.get("components", {}), config.get("nlp", {}).get("pipeline", [])
     names = [name for name in order if name in components]
     names += [name for name in components if name not in names]

@@ -1,4 +1,4 @@
-"""`spacy psa evaluate`: scores, where they come from, and how sure they are."""
+"""`spacy psa evaluate`: scores with confidence intervals, breakdowns and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..evaluation.groups import ByVocabulary
     from ..evaluation.report import Report
 
-N_LABELS = 30  # in the terminal; files have them all
+N_LABELS = 30  # in the terminal; files have all labels
 
 
 @psa_cli.command("evaluate")
@@ -38,12 +38,14 @@ def evaluate_cli(
     ],
     components: Annotated[
         list[str] | None,
-        typer.Option("--component", "-c", help="A component to evaluate; by default all of ours"),
+        typer.Option(
+            "--component", "-c", help="Component to evaluate; by default all spacy-psa components"
+        ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", "-t", help="tag, pos, morph, ents, spans or roles, whoever wrote it"
+            "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
         ),
     ] = None,
     spans_key: Annotated[
@@ -52,39 +54,42 @@ def evaluate_cli(
     given: Annotated[
         bool,
         typer.Option(
-            "--given", help="Give psa_srl the predicates of DATA, also if it finds its own"
+            "--given", help="Give psa_srl the predicates of DATA, even if it finds its own"
         ),
     ] = False,
     train: Annotated[
         list[Path] | None,
-        typer.Option("--train", help="Training data: which words are known; by default the model"),
+        typer.Option(
+            "--train", help="Training data with the known words; by default from the model"
+        ),
     ] = None,
     lengths: Annotated[
-        str, typer.Option("--lengths", help="Where buckets of sentence length begin, beside 1")
+        str, typer.Option("--lengths", help="Starts of sentence length buckets, besides 1")
     ] = "5,10,20,40",
     resamples: Annotated[
-        int, typer.Option("--resamples", help="How often the bootstrap draws", min=1)
+        int, typer.Option("--resamples", help="Number of bootstrap samples", min=1)
     ] = 1000,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="That of the intervals", min=0.01, max=0.999)
+        float,
+        typer.Option("--confidence", help="Confidence level of the intervals", min=0.01, max=0.999),
     ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the bootstrap", min=0)] = 0,
     errors: Annotated[
-        int, typer.Option("--errors", help="How many of the worst sentences to show", min=0)
+        int, typer.Option("--errors", help="Number of worst sentences to show", min=0)
     ] = 10,
     outputs: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="A .json, .md or .html file; several are possible"),
+        typer.Option("--output", "-o", help="Output file, .json, .md or .html; repeatable"),
     ] = None,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Evaluate predictions: scores with intervals, by label, sentence length, vocabulary and
-    complexity of categories, confusions, and the worst sentences.
+    Evaluate predictions: scores with confidence intervals, by label, sentence length, vocabulary
+    and complexity of categories, confusions, and the worst sentences.
 
-    The pipeline predicts from the words of DATA, without its annotation; several files are taken
-    as one. Units are counted by the rules of the CoNLL script, semantic roles by those of the
-    CoNLL-2005 evaluator, which gives the predicates to a psa_srl that is configured for it.
+    The pipeline predicts from the words of DATA, without its annotation; several files are
+    evaluated as one. Units are counted as by the CoNLL script, semantic roles as by the CoNLL-2005
+    evaluator, which gives the predicates to a psa_srl that is configured for them.
     """
     with user_errors():
         check_outputs(outputs or [])
@@ -130,20 +135,20 @@ def evaluate_files(
 
     model (str): The folder or name of a pipeline, or a .spacy file of predictions.
     data (Sequence[Path]): The .spacy files with the gold standard, or folders of them.
-    components (Sequence[str]): The components to evaluate; all of ours if there are none.
-    target (Optional[str]): What to evaluate in place of what components predict.
+    components (Sequence[str]): The components to evaluate; if empty, all spacy-psa components.
+    target (Optional[str]): What to evaluate instead of the components' predictions.
     spans_key (str): The key in `doc.spans`, for the target "spans".
     given (bool): Whether components that label semantic roles get the predicates of the gold
         standard, even if they are configured to find their own.
-    train (Sequence[Path]): The training data; if there is none, the words of the model count.
-    lengths (Sequence[int]): Where buckets of sentence length begin.
-    n_resamples (int): How often the bootstrap draws.
-    confidence (float): That of the intervals.
-    seed (int): Where the random numbers of the bootstrap start.
-    n_errors (int): How many of the worst sentences to keep.
+    train (Sequence[Path]): The training data; if empty, the words are taken from the model.
+    lengths (Sequence[int]): Starts of sentence length buckets.
+    n_resamples (int): Number of bootstrap samples.
+    confidence (float): The confidence level of the intervals.
+    seed (int): The random seed of the bootstrap.
+    n_errors (int): Number of worst sentences to keep.
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (List[Report]): A report for each component.
-    RAISES (ValueError): If something is missing or does not fit together.
+    RAISES (ValueError): If something is missing or inconsistent.
     """
     from ..evaluation.groups import ByLength
     from ..evaluation.report import Settings, evaluate
@@ -182,13 +187,13 @@ def evaluate_files(
 def find_vocabulary(
     vocab: Vocab, pipe: TrainablePipe | None, train: Sequence[Doc] | None
 ) -> tuple[ByVocabulary | None, str]:
-    """Find out which words were seen in training.
+    """Determine which words were seen in training.
 
     vocab (Vocab): The pipeline's vocabulary.
     pipe (Optional[TrainablePipe]): The component, if known.
     train (Optional[Sequence[Doc]]): The training data, if given.
-    RETURNS (Tuple[Optional[ByVocabulary], str]): How to group words, None if nothing is known of
-        the training data; and what to say about it.
+    RETURNS (Tuple[Optional[ByVocabulary], str]): How to group words, or None if the training data
+        is unknown; and a note about it.
     """
     from ..evaluation.groups import ByVocabulary
     from ..pipeline.vocabulary import embedded_words, known_words, trained_words
@@ -196,23 +201,23 @@ def find_vocabulary(
     trained: Callable[[str], bool] | None
     if train is not None:
         trained = known_words(vocab, (token.text for doc in train for token in doc))
-        note = "words of the training data given."
+        note = "words of the given training data."
     else:
         trained = None if pipe is None else trained_words(pipe)
-        note = "words with embeddings of their own in the model stand for the training data."
+        note = "words with their own embeddings in the model, in place of the training data."
     if trained is None:
         return None, ""
     if 0 in vocab.vectors.shape:
-        note += " The pipeline has no vectors: no word is in the embedding vocabulary."
+        note += " The pipeline has no vectors, so no word is in the embedding vocabulary."
     return ByVocabulary(trained, embedded_words(vocab)), note
 
 
 def parse_lengths(text: str) -> list[int]:
-    """Read where buckets begin.
+    """Parse the starts of buckets.
 
-    text (str): Numbers with commas between them.
+    text (str): Numbers separated by commas.
     RETURNS (List[int]): The numbers.
-    RAISES (ValueError): If they are not whole numbers.
+    RAISES (ValueError): If they are not integers.
     """
     try:
         return [int(number) for number in text.split(",")]

@@ -1,4 +1,4 @@
-"""`spacy psa export`: from spaCy's binary format back to the published column formats."""
+"""`spacy psa export`: convert spaCy's binary format to published column formats."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,11 +22,11 @@ from ._util import (
 
 @psa_cli.command("export")
 def export_cli(
-    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help="The .spacy file")],
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=".spacy file to export")],
     output_path: Annotated[
         Path,
         typer.Argument(
-            metavar="OUTPUT", help="The file to write; for conll2005 OUTPUT.words and OUTPUT.props"
+            metavar="OUTPUT", help="File to write; for conll2005, OUTPUT.words and OUTPUT.props"
         ),
     ],
     form: Annotated[
@@ -36,7 +36,7 @@ def export_cli(
         ),
     ],
     scheme: Annotated[
-        str, typer.Option("--scheme", "-s", help="Scheme of tags of spans: BIO, IOB1, BIOES or IO")
+        str, typer.Option("--scheme", "-s", help="Tag scheme of spans: BIO, IOB1, BIOES or IO")
     ] = "BIO",
     chunks_key: Annotated[
         str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
@@ -45,8 +45,8 @@ def export_cli(
     """
     Write the annotation of a DocBin (.spacy) in a column format.
 
-    What the Docs do not have is written as the format's mark for nothing: - or _ or * or O.
-    If anything cannot be written, an earlier output stays as it was.
+    Missing annotation is written as the format's placeholder: -, _, * or O. If anything cannot be
+    written, existing outputs are left unchanged.
     """
     to_stdout = is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
@@ -65,16 +65,16 @@ def export(
     scheme: str = "BIO",
     chunks_key: str = "chunks",
 ) -> tuple[int, list[Path]]:
-    """Write a DocBin in a column format. The outputs are written whole or not at all.
+    """Write a DocBin in a column format. The outputs are written atomically.
 
     input_path (Path): The .spacy file.
-    output_path (Path): The file to write, or what the names of several begin with.
+    output_path (Path): The file to write, or the common prefix of several.
     form (str): The name of the format, in `WRITERS`.
-    scheme (str): The scheme of the tags of spans, in formats that have such tags.
+    scheme (str): The tag scheme of spans, in formats that have such tags.
     chunks_key (str): The key of the chunks in `doc.spans`.
     RETURNS (Tuple[int, List[Path]]): The number of sentences, and the files written.
     RAISES (ValueError): If there is no such format or scheme, if a sentence cannot be written, or
-        if the input would be replaced.
+        if the input would be overwritten.
     """
     from spacy.vocab import Vocab
 
@@ -99,7 +99,7 @@ def export(
 
     with fast_msgpack(), ExitStack() as stack:
         temporaries = [stack.enter_context(atomic_path(path)) for path in paths]
-        # Closed before the files take their places, because callbacks are undone in reverse order.
+        # Callbacks run in reverse order, so these are closed before they are moved into place.
         files = [
             stack.enter_context(path.open("w", encoding="utf8", newline="\n"))
             for path in temporaries

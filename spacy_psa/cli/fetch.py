@@ -1,4 +1,4 @@
-"""`spacy psa fetch`: get a text file from the network or from a folder, and verify it."""
+"""`spacy psa fetch`: get a text file from the network or a folder, and verify it."""
 
 import gzip
 import shutil
@@ -23,30 +23,28 @@ MAX_DOWNLOAD = 1 << 32
 
 @psa_cli.command("fetch")
 def fetch_cli(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the file, plain or .gz")],
-    path: Annotated[
-        Path, typer.Argument(metavar="DEST", help="The text file to write, uncompressed")
-    ],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL of the file, plain or .gz")],
+    path: Annotated[Path, typer.Argument(metavar="DEST", help="Uncompressed text file to write")],
     sha256: Annotated[str, typer.Option("--sha256", "-c", help="SHA-256 of the uncompressed text")],
     local: Annotated[
         str,
         typer.Option(
             "--local",
             "-l",
-            help="Folder that has the file already, with or without .gz. Empty: download it",
+            help="Folder with a local copy of the file, with or without .gz; empty to download it",
         ),
     ] = "",
 ) -> None:
     """
     Get a text file and verify its checksum.
 
-    The file comes from the network or from a folder, and is unpacked. A file that is there
-    already, and is the right one, is left as it is.
+    The file is downloaded or read from a folder, and unpacked. An existing file with the right
+    checksum is left as it is.
     """
     to_stdout = is_stdout(path)
     with user_errors(to_stdout=to_stdout):
         if path.is_file() and sha256_of(path) == sha256.lower():
-            msg.info(f"{path} is there already")
+            msg.info(f"{path} already exists")
             return
         fetch(url, path, sha256=sha256, local=local)
     with messages(to_stdout=to_stdout):
@@ -54,13 +52,13 @@ def fetch_cli(
 
 
 def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
-    """Get a text file and verify it. The file is written whole or not at all.
+    """Get a text file and verify it. The file is written atomically.
 
-    url (str): Its address. The file may be compressed by gzip.
+    url (str): Its URL. The file may be gzipped.
     path (Path): Where to write the uncompressed text.
     sha256 (str): The SHA-256 of the uncompressed text, in hexadecimal digits.
     local (str): A folder that has the file, with or without `.gz`; if empty, download it.
-    RAISES (ValueError): If it cannot be got, is damaged, or has another checksum.
+    RAISES (ValueError): If it cannot be obtained, is damaged, or has another checksum.
     """
     if local:
         _unpack(find_local(url, Path(local)), path, sha256)
@@ -72,9 +70,9 @@ def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
 
 
 def find_local(url: str, folder: Path) -> Path:
-    """Find the file of an address in a folder, compressed or not.
+    """Find the local copy of a URL in a folder, compressed or not.
 
-    url (str): The address, of which the name of the file is taken.
+    url (str): The URL, which ends in the name of the file.
     folder (Path): The folder.
     RETURNS (Path): The file.
     RAISES (ValueError): If the folder has no such file.
@@ -89,15 +87,15 @@ def find_local(url: str, folder: Path) -> Path:
 
 
 class _TooLong(Exception):
-    """A server sends more than there can be."""
+    """The server sent more than the limit."""
 
 
 def download(url: str, path: Path) -> None:
     """Download a file.
 
-    url (str): Its address.
-    path (Path): Where to write it, as it comes.
-    RAISES (ValueError): If it cannot be had, or does not end.
+    url (str): Its URL.
+    path (Path): Where to write it, unmodified.
+    RAISES (ValueError): If it cannot be obtained, or exceeds the limit.
     """
     from http.client import HTTPException
     from urllib.error import URLError
@@ -130,9 +128,9 @@ def download(url: str, path: Path) -> None:
 def copy_text(archive: Path, text: IO[bytes], source: str) -> None:
     """Write the uncompressed text of a file.
 
-    archive (Path): The file, compressed by gzip or not.
+    archive (Path): The file, gzipped or not.
     text (IO[bytes]): Where to write it.
-    source (str): What to call the file in messages.
+    source (str): The name of the file in messages.
     RAISES (ValueError): If it is damaged.
     """
     from ..corpora.lines import open_binary

@@ -1,4 +1,4 @@
-"""`spacy psa init-config`: a complete config for a system of the papers and a task."""
+"""`spacy psa init-config`: create a complete config for a system from the papers and a task."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, writ
 if TYPE_CHECKING:
     from thinc.api import Config
 
-# Where the templates are that an option chooses from.
+# The folders of the templates that an option selects.
 FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
-# The task whose configs are templates as they are, since its component is another one.
+# Configs of this task are complete templates, since it has a different component.
 ROLES = "srl"
 TASKS = [*names("tasks"), ROLES]
 
@@ -28,7 +28,7 @@ def init_config_cli(
     output_path: Annotated[
         Path,
         typer.Argument(
-            metavar="OUTPUT", help="The .cfg file to write, - for stdout", allow_dash=True
+            metavar="OUTPUT", help=".cfg file to write, or - for stdout", allow_dash=True
         ),
     ],
     system: Annotated[
@@ -42,7 +42,7 @@ def init_config_cli(
     task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
     corpus: Annotated[
         Path | None,
-        typer.Option("--corpus", "-c", help="The .spacy file to train on, to fit the schedule to"),
+        typer.Option("--corpus", "-c", help="Training data (.spacy), to adapt the schedule to"),
     ] = None,
     vectors: Annotated[
         str | None, typer.Option("--vectors", "-v", help="Folder or package of spaCy vectors")
@@ -51,21 +51,23 @@ def init_config_cli(
         str | None,
         typer.Option(
             "--characters",
-            help=f"How words are made of characters: {', '.join(names('characters'))}; by default "
-            "as in the system's paper",
+            help=f"Character encoder: {', '.join(names('characters'))}; by default as in the "
+            "system's paper",
         ),
     ] = None,
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Code of the language")] = "en",
-    gpu: Annotated[bool, typer.Option("--gpu", "-G", help="Tag in batches fit for a GPU")] = False,
+    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
+    gpu: Annotated[
+        bool, typer.Option("--gpu", "-G", help="Use batch sizes suitable for GPUs when predicting")
+    ] = False,
     force: Annotated[
-        bool, typer.Option("--force", "-F", help="Replace the file if there is one")
+        bool, typer.Option("--force", "-F", help="Overwrite an existing file")
     ] = False,
 ) -> None:
     """
-    Write a config for spacy train: the network and the training of a paper, for a task.
+    Write a config for spacy train, with the network and training setup of a paper, for a task.
 
-    Comments in it say where values come from. All of them can be changed, in the file or as
-    options of spacy train.
+    Comments in the config give the source of its values. All of them can be changed, in the file
+    or with options of spacy train.
     """
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
@@ -83,7 +85,7 @@ def init_config_cli(
             write_stdout(text)
             return
         write_config(text, output_path, force=force)
-    msg.good(f"Wrote the config of {system} for {task} to {output_path}")
+    msg.good(f"Wrote config of {system} for {task} to {output_path}")
 
 
 def make_config(
@@ -97,23 +99,22 @@ def make_config(
     lang: str = "en",
     gpu: bool = False,
 ) -> str:
-    """Make the config of a system for a task.
+    """Create the config of a system for a task.
 
-    system (str): The system: the name of a file in `templates/systems`; for semantic roles, in
+    system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
         `templates/srl`.
     task (str): The task: the name of a file in `templates/tasks`, or "srl".
-    name (str): What its file is called, for the command in its first comment.
-    corpus (Optional[Path]): The .spacy file to train on, whose epochs the schedule is fit to, if it
-        counts epochs: that of roles counts updates. None for those of the corpus that papers have
-        for the task.
+    name (str): The name of the config file, for the command in its first comment.
+    corpus (Optional[Path]): The .spacy file to train on. A schedule that counts epochs is adapted
+        to it (that for roles counts updates). None for the corpus that papers use for the task.
     vectors (Optional[str]): A folder or package of spaCy vectors.
-    characters (Optional[str]): The characters' part: the name of a file in `templates/characters`.
+    characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
-    lang (str): The code of the language.
+    lang (str): The language code.
     gpu (bool): Whether it is for a GPU.
-    RETURNS (str): The text of the config, complete, with comments.
-    RAISES (ValueError): If there is no such system, task, part or language, or nothing in the
-        corpus.
+    RETURNS (str): The text of the complete config, with comments.
+    RAISES (ValueError): If there is no such system, task, encoder or language, or the corpus is
+        empty.
     """
     from spacy.util import set_dot_to_object
 
@@ -146,20 +147,20 @@ def make_config(
 def epoch_settings(
     config: "Config", settings: Mapping[str, Any], task: str, corpus: Path | None
 ) -> tuple[dict[str, Any], str]:
-    """Fit a schedule that counts epochs to a corpus.
+    """Adapt a schedule that counts epochs to a corpus.
 
     config (Config): The config.
-    settings (Dict[str, Any]): What the templates have beside it.
+    settings (Dict[str, Any]): The section [template] of the templates.
     task (str): The task.
     corpus (Optional[Path]): The corpus; None for that of the task.
-    RETURNS (Tuple[Dict[str, Any], str]): The settings that follow from it, and what the comments
-        say that an epoch is.
-    RAISES (ValueError): If there is nothing in the corpus.
+    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of an epoch
+        for the comments.
+    RAISES (ValueError): If the corpus is empty.
     """
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
-        epoch = f"{len(lengths):,} sentences of {settings['corpus']}. Of another corpus give "
-        epoch += "psa init-config the --corpus."
+        epoch = f"{len(lengths):,} sentences of {settings['corpus']}. For another corpus, pass it "
+        epoch += "to psa init-config with --corpus."
     else:
         lengths = doc_lengths(corpus)
         epoch = f"{len(lengths):,} Docs of {corpus.name}."
@@ -172,10 +173,10 @@ def assemble_roles(system: str, *, characters: str | None, device: str) -> Templ
     """Get the template of a system that labels semantic roles.
 
     system (str): The system: the name of a file in `templates/srl`.
-    characters (Optional[str]): Has to be None: each has its own.
-    device (str): What it is for: "cpu" or "gpu".
-    RETURNS (Template): Its template, which is complete.
-    RAISES (ValueError): If there is no such system, or the characters are chosen.
+    characters (Optional[str]): Must be None: each system has its own character encoder.
+    device (str): The device: "cpu" or "gpu".
+    RETURNS (Template): The complete template.
+    RAISES (ValueError): If there is no such system, or `characters` is set.
     """
     if characters is not None:
         raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
@@ -183,14 +184,14 @@ def assemble_roles(system: str, *, characters: str | None, device: str) -> Templ
 
 
 def assemble(system: str, task: str, *, characters: str | None, device: str) -> Template:
-    """Put the templates of a system and a task together.
+    """Merge the templates of a system and a task.
 
     system (str): The system.
     task (str): The task.
-    characters (Optional[str]): The characters' part; None for that of the system.
-    device (str): What it is for: "cpu" or "gpu".
-    RETURNS (Template): All of them in one.
-    RAISES (ValueError): If one of them is not known.
+    characters (Optional[str]): The character encoder; None for that of the system.
+    device (str): The device: "cpu" or "gpu".
+    RETURNS (Template): The merged template.
+    RAISES (ValueError): If one of them is unknown.
     """
     of_system = choose("system", system)
     parts = [
@@ -208,13 +209,13 @@ def assemble(system: str, task: str, *, characters: str | None, device: str) -> 
 
 
 def choose(option: str, name: str, folder: str | None = None) -> Template:
-    """Read the template that an option names.
+    """Read the template selected by an option.
 
     option (str): The option.
     name (str): Its value, the name of a template.
-    folder (Optional[str]): Where the templates are; None for those of the option.
+    folder (Optional[str]): The folder of the templates; None for that of the option.
     RETURNS (Template): The template.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no such template.
     """
     folder = folder or FOLDERS[option]
     options = TASKS if option == "task" else names(folder)
@@ -228,11 +229,11 @@ def choose(option: str, name: str, folder: str | None = None) -> Template:
 
 
 def doc_lengths(path: Path) -> list[int]:
-    """The lengths of the Docs that training will see.
+    """Get the lengths of the Docs used in training.
 
     path (Path): A .spacy file.
-    RETURNS (List[int]): The number of tokens of each Doc that has any.
-    RAISES (ValueError): If there is no such file, or nothing in it.
+    RETURNS (List[int]): The number of tokens in each Doc that has any.
+    RAISES (ValueError): If there is no such file, or it has no tokens.
     """
     from spacy.vocab import Vocab
 
@@ -243,9 +244,9 @@ def doc_lengths(path: Path) -> list[int]:
 
 
 def steps_per_epoch(config: "Config", lengths: Sequence[int]) -> int:
-    """How many updates there are in an epoch.
+    """Count the updates in an epoch.
 
-    config (Config): The config, of which the batcher is asked.
+    config (Config): The config, with the batcher to use.
     lengths (Sequence[int]): The lengths of the documents.
     RETURNS (int): The number of batches.
     """
@@ -256,11 +257,11 @@ def steps_per_epoch(config: "Config", lengths: Sequence[int]) -> int:
 
 
 def fill(config: "Config") -> "Config":
-    """Add the settings that were left out, with their defaults.
+    """Fill in the defaults of missing settings.
 
     config (Config): The config.
-    RETURNS (Config): The config, complete.
-    RAISES (ValueError): If its language is not known, or needs a package that is not installed.
+    RETURNS (Config): The complete config.
+    RAISES (ValueError): If its language is unknown, or needs a package that is not installed.
     """
     from spacy.util import load_model_from_config
 
@@ -274,11 +275,11 @@ def fill(config: "Config") -> "Config":
 def train_command(
     path: Path, *, corpus: Path | None, vectors: str | None, gpu: bool
 ) -> tuple[str, ...]:
-    """How to train with a config.
+    """Write the command to train with a config.
 
     path (Path): The config.
-    corpus (Optional[Path]): The training data, if they are named in the config.
-    vectors (Optional[str]): The vectors, if they are named in the config.
+    corpus (Optional[Path]): The training data, if the config sets it.
+    vectors (Optional[str]): The vectors, if the config sets them.
     gpu (bool): Whether to train on a GPU.
     RETURNS (Tuple[str, ...]): The lines of the command.
     """
@@ -294,12 +295,12 @@ def train_command(
 
 
 def write_config(text: str, path: Path, *, force: bool = False) -> None:
-    """Write a config, whole or not at all.
+    """Write a config atomically.
 
     text (str): The config.
     path (Path): The file.
-    force (bool): Whether to replace a file that is there.
-    RAISES (ValueError): If there is a file.
+    force (bool): Whether to overwrite an existing file.
+    RAISES (ValueError): If the file exists and `force` is not set.
     """
     if path.exists() and not force:
         raise ValueError(Errors.P191.format(path=path))

@@ -1,4 +1,4 @@
-"""`spacy psa labels`: a map of the labels as a model knows them."""
+"""`spacy psa labels`: plot the label embeddings of a model."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,24 +22,25 @@ def labels_cli(
         list[str],
         typer.Argument(
             metavar="MODEL... OUTPUT",
-            help="Pipeline names or folders, e.g. checkpoints; then the .svg, .png or .html file",
+            help="Pipeline names or folders, e.g. checkpoints, and the .svg, .png or .html file",
         ),
     ],
     component: Annotated[
-        str, typer.Option("--component", "-c", help="The component; by default the last of ours")
+        str,
+        typer.Option(
+            "--component", "-c", help="Component name; by default the last spacy-psa component"
+        ),
     ] = "",
-    method: Annotated[
-        str, typer.Option("--method", "-m", help="How to project: pca or tsne")
-    ] = "pca",
+    method: Annotated[str, typer.Option("--method", "-m", help="Projection: pca or tsne")] = "pca",
     align: Annotated[
         str,
         typer.Option(
-            "--align", "-a", help="procrustes, or last: in the plane of the last pipeline"
+            "--align", "-a", help="Alignment: procrustes, or last (plane of the last pipeline)"
         ),
     ] = "procrustes",
 ) -> None:
     """
-    Draw a map of the labels in two dimensions, for one pipeline or several side by side.
+    Draw a two-dimensional map of the labels, for one pipeline or several side by side.
     """
     with user_errors():
         if len(paths) < 2:
@@ -59,12 +60,12 @@ def draw_labels(
 ) -> None:
     """Draw maps of labels.
 
-    models (Sequence[str]): The folders or the names of pipelines.
+    models (Sequence[str]): The folders or names of pipelines.
     output_path (Path): The SVG, PNG or HTML file to write.
-    component (Optional[str]): The component's name. By default the last one of ours.
-    method (str): How to project: "pca" or "tsne".
-    align (str): How maps are made alike: "procrustes" or "last". See `map_labels`.
-    RAISES (ValueError): If something is missing or does not fit together.
+    component (Optional[str]): The component's name; by default the last spacy-psa component.
+    method (str): The projection: "pca" or "tsne".
+    align (str): The alignment of the maps: "procrustes" or "last". See `map_labels`.
+    RAISES (ValueError): If something is missing or inconsistent.
     """
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
@@ -85,7 +86,7 @@ def draw_labels(
 
 
 def _names(models: Sequence[str]) -> list[str]:
-    """What to call pipelines: the last part of their paths that tells them apart."""
+    """Short names for pipelines: the end of their paths, as long as needed to be unique."""
     parts = [Path(model).parts for model in models]
     for n in range(1, max(map(len, parts)) + 1):
         names = ["/".join(path[-n:]) for path in parts]

@@ -1,4 +1,4 @@
-"""`spacy psa lattice`: a picture of the label sequences that a model weighs against each other."""
+"""`spacy psa lattice`: draw the lattice of label sequences that a model scores."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,15 +15,18 @@ from ._util import psa_cli, user_errors
 @psa_cli.command("lattice")
 def lattice_cli(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence")],
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .svg or .png file")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to label")],
+    output_path: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")
+    ],
     component: Annotated[
-        str | None, typer.Option("--component", "-c", help="The psa_tagger, if there are several")
+        str | None,
+        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
     ] = None,
 ) -> None:
     """
-    Draw the lattice of a sentence: its tokens, the tags that they may have, and how probable each
-    is, and each after another. The best path is highlighted.
+    Draw the lattice of a sentence: its tokens, their possible tags, and the probabilities of tags
+    and of transitions between them. The best path is highlighted.
     """
     with user_errors():
         name = lattice(model, text, output_path, component=component)
@@ -33,13 +36,13 @@ def lattice_cli(
 def lattice(model: str, text: str, output_path: Path, *, component: str | None = None) -> str:
     """Draw the lattice of a sentence.
 
-    model (str): The folder or the name of a pipeline.
-    text (str): The sentence, or several. The components before the one in question see it first.
+    model (str): The folder or name of a pipeline.
+    text (str): One or more sentences. The components before this one process them first.
     output_path (Path): The SVG or PNG file to write.
-    component (Optional[str]): The component; None for the only psa_tagger there is.
+    component (Optional[str]): The component; None for the only psa_tagger.
     RETURNS (str): The component's name.
     RAISES (ValueError): If there is no such component, the text has no tokens, the output has
-        another ending, or what draws PNG images is not installed.
+        another extension, or the package that draws PNG images is not installed.
     """
     from ..analysis.lattice import draw_lattice, make_lattice
     from ._components import get_tagger, load_tagger

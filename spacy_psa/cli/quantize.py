@@ -1,4 +1,4 @@
-"""`spacy psa quantize`: a copy of a pipeline with weights of reduced precision, to predict with."""
+"""`spacy psa quantize`: copy a pipeline with weights of reduced precision, for inference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WARM_UP = 256
 
 
 class Precision(str, Enum):
-    """What weights can be reduced to."""
+    """The precisions that weights can be reduced to."""
 
     bf16 = "bf16"
 
@@ -29,26 +29,27 @@ class Precision(str, Enum):
 @psa_cli.command("quantize")
 def quantize_cli(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The folder to write to")],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
     precision: Annotated[
-        Precision, typer.Option("--precision", "-p", help="Of weights, and of what they multiply")
+        Precision,
+        typer.Option("--precision", "-p", help="Precision of weights and of their inputs"),
     ] = Precision.bf16,
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            "--data", "-d", help=".spacy file or folder to score before and after; may be repeated"
+            "--data", "-d", help=".spacy file or folder to score before and after; repeatable"
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", "-F", help="Replace the folder if there is one")
+        bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
     ] = False,
 ) -> None:
     """
     Reduce the precision of a pipeline's networks: half the size, and faster for some on a CPU.
 
-    MODEL stays as it is; OUTPUT is a pipeline as any other one, but cannot be trained. Decoding
-    stays in full precision. Speed is gained on processors with instructions for bfloat16
-    (avx512_bf16 or AMX); with --data, what is printed says how much.
+    MODEL is not modified. OUTPUT is a regular pipeline, but cannot be trained. Decoding remains in
+    full precision. Only CPUs with bfloat16 instructions (avx512_bf16 or AMX) are faster; use --data
+    to measure by how much.
     """
     from ..evaluation.tables import Table
 
@@ -66,14 +67,15 @@ def quantize_cli(
 def quantize(
     model: str, output: Path, *, precision: str = "bf16", force: bool = False
 ) -> tuple[Path, int]:
-    """Write a copy of a pipeline, whole or not at all, with weights of reduced precision.
+    """Write a copy of a pipeline with weights of reduced precision, atomically.
 
-    model (str): The folder or the name of the pipeline.
-    output (Path): The folder to write to.
+    model (str): The folder or name of the pipeline.
+    output (Path): The output folder.
     precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
-    force (bool): Whether to replace a folder that is there.
-    RETURNS (Tuple[Path, int]): The folder of the pipeline, and how many networks there are in it.
-    RAISES (ValueError): If it has none, or has been reduced before, or something is in the way.
+    force (bool): Whether to replace an existing pipeline.
+    RETURNS (Tuple[Path, int]): The folder of the source pipeline, and its number of networks.
+    RAISES (ValueError): If it has no networks, is already reduced, or the output folder is not
+        suitable.
     RAISES (OSError): If there is no such pipeline, or the folder cannot be written to.
     """
     import spacy
@@ -85,7 +87,7 @@ def quantize(
     check_pipeline_folder(output, [source], force=force)
     networks = reduce_pipeline(nlp, precision)
     if not networks:
-        found = ", ".join(nlp.component_names) or "there are none"
+        found = ", ".join(nlp.component_names) or "none"
         raise ValueError(Errors.P442.format(path=model, found=found))
     with atomic_folder(output) as temporary:
         nlp.to_disk(temporary)
@@ -96,8 +98,8 @@ def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
     """Score a pipeline.
 
     model (str): The folder or name of the pipeline.
-    data (Sequence[Path]): .spacy files, or folders with some. To predict, their words are used.
-    RETURNS (Dict[str, str]): What to print: its speed, and the score of each component of ours.
+    data (Sequence[Path]): .spacy files, or folders of them. Only their words are used to predict.
+    RETURNS (Dict[str, str]): Its speed and the score of each spacy-psa component, to print.
     RAISES (ValueError): If there is nothing to score.
     """
     from ..evaluation.counts import SCORES, count
@@ -109,14 +111,14 @@ def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
     gold = read_data(data)
     for layer in layers.values():
         check_annotated(gold, layer, join_names(data))
-    # What is only done once does not count
+    # Warm up, so that one-time costs are not measured
     system.predict(gold[:WARM_UP], join_names(data), list(layers.values()))
     start = time.perf_counter()
     predictions = system.predict(gold, join_names(data), list(layers.values()))
     seconds = time.perf_counter() - start
-    # Layers share predictions, but those to which their task gives something
+    # Layers share predictions, except those whose task gives annotation
     words = sum(map(len, gold)) * len({id(docs) for docs in predictions})
-    found = {"words a second": f"{words / seconds:,.0f}"}
+    found = {"words per second": f"{words / seconds:,.0f}"}
     for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
         total = count(pair_sentences(gold, predicted, layer)).sum(0)
         score = float(SCORES[layer.main_score](total))

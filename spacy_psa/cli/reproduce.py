@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @psa_cli.command("reproduce")
 def reproduce_cli(
     corpus: Annotated[
-        str, typer.Option("--corpus-name", "-n", help="What the corpus is called: conll2000 …")
+        str, typer.Option("--corpus-name", "-n", help="Name of the corpus, e.g. conll2000")
     ],
     task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
     data: Annotated[
@@ -45,27 +45,33 @@ def reproduce_cli(
         typer.Option(
             "--systems",
             "-s",
-            help="Systems of psa init-config, variants of them as in docs/results.md, and "
-            "NAME=CONFIG.cfg, with blanks between them",
+            help="Systems of psa init-config, their variants in docs/results.md, and "
+            "NAME=CONFIG.cfg, separated by spaces",
         ),
     ],
     results_path: Annotated[
         Path, typer.Option("--results", "-o", help="JSON file to add the results to")
     ],
-    seeds: Annotated[str, typer.Option("--seeds", help="With blanks between them")] = "0",
+    seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by spaces")] = "0",
     vectors: Annotated[
         str, typer.Option("--vectors", "-v", help="Folder or package of spaCy vectors")
     ] = "",
     epochs: Annotated[
-        int, typer.Option("--epochs", "-e", help="0: those of the config", min=0)
+        int,
+        typer.Option("--epochs", "-e", help="Number of epochs; 0 for that of the config", min=0),
     ] = 0,
     target: Annotated[
-        str, typer.Option("--target", help="pos for universal tags; by default that of the task")
+        str,
+        typer.Option(
+            "--target", help="Target, e.g. pos for universal tags; by default that of the task"
+        ),
     ] = "",
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Code of the language")] = "en",
+    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
     options: Annotated[
         str,
-        typer.Option("--options", help='Settings for all: "--components.psa_tagger.name value"'),
+        typer.Option(
+            "--options", help='Settings for all runs: "--components.psa_tagger.name value"'
+        ),
     ] = "",
     runs: Annotated[Path, typer.Option("--runs", help="Folder for the runs")] = Path(
         "training/reproduce"
@@ -75,8 +81,8 @@ def reproduce_cli(
     """
     Train systems with several seeds on a corpus, and score the best epoch of each.
 
-    Results are written after each training. The same command goes on where it was stopped: what
-    is finished is not trained again unless its config or its data have changed.
+    Results are saved after each run. To resume, repeat the same command: finished runs are not
+    trained again unless their config or data has changed.
     """
     with user_errors():
         plan = make_plan(
@@ -107,18 +113,18 @@ def make_plan(
     epochs: int = 0,
     lang: str = "en",
 ) -> Plan:
-    """Check what all trainings have in common.
+    """Check what all runs have in common.
 
-    corpus (str): What the corpus is called.
+    corpus (str): The name of the corpus.
     task (str): The task.
     data (Path): The folder with the parts of the corpus.
     runs (Path): The folder for the runs.
-    target (str): What to predict; empty for what the task says.
+    target (str): What to predict; empty for that of the task.
     vectors (str): The pretrained vectors; empty or "null" for those of the config, if any.
-    epochs (int): The epochs; 0 for those of the config.
-    lang (str): The code of the language.
+    epochs (int): Number of epochs; 0 for that of the config.
+    lang (str): The language code.
     RETURNS (Plan): What they have in common.
-    RAISES (ValueError): If something of it is not known.
+    RAISES (ValueError): If a value is unknown.
     """
     from spacy.util import is_package
 
@@ -141,7 +147,7 @@ def make_plan(
             )
     wanted = vectors if vectors not in ("", "null", "None") else None
     if wanted and not Path(wanted).is_dir() and not is_package(wanted):
-        options = "folders and packages that are there; see psa vectors"
+        options = "existing folders and packages (see psa vectors)"
         raise ValueError(
             Errors.P397.format(option="--vectors", name=vectors, where="", options=options)
         )
@@ -150,11 +156,11 @@ def make_plan(
 
 
 def parse_options(text: str) -> dict[str, Any]:
-    """Read settings.
+    """Parse settings.
 
     text (str): Names and values, as for spacy train.
-    RETURNS (Dict[str, Any]): The values by the names.
-    RAISES (ValueError): If there is no end to a quotation.
+    RETURNS (Dict[str, Any]): The values by name.
+    RAISES (ValueError): If a quotation is not closed.
     """
     from spacy.cli._util import parse_config_overrides
 
@@ -175,16 +181,15 @@ def reproduce(
 ) -> list[Result]:
     """Train and score systems with several seeds.
 
-    plan (Plan): What all trainings have in common.
-    systems (Dict[str, Optional[Path]]): The systems, with the configs of one's own.
+    plan (Plan): What all runs have in common.
+    systems (Dict[str, Optional[Path]]): The systems, with the files of custom configs.
     seeds (Sequence[int]): The seeds.
-    results_path (Path): The file of results. Those of others that are in it are kept.
+    results_path (Path): The results file. Other results in it are kept.
     options (str): Settings for all systems.
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (List[Result]): Their results.
-    RAISES (ValueError): If something is missing, or a config does not fit; before the first
-        training.
-    RAISES (OutputError): If the results cannot be written; before it as well.
+    RAISES (ValueError): If something is missing, or a config is unsuitable; before the first run.
+    RAISES (OutputError): If the results cannot be written; before the first run.
     """
     from dataclasses import replace
 
@@ -202,14 +207,14 @@ def reproduce(
         name = f"{cell.system}, seed {cell.seed} ({i} of {len(cells)})"
         known = done.get(place)
         if known is not None and (known.config, known.data) == (cell.digest, digests):
-            msg.info(f"{name}: finished before")
+            msg.info(f"{name}: already finished")
             found.append(known)
             continue
         msg.divider(name)
         train_cell(cell, gpu_id)
         result = score_cell(plan, cell, digests, options, gpu_id)
         found.append(result)
-        # Another process may have added others in the meantime.
+        # Another process may have added results in the meantime.
         others = read_results(results_path) if results_path.exists() else []
         with atomic_path(results_path) as temporary:
             temporary.write_text(to_json(put(others, result)), encoding="utf8")
@@ -218,7 +223,7 @@ def reproduce(
 
 
 def train_cell(cell: Cell, gpu_id: int) -> None:
-    """Train a system, or go on with it.
+    """Train a system, or resume its training.
 
     cell (Cell): The system and the seed.
     gpu_id (int): The GPU, or -1 for the CPU.
@@ -237,10 +242,10 @@ def train_cell(cell: Cell, gpu_id: int) -> None:
 
 
 def result_table(results: Sequence[Result]) -> Table:
-    """Sum results up by system.
+    """Summarize results by system.
 
     results (Sequence[Result]): Results of one corpus and task.
-    RETURNS (Table): Mean and standard deviation, the best one, and the number of seeds.
+    RETURNS (Table): Mean and standard deviation, maximum, and number of seeds.
     """
     from ..evaluation.tables import Table
     from ..reproduction.papers import METRICS

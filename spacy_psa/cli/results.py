@@ -1,4 +1,4 @@
-"""`spacy psa results`: the tables of the papers beside our results."""
+"""`spacy psa results`: the tables of the papers with our results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ def results_cli(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RESULTS...", help="JSON files written by psa reproduce; none, for no results"
+            metavar="RESULTS...", help="JSON files from psa reproduce (none to leave results out)"
         ),
     ] = None,
     output_path: Annotated[
@@ -22,10 +22,10 @@ def results_cli(
     ] = Path("docs/results.md"),
 ) -> None:
     """
-    Write a page with the tables of the papers, our results beside their figures.
+    Write a page with the tables of the papers and our results.
 
-    A cell without a result says what it needs. Of results of the same system, training and seed,
-    the last one counts.
+    Cells without a result say what is missing. If several results have the same system, training
+    and seed, the last one is used.
     """
     with user_errors():
         check_outputs([output_path], (".md",))
@@ -33,11 +33,11 @@ def results_cli(
 
 
 def write_page(paths: list[Path]) -> str:
-    """Write the page of results.
+    """Format the page of results.
 
-    paths (List[Path]): Files of results.
+    paths (List[Path]): The results files.
     RETURNS (str): The page, in Markdown.
-    RAISES (ValueError): If one of them is missing, or has other things in it.
+    RAISES (ValueError): If a file does not exist, or is not a valid results file.
     """
     from ..reproduction.page import to_page
     from ..reproduction.papers import read_papers

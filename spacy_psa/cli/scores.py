@@ -1,4 +1,4 @@
-"""`spacy psa scores`: a table of the scores in metrics files, for the terminal and for Markdown."""
+"""`spacy psa scores`: tabulate the scores of metrics files, in the terminal or in Markdown."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from ..text_tables import WIDEST
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
 
-# In the order of the columns. A pattern may stand for several scores, e.g. of several span groups.
+# In column order. A pattern may match several scores, e.g. those of several span groups.
 MAIN_SCORES = ("tag_acc", "pos_acc", "morph_acc", "ents_[prf]", "spans_.+_[prf]", "speed")
 _PER_TYPE = re.compile("(.+)_per_(?:type|feat)")
 
@@ -28,14 +28,14 @@ def scores_cli(
         ),
     ],
     output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Markdown file to write the tables to")
+        Path | None, typer.Option("--output", "-o", help="Markdown file to save the tables to")
     ] = None,
 ) -> None:
     """
     Show the scores of evaluations side by side.
 
-    Scores are in percent, speed is in words per second. Below, scores per type: precision, recall
-    and F1 of one evaluation, F1 alone of several.
+    Scores are in percent, speed is in words per second. Scores per type follow in separate tables:
+    precision, recall and F1 for one evaluation, only F1 for several.
     """
     with user_errors():
         check_files([output_path], paths)
@@ -61,11 +61,11 @@ def scores_cli(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Read the scores that spaCy wrote.
+    """Read a metrics file written by spaCy.
 
     path (Path): The JSON file.
-    RETURNS (Dict[str, Any]): The scores. Those per component are put together.
-    RAISES (ValueError): If there is no such file, or if it has no scores that we know.
+    RETURNS (Dict[str, Any]): The scores. Scores per component are merged.
+    RAISES (ValueError): If there is no such file, or it has no known scores.
     """
     import srsly
 
@@ -78,7 +78,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(Errors.P128.format(path=path))
     for value in list(data.values()):
-        # `spacy evaluate --per-component` has the scores one level below.
+        # `spacy evaluate --per-component` nests the scores one level deeper.
         if isinstance(value, dict) and _main_scores(value):
             data = {**data, **value}
     if not _main_scores(data):
@@ -87,9 +87,9 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 
 def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
-    """Lay out scores in tables.
+    """Arrange scores in tables.
 
-    metrics (Dict[str, Dict[str, Any]]): The scores of each evaluation by its name.
+    metrics (Dict[str, Dict[str, Any]]): The scores of each evaluation, by name.
     RETURNS (List[Table]): The main scores, then a table for each layer with scores per type.
     """
     ranks = {key: rank for scores in metrics.values() for key, rank in _main_scores(scores)}
@@ -105,7 +105,7 @@ def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
 
 
 def _prf_per_type(scores: Any) -> dict[str, dict[str, float]]:
-    """Those of precision, recall and F1. spaCy has other figures per type for text categories."""
+    """Precision, recall and F1 per type. For text categories, spaCy has other figures per type."""
     found = scores if isinstance(scores, dict) else {}
     return {label: prf for label, prf in found.items() if isinstance(prf, dict)}
 
@@ -128,15 +128,13 @@ def _per_type_table(
 
 
 def _main_scores(scores: dict[str, Any]) -> list[tuple[str, tuple[int, str, int]]]:
-    """The main scores that are there, and where they stand. spaCy gives None where nothing could be
-    scored.
-    """
+    """The main scores in a file, and their ranks. A score is None if spaCy had nothing to score."""
     ranks = ((key, _rank(key)) for key, value in scores.items() if value is not None)
     return [(key, rank) for key, rank in ranks if rank is not None]
 
 
 def _rank(key: str) -> tuple[int, str, int] | None:
-    """Where a score stands in the table: precision, recall and F1 of one layer together."""
+    """The sort key of a score, which keeps precision, recall and F1 of a layer together."""
     for i, pattern in enumerate(MAIN_SCORES):
         if re.fullmatch(pattern, key):
             return i, key[:-1], "prf".find(key[-1])
@@ -150,11 +148,11 @@ def _format(value: Any, key: str = "") -> str:
 
 
 def _in_order(groups: Iterable[Iterable[str]]) -> list[str]:
-    """All members of the groups, each once, in the order in which they come."""
+    """The members of all groups, without duplicates, in order of appearance."""
     return list(dict.fromkeys(member for group in groups for member in group))
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """The names of the files; their whole paths where names would not be unique."""
+    """The names of the files, or their full paths if names are not unique."""
     stems = [path.stem for path in paths]
     return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]

@@ -14,23 +14,23 @@ from ._util import atomic_path, check_docbin_name, docs_of, psa_cli, read_docbin
 
 @psa_cli.command("split")
 def split_cli(
-    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help="The .spacy file to split")],
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=".spacy file to split")],
     train_path: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="The .spacy file for what is left")
+        Path, typer.Argument(metavar="TRAIN", help=".spacy file for the remaining Docs")
     ],
     dev_path: Annotated[
-        Path, typer.Argument(metavar="DEV", help="The .spacy file for what is held out")
+        Path, typer.Argument(metavar="DEV", help=".spacy file for the held-out Docs")
     ],
-    n: Annotated[int, typer.Option("--n", "-n", help="How many Docs to hold out")] = 1000,
+    n: Annotated[int, typer.Option("--n", "-n", help="Number of Docs to hold out")] = 1000,
     seed: Annotated[
-        int, typer.Option("--seed", "-s", help="Seed: the same one holds out the same Docs")
+        int, typer.Option("--seed", "-s", help="Random seed; the same seed holds out the same Docs")
     ] = 0,
 ) -> None:
     """
     Hold out random Docs of a DocBin (.spacy).
 
     Both parts keep the order of the input. For CoNLL-2000, which has no development data, papers
-    hold out 1,000 sentences of the training data.
+    hold out 1,000 training sentences.
     """
     with user_errors():
         left, held_out = split(input_path, train_path, dev_path, n=n, seed=seed)
@@ -43,12 +43,12 @@ def split(
     """Split a DocBin at random.
 
     input_path (Path): The .spacy file to split.
-    train_path (Path): The .spacy file for the Docs that are left.
-    dev_path (Path): The .spacy file for the Docs that are held out.
+    train_path (Path): The .spacy file for the remaining Docs.
+    dev_path (Path): The .spacy file for the held-out Docs.
     n (int): How many to hold out.
-    seed (int): The seed of the random choice.
-    RETURNS (Tuple[int, int]): The number of Docs left and held out.
-    RAISES (ValueError): If one of the parts would be empty, or if a path does not suit.
+    seed (int): The random seed.
+    RETURNS (Tuple[int, int]): The number of Docs remaining and held out.
+    RAISES (ValueError): If one of the parts would be empty, or a path is unsuitable.
     """
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab

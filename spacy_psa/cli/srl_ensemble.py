@@ -1,4 +1,4 @@
-"""`spacy psa srl-ensemble`: several trained pipelines become one that averages their models."""
+"""`spacy psa srl-ensemble`: combine trained pipelines into one that averages their models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,25 +21,23 @@ ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
 
 @psa_cli.command("srl-ensemble")
 def srl_ensemble_cli(
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The folder to write the pipeline to")
-    ],
+    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PIPELINE...", help="Folders of two or more trained pipelines"),
     ],
     name: Annotated[
-        str, typer.Option("--component", "-c", help="The component for semantic roles")
+        str, typer.Option("--component", "-c", help="Name of the component for semantic roles")
     ] = "psa_srl",
     force: Annotated[
-        bool, typer.Option("--force", "-F", help="Replace the pipeline in OUTPUT if there is one")
+        bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
     ] = False,
 ) -> None:
     """
-    Make one pipeline of several, whose semantic roles come from all of their models.
+    Combine several pipelines into one that labels semantic roles with all of their models.
 
-    It averages the probabilities that the models give to labels. Everything else is that of the
-    first pipeline. The models must have the same labels and vectors; train them with other seeds.
+    It averages the label probabilities of the models. Everything else comes from the first
+    pipeline. The models must have the same labels and vectors; train them with different seeds.
     """
     with user_errors():
         check_pipeline_folder(output_path, paths, force=force)
@@ -50,12 +48,12 @@ def srl_ensemble_cli(
 
 
 def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> "Language":
-    """Make one pipeline of several.
+    """Combine several pipelines into one.
 
     paths (List[Path]): The folders of the pipelines.
-    name (str): The component whose models are put together.
+    name (str): The component whose models are combined.
     RETURNS (Language): The pipeline.
-    RAISES (ValueError): If there are fewer than two, or they do not belong together.
+    RAISES (ValueError): If there are fewer than two, or they are incompatible.
     """
     import spacy
     from spacy.util import load_model_from_config
@@ -89,7 +87,7 @@ def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> "Language":
 
 
 def _copy_state(to: Any, source: Any) -> None:
-    """Of tokenizers and components spaCy's types say no more than that they can be called."""
+    """Copy the state of a tokenizer or component, which spaCy types only as callables."""
     to.from_bytes(source.to_bytes())
 
 
@@ -102,7 +100,7 @@ def _roles(nlp: "Language", name: str) -> "PSASemanticRoles":
 
 
 def _standalone(path: Path, name: str) -> "Language":
-    """Load a pipeline, with a copy of the tok2vec in the component if it listens to one."""
+    """Load a pipeline; replace listeners in the component by a copy of the tok2vec."""
     import spacy
 
     from ..pipeline.srl import PSASemanticRoles
@@ -117,7 +115,7 @@ def _standalone(path: Path, name: str) -> "Language":
 
 
 def _difference(first: "Language", other: "Language", name: str) -> str | None:
-    """Say why two pipelines do not belong together."""
+    """Describe why two pipelines are incompatible."""
     labels, others = _roles(first, name).labels, _roles(other, name).labels
     if labels != others:
         odd = sorted(set(labels) ^ set(others))

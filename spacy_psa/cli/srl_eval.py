@@ -1,4 +1,4 @@
-"""`spacy psa srl-eval`: score semantic roles by the rules of the CoNLL-2005 evaluator."""
+"""`spacy psa srl-eval`: score semantic roles as the CoNLL-2005 evaluator does."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Labeled(NamedTuple):
-    """A sentence: its number of tokens, its words if they are known, and its frames."""
+    """A sentence: its number of tokens, its words if known, and its frames."""
 
     n_tokens: int
     words: list[str] | None
@@ -34,37 +34,36 @@ def srl_eval_cli(
     gold_path: Annotated[
         Path,
         typer.Argument(
-            metavar="GOLD", help="The gold standard: .props, .spacy, or a file of another format"
+            metavar="GOLD", help="Gold standard: .props, .spacy, or another corpus format"
         ),
     ],
     predicted_path: Annotated[
         Path,
         typer.Argument(
             metavar="PREDICTED",
-            help="A trained pipeline (folder), or predictions for GOLD in any of these formats",
+            help="Folder of a trained pipeline, or predictions for GOLD in one of these formats",
         ),
     ],
     given: Annotated[
         bool,
         typer.Option(
-            "--given", "-g", help="Give a pipeline the predicates of GOLD, whatever finds its own"
+            "--given", "-g", help="Give a pipeline the predicates of GOLD, even if it finds its own"
         ),
     ] = False,
     confusion: Annotated[
-        bool, typer.Option("--confusion", "-C", help="Print which roles are taken for which, too")
+        bool, typer.Option("--confusion", "-C", help="Also print the confusion matrix of roles")
     ] = False,
     output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to write the scores to")
+        Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
     ] = None,
-    # Without -g, which is --given here
+    # Without -g, which is short for --given here
     gpu_id: Annotated[int, typer.Option("--gpu-id", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Score semantic roles by the rules of the CoNLL-2005 evaluator.
+    Score semantic roles as the CoNLL-2005 evaluator does, and print the same table.
 
-    Prints the table that srl-eval.pl prints. A pipeline predicts from the words of GOLD, and from
-    its predicates if it is configured for given ones; as the evaluator has it, predicates that it
-    finds besides those of GOLD do not count.
+    A pipeline predicts from the words of GOLD, and from its predicates if configured to use given
+    ones. As in srl-eval.pl, predicted predicates that are not in GOLD do not count.
     """
     from ..evaluation.srl_tables import format_confusion, format_result
 
@@ -87,7 +86,7 @@ def srl_eval_cli(
 def score_paths(
     gold_path: Path, predicted_path: Path, *, given: bool = False, gpu_id: int = -1
 ) -> "SRLResult":
-    """Score the frames of a file against those of another, or those that a pipeline finds.
+    """Score the frames of a file, or those predicted by a pipeline, against a gold standard.
 
     gold_path (Path): The gold standard.
     predicted_path (Path): The predictions, or the folder of a pipeline.
@@ -95,7 +94,7 @@ def score_paths(
         configured to find its own.
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (SRLResult): The scores.
-    RAISES (ValueError): If the sentences are not the same, or something is not annotated.
+    RAISES (ValueError): If the sentences differ, or something is not annotated.
     """
     from ..pipeline.role_scores import SRLResult
 
@@ -167,7 +166,7 @@ def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
 
 
 def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Labeled]":
-    """Let a pipeline find the frames of new Docs, of which words and sentences are given."""
+    """Predict the frames of new Docs that have only words and sentences."""
     import spacy
     from tqdm import tqdm
 
@@ -188,14 +187,14 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
         RolesLayer().give(doc, gold_doc)
     predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold), disable=None, leave=False))
     for doc, gold_doc in zip(predicted, gold, strict=True):
-        # In the sentences of the gold standard, also if the pipeline finds other ones.
+        # Use the gold sentence boundaries, even if the pipeline predicts others.
         bearer = _words_of(gold_doc)
         set_frames(bearer, get_frames(doc))
         yield from _sentences([bearer], pipeline_path)
 
 
 def _words_of(doc: "Doc") -> "Doc":
-    """A new Doc with words and sentences alone."""
+    """A new Doc with only words and sentence boundaries."""
     from spacy.tokens import Doc
 
     starts: list[bool | int | None] | None = None

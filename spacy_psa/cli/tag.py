@@ -1,4 +1,4 @@
-"""`spacy psa tag`: look at what a pipeline makes of a few sentences."""
+"""`spacy psa tag`: print a pipeline's predictions for a few sentences."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,12 +25,12 @@ def tag_cli(
         list[str] | None, typer.Argument(metavar="TEXT...", help="Texts to tag")
     ] = None,
     path: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Text file with more of them, one a line")
+        Path | None, typer.Option("--file", "-f", help="Text file with more texts, one per line")
     ] = None,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:
     """
-    Tag texts and print a table of each: words, parts of speech, entities and other spans.
+    Tag texts and print a table for each, with words, parts of speech, entities and other spans.
     """
     with user_errors():
         lines = [replace_undecoded(text) for text in texts or ()]
@@ -50,7 +50,7 @@ def tag_cli(
 
 
 def format_doc(doc: "Doc") -> str:
-    """Draw a table of a document, one line a token; empty columns are left out.
+    """Format a document as a table, with one line per token. Empty columns are left out.
 
     doc (Doc): The document.
     RETURNS (str): The table.
@@ -69,7 +69,7 @@ def format_doc(doc: "Doc") -> str:
 
 
 def _brackets(doc: "Doc", spans: "Iterable[Span]") -> list[str]:
-    """Mark spans at the side: their label where they begin, a bar down to where they end."""
+    """Mark spans in a column: the label at the start, and a bar down to the end."""
     marks = [""] * len(doc)
     for span in spans:
         for i in range(span.start, span.end):

@@ -1,4 +1,4 @@
-"""`spacy psa train`: `spacy train` with checkpoints, from which a run goes on exactly."""
+"""`spacy psa train`: `spacy train` with checkpoints, from which runs resume exactly."""
 
 import json
 import logging
@@ -33,19 +33,21 @@ def train_cli(
     output_path: Annotated[
         Path,
         typer.Option(
-            "--output", "--output-path", "-o", help="Folder for the pipelines and the checkpoint"
+            "--output", "--output-path", "-o", help="Output folder for pipelines and checkpoint"
         ),
     ],
     resume: Annotated[
-        bool, typer.Option("--resume", "-r", help="Go on from the checkpoint, if there is one")
+        bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
     ] = False,
     checkpoint_every: Annotated[
         int | None,
-        typer.Option(help="Steps between checkpoints; by default one at each evaluation"),
+        typer.Option(help="Steps between checkpoints; by default, at each evaluation"),
     ] = None,
     code_path: Annotated[
         Path | None,
-        typer.Option("--code", "-c", help="Python file with more registered functions to import"),
+        typer.Option(
+            "--code", "-c", help="Python file with additional code (registered functions)"
+        ),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
@@ -53,9 +55,9 @@ def train_cli(
     use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
 ) -> None:
     """
-    Train a pipeline as `spacy train` does, and write checkpoints. A run that was killed goes on
-    with --resume, and ends with the weights that it would have ended with. Settings of the config
-    can be overridden by options such as --training.max_steps 100.
+    Train a pipeline like `spacy train`, with checkpoints. Resume an interrupted run with --resume:
+    it ends with the same weights as without the interruption. To override settings of the config,
+    use options such as --training.max_steps 100.
     """
     from spacy.cli._util import import_code, parse_config_overrides
     from spacy.util import logger
@@ -87,16 +89,15 @@ def train(
     """Train a pipeline.
 
     config_path (Path): The config.
-    output_path (Path): The folder for the pipelines and the checkpoint. It is made if need be.
+    output_path (Path): The folder for the pipelines and the checkpoint. It is created if needed.
     overrides (Optional[Dict[str, Any]]): Settings that replace those of the config.
-    resume (bool): Whether to go on from the checkpoint in the folder, if there is one.
-    checkpoint_every (Optional[int]): Steps from one checkpoint to the next; None for one at each
-        evaluation.
+    resume (bool): Whether to resume from the checkpoint in the folder, if there is one.
+    checkpoint_every (Optional[int]): Steps between checkpoints; None for one at each evaluation.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
-    RAISES (ValueError): If the folder has an unfinished run, or the one to be resumed is damaged,
-        or has another config or corpus; or if a corpus or the vectors are not there, the config is
-        not valid, or the GPU cannot be used.
-    RAISES (OutputError): If something cannot be written. What was saved before is as it was.
+    RAISES (ValueError): If the folder has an unfinished run, or the run to resume is damaged or has
+        another config or corpus; or if a corpus or the vectors are missing, the config is not
+        valid, or the GPU cannot be used.
+    RAISES (OutputError): If something cannot be written. Files saved earlier are unchanged.
     """
     from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
@@ -127,11 +128,11 @@ def train(
         before, now = map(learning_settings, (saved.config, settings))
         _check_config(before, now, output_path)
         if saved.finished:
-            msg.good(f"The run in {output_path} is finished: it ended after step {saved.step}")
+            msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
             return
         msg.info(f"Resuming the run in {output_path} after step {saved.step}")
     elif resume:
-        msg.info(f"There is no checkpoint in {output_path}: the run begins")
+        msg.info(f"There is no checkpoint in {output_path}: starting a new run")
     with config_errors():
         check_training_files(config)
     check_writable(output_path / CHECKPOINT)
@@ -145,7 +146,7 @@ def train(
     msg.divider("Initializing pipeline")
     with config_errors():
         nlp = init_nlp(config, use_gpu=use_gpu)
-    # spaCy initializes none that are taken from another pipeline
+    # spaCy does not initialize components sourced from another pipeline
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, TagLearner):
             pipe.add_score_weights(nlp)
@@ -171,7 +172,7 @@ def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -
 
 
 def _first_difference(expected: Any, found: Any, name: str = "") -> tuple[str, str, str] | None:
-    """The name of a setting in which two configs differ, and its two values as text."""
+    """The first setting in which two configs differ, and its two values as text."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in [*expected, *(key for key in found if key not in expected)]:
             place = f"{name}.{key}" if name else key
@@ -182,6 +183,6 @@ def _first_difference(expected: Any, found: Any, name: str = "") -> tuple[str, s
             if difference is not None:
                 return difference
         return None
-    # As text, so that 1 and 1.0 and true differ: the settings of a config have types.
+    # As text, so that 1, 1.0 and true differ: settings are typed.
     before, now = json.dumps(expected), json.dumps(found)
     return None if before == now else (name, before, now)

@@ -23,13 +23,13 @@ DATA = Path(__file__).parents[1] / "corpora" / "treebanks.json"
 
 @dataclass(frozen=True)
 class Treebank:
-    """A treebank of the papers.
+    """A treebank used in the papers.
 
     repository (str): Its repository.
-    name (str): What the names of its files begin with.
-    lang (str): The language code that spaCy knows.
-    train (List[str]): The parts of the training data, of which the large ones have several.
-    sha256 (Dict[str, str]): The SHA-256 of each split, where it is known.
+    name (str): The prefix of its file names.
+    lang (str): spaCy's language code.
+    train (List[str]): The parts of the training data; large treebanks have several.
+    sha256 (Dict[str, str]): The SHA-256 of each split, if known.
     """
 
     repository: str
@@ -45,7 +45,7 @@ class Treebank:
 
 
 def treebanks() -> dict[str, Treebank]:
-    """RETURNS (Dict[str, Treebank]): The treebanks by the code that the papers have for them."""
+    """RETURNS (Dict[str, Treebank]): The treebanks, by their code in the papers."""
     data = json.loads(DATA.read_text(encoding="utf8"))
     return {code: Treebank(**entry) for code, entry in data.items()}
 
@@ -54,40 +54,46 @@ def treebanks() -> dict[str, Treebank]:
 def treebank_cli(
     code: Annotated[str, typer.Argument(metavar="CODE", help="cs, da, en, fr, nl, no, pt or sv")],
     folder: Annotated[
-        Path, typer.Argument(metavar="DEST", help="Folder for {train,dev,test}.conllu, stats.xml")
+        Path,
+        typer.Argument(metavar="DEST", help="Folder for {train,dev,test}.conllu and stats.xml"),
     ],
     local: Annotated[
         str,
-        typer.Option("--local", "-l", help="Folder with the files of the release, for no download"),
+        typer.Option(
+            "--local", "-l", help="Folder with the files of the release, instead of download"
+        ),
     ] = "",
-    url: Annotated[
-        str, typer.Option("--url", "-u", help="Address of the repositories of the treebanks")
-    ] = URL,
+    url: Annotated[str, typer.Option("--url", "-u", help="URL of the treebank repositories")] = URL,
 ) -> None:
     """
-    Get the treebank that papers use for a language, in release 2.2 of Universal Dependencies.
+    Get the treebank used in papers for a language, from Universal Dependencies 2.2.
 
-    Files are verified where their checksum is known. Those that are there already are kept.
+    Files with a known checksum are verified. Existing files are kept.
     """
     with user_errors():
         for path, sha256, is_known in fetch_treebank(code, folder, local=local, url=url):
-            note = "verified" if is_known else f"no checksum to verify it by; its SHA-256: {sha256}"
+            note = (
+                "verified"
+                if is_known
+                else f"not verified, no known checksum; its SHA-256: {sha256}"
+            )
             msg.good(f"{path} ({note})")
 
 
 def fetch_treebank(
     code: str, folder: Path, *, local: str = "", url: str = URL
 ) -> list[tuple[Path, str, bool]]:
-    """Get the files of a treebank. Each is written whole or not at all.
+    """Get the files of a treebank. Each is written atomically.
 
     code (str): The code of the treebank.
     folder (Path): Where to write train.conllu, dev.conllu, test.conllu and stats.xml, the last
         if a local folder has it.
     local (str): A folder that has the files of the release; if empty, download them.
-    url (str): The address of the repositories.
+    url (str): The URL of the repositories.
     RETURNS (List[Tuple[Path, str, bool]]): For each split the file, its SHA-256, and whether that
-        is known to be right.
-    RAISES (ValueError): If there is no such treebank, or if a file cannot be had or is another.
+        has been verified.
+    RAISES (ValueError): If there is no such treebank, or a file cannot be obtained or has the wrong
+        checksum.
     """
     known = treebanks()
     if code not in known:
@@ -110,7 +116,7 @@ def fetch_treebank(
 
 
 def _get(address: str, names: list[str], path: Path, local: str, expected: str | None) -> None:
-    """Write files one after the other into one, if that has the right checksum."""
+    """Concatenate files into one, if that has the right checksum."""
     with atomic_path(path) as temporary, tempfile.TemporaryDirectory() as folder:
         with temporary.open("wb") as whole:
             for name in _joined(names, local):
@@ -129,7 +135,7 @@ def _get(address: str, names: list[str], path: Path, local: str, expected: str |
 
 
 def _joined(names: list[str], local: str) -> list[str]:
-    """In the archive of the release, the parts of a large file are one."""
+    """In the archive of the release, large files are not split into parts."""
     whole = re.sub(r"-train-\w(?=\.conllu)", "-train", names[0])
     return [whole] if local and _has(Path(local), whole) else names
 

@@ -1,4 +1,4 @@
-"""`spacy psa vectors`: word vectors for a workflow, made once, or left alone."""
+"""`spacy psa vectors`: convert word vectors for a workflow, once."""
 
 import gzip
 import tempfile
@@ -21,7 +21,7 @@ from ._util import psa_cli, user_errors
 
 NONE = ("", "null", "None")
 BLOCK_SIZE = 1 << 18
-# What spaCy, gzip, zip and NumPy raise, if the text is not what it should be.
+# What spaCy, gzip, zip and NumPy raise for malformed text.
 UNREADABLE = (
     ValueError,
     LookupError,
@@ -39,45 +39,47 @@ UNREADABLE = (
 def vectors_cli(
     source: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Text of word2vec, GloVe or fastText; .gz or .zip"),
+        typer.Argument(
+            metavar="FILE", help="word2vec, GloVe or fastText text file, plain, .gz or .zip"
+        ),
     ],
     dest: Annotated[
         str,
-        typer.Argument(metavar="DEST", help="Folder to make, or a package; null: no vectors"),
+        typer.Argument(metavar="DEST", help="Folder to create, or package; null for no vectors"),
     ],
     lang: Annotated[str, typer.Option("--lang", "-l", help="Language of the vectors")] = "en",
     member: Annotated[
-        str, typer.Option("--member", "-m", help="Name of the file in a .zip that has several")
+        str, typer.Option("--member", "-m", help="Name of the file, if a .zip has several")
     ] = "",
     truncate: Annotated[
-        int, typer.Option("--truncate", "-t", help="How many vectors to read; 0 for all", min=0)
+        int, typer.Option("--truncate", "-t", help="Number of vectors to read; 0 for all", min=0)
     ] = 0,
 ) -> None:
     """
-    Make spaCy vectors from a text file, unless they are there already or not wanted.
+    Convert a text file to spaCy vectors, unless they already exist or are not wanted.
 
-    The setting `[initialize] vectors` takes DEST as it is: null, a folder or an installed package.
+    DEST can be used as `[initialize] vectors`: null, a folder or an installed package.
     """
     with user_errors():
         if make_vectors(source, dest, lang=lang, member=member, truncate=truncate):
             msg.good(f"Wrote vectors to {dest}")
         else:
-            msg.info("No vectors are wanted" if dest in NONE else f"{dest} is there already")
+            msg.info("No vectors wanted" if dest in NONE else f"{dest} already exists")
 
 
 def make_vectors(
     source: Path, dest: str, *, lang: str = "en", member: str = "", truncate: int = 0
 ) -> bool:
-    """Make a pipeline of nothing but vectors.
+    """Create a pipeline with only vectors.
 
     source (Path): A text file, plain or compressed.
     dest (str): The folder of the pipeline, the name of an installed one, or `null` for none.
     lang (str): The language.
     member (str): The name of the file in a zip archive; its first if not given.
     truncate (int): How many vectors to read; 0 for all.
-    RETURNS (bool): Whether there was anything to make.
+    RETURNS (bool): Whether the pipeline was created.
     RAISES (ValueError): If there is no such file or language, if it is not in the text format, if
-        some of its numbers are not finite, or if the folder has something else in it.
+        some of its numbers are not finite, or if the folder has other content.
     RAISES (OutputError): If the folder cannot be written.
     """
     import spacy
@@ -98,13 +100,13 @@ def make_vectors(
         with _text_file(source, member) as path:
             convert_vectors(nlp, path, truncate=truncate, prune=-1)
     except UNREADABLE as err:
-        # What is refused before spaCy reads it has a message of its own
+        # Files rejected before spaCy reads them have their own message
         known = isinstance(err, ValueError) and str(err).startswith("[P")
         raise err if known else ValueError(Errors.P176.format(path=source, reason=err)) from err
     if 0 in nlp.vocab.vectors.shape:
         raise ValueError(Errors.P176.format(path=source, reason="its words have no numbers"))
     check_embedded_words(nlp.vocab)
-    # Whole or not at all: a folder without the vectors would look like one with them.
+    # Atomically, since an incomplete folder would pass for a complete one.
     with atomic_folder(Path(dest)) as folder:
         nlp.to_disk(folder)
     return True
@@ -112,8 +114,8 @@ def make_vectors(
 
 @contextmanager
 def _text_file(source: Path, member: str) -> Iterator[Path]:
-    """The file itself, or the unpacked member of a zip archive, of which spaCy takes the first.
-    What spaCy would make of it is checked beforehand: it allocates what the first line announces.
+    """The file itself, or an unpacked member of a zip archive, of which spaCy reads only the first.
+    The text is checked, since spaCy allocates as much memory as its first line announces.
     """
     if not member:
         _check_text(source)
@@ -128,7 +130,7 @@ def _text_file(source: Path, member: str) -> Iterator[Path]:
 
 
 def _check_text(path: Path, name: Path | None = None) -> None:
-    """Check that a file, plain or compressed, has as many vectors as it says, and not too many."""
+    """Check that a file, plain or compressed, can have as many vectors as it announces."""
     name, size = name or path, path.stat().st_size
     with ExitStack() as stack:
         if path.name.endswith("gz"):
@@ -139,7 +141,7 @@ def _check_text(path: Path, name: Path | None = None) -> None:
             first = archive.namelist()[0]
             blocks = _blocks(stack.enter_context(archive.open(first)), name, size)
         else:
-            # Nothing comes out of a plain file but itself
+            # A plain file does not grow by unpacking
             blocks = iter([stack.enter_context(path.open("rb")).read(BLOCK_SIZE)])
         start = next(blocks, b"")
         unpacked = len(start) + sum(map(len, blocks))
@@ -151,7 +153,7 @@ def _check_text(path: Path, name: Path | None = None) -> None:
     if len(header) == 2 and all(number.isdigit() for number in header):
         rows, width = map(int, header)
         found = max(size, unpacked)
-        # A blank and a digit for each number at least
+        # Each number takes at least a space and a digit
         if 2 * rows * width > found:
             raise ValueError(Errors.P424.format(path=name, rows=rows, width=width, size=found))
 

@@ -1,4 +1,4 @@
-"""Columns of spans in start-end brackets: `(A0*`, `*`, `*)`, as CoNLL-2005 and CoNLL-2012 have."""
+"""Span columns in start-end brackets, `(A0*`, `*`, `*)`, as used by CoNLL-2005 and CoNLL-2012."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -12,66 +12,66 @@ from .problems import Problems
 
 NOTHING = "*"
 VERB = "V"
-# "(DATE)", without the asterisk, is how CoNLL-2012 has named entities of one token. Marks of
-# several brackets are read, so that a nested one can be told from one that is no mark at all.
+# CoNLL-2012 writes single-token named entities as "(DATE)", without the asterisk. Marks with
+# several brackets are matched too, to distinguish nested spans from malformed marks.
 _MARK = re.compile(r"((?:\([^()*\s]+)*)\*?(\)*)", re.ASCII)
 
 
 def read_brackets(
     rows: Sequence[Row], marks: Sequence[str], column: str, path: str | Path, problems: Problems
 ) -> list[Span]:
-    """Read the spans of a column of a sentence.
+    """Read the spans in one column of a sentence.
 
-    rows (Sequence[Row]): The rows of the sentence, for the numbers of their lines.
-    marks (Sequence[str]): What the column has in each of them.
+    rows (Sequence[Row]): The rows of the sentence, for their line numbers.
+    marks (Sequence[str]): The values of the column, one per row.
     column (str): The name of the column, for messages.
     path (Union[str, Path]): The file, for messages.
-    problems (Problems): Takes brackets that are no marks, nested, never closed or never opened. If
-        lenient, nested spans are kept, spans that are not closed end with the sentence, and other
-        marks count as `*`.
-    RETURNS (List[Span]): Start, end and label of each span, in the order of the file.
-    RAISES (ValueError): If there is such a problem and problems are not lenient.
+    problems (Problems): Collects malformed marks and brackets that are nested, never closed or
+        never opened. If lenient, nested spans are kept, unclosed spans end with the sentence, and
+        other invalid marks count as `*`.
+    RETURNS (List[Span]): Start, end and label of each span, in file order.
+    RAISES (ValueError): If there is such a problem and `problems` is not lenient.
     """
-    # Most columns of most sentences have nothing in them.
+    # Most columns of most sentences are empty.
     if marks.count(NOTHING) == len(marks):
         return []
     spans: list[Span] = []
-    # Each open span has its place in `spans` from the start, so that they come out in file order.
+    # Spans are added to `spans` when they open, which keeps them in file order.
     open_spans: list[int] = []
     for i, mark in enumerate(marks):
         if mark == NOTHING:
             continue
         parsed = _parse_mark(mark)
         if parsed is None:
-            problem, expected = f"'{mark}' in the column {column}", "marks (LABEL*, *, *), (LABEL*)"
+            problem, expected = f"'{mark}' in column {column}", "marks (LABEL*, *, *), (LABEL*)"
             _report(path, rows[i].line, problem, expected, problems)
             continue
         labels, n_closed = parsed
         for label in labels:
             if open_spans:
                 _, _, outer = spans[open_spans[-1]]
-                problem = f"'{mark}' in the column {column} opens a span within the open ({outer}*"
+                problem = f"'{mark}' in column {column} opens a span inside ({outer}*"
                 _report(path, rows[i].line, problem, "spans that are not nested", problems)
             open_spans.append(len(spans))
             spans.append((i, len(marks), label))
         for _ in range(n_closed):
             if not open_spans:
-                problem = f"'{mark}' in the column {column} closes a span, but none is open"
-                _report(path, rows[i].line, problem, "a span that was opened by (LABEL*", problems)
+                problem = f"'{mark}' in column {column} closes a span, but none is open"
+                _report(path, rows[i].line, problem, "a span opened by (LABEL*", problems)
                 break
             place = open_spans.pop()
             start, _, label = spans[place]
             spans[place] = (start, i + 1, label)
     for place in open_spans:
         start, _, label = spans[place]
-        problem = f"({label}* in the column {column} is not closed by the end of the sentence"
-        _report(path, rows[start].line, problem, "*) in the line of its last word", problems)
+        problem = f"({label}* in column {column} is not closed by the end of the sentence"
+        _report(path, rows[start].line, problem, "*) on the line of its last word", problems)
     return spans
 
 
 @lru_cache(maxsize=65536)
 def _parse_mark(mark: str) -> tuple[list[str], int] | None:
-    """The labels that a mark opens, and how many spans it closes; None if it is no mark."""
+    """The labels that a mark opens and the number of spans it closes; None if it is not a mark."""
     match = _MARK.fullmatch(mark)
     return (match[1].split("(")[1:], len(match[2])) if mark and match else None
 
@@ -83,24 +83,25 @@ def read_propositions(
     path: str | Path,
     problems: Problems,
 ) -> list[tuple[int, list[Span]]] | None:
-    """Read the arguments of all predicates of a sentence.
+    """Read the arguments of all predicates in a sentence.
 
-    The columns are those of the targets, in order. Where there are more, as in corpora that do not
-    give the lemma of each predicate, the predicate is the first token of the argument V.
+    There is one column per target, in order. If there are more columns than targets, as in corpora
+    that do not give the lemma of each predicate, each predicate is the first token of its argument
+    V.
 
-    rows (Sequence[Row]): The rows of the sentence, for the numbers of their lines.
-    columns (Sequence[Sequence[str]]): The columns of brackets.
+    rows (Sequence[Row]): The rows of the sentence, for their line numbers.
+    columns (Sequence[Sequence[str]]): The bracket columns.
     targets (Sequence[int]): The tokens that are marked as predicates.
     path (Union[str, Path]): The file, for messages.
-    problems (Problems): Takes wrong brackets, see `read_brackets`.
+    problems (Problems): Collects invalid brackets, see `read_brackets`.
     RETURNS (Optional[List[Tuple[int, List[Span]]]]): Predicate and arguments for each column; None
-        if the numbers of columns and predicates do not agree.
-    RAISES (ValueError): If brackets are wrong and problems are not lenient.
+        if the numbers of columns and predicates do not match.
+    RAISES (ValueError): If brackets are invalid and `problems` is not lenient.
     """
     if len(columns) < len(targets):
         return None
     arguments = [
-        read_brackets(rows, marks, f"of proposition {n}", path, problems)
+        read_brackets(rows, marks, f"proposition {n}", path, problems)
         for n, marks in enumerate(columns, start=1)
     ]
     if len(columns) == len(targets):
@@ -113,7 +114,7 @@ def read_propositions(
 
 
 def verb_of(arguments: Iterable[Span]) -> int | None:
-    """The first token of the argument V.
+    """Get the first token of the argument V.
 
     arguments (Iterable[Span]): Start, end and label of each argument.
     RETURNS (Optional[int]): The index of the token; None if there is no V.
@@ -124,13 +125,13 @@ def verb_of(arguments: Iterable[Span]) -> int | None:
 def write_brackets(
     spans: Iterable[Span], length: int, fail: Callable[[str], Exception]
 ) -> list[str]:
-    """Write spans as a column of brackets.
+    """Write spans as a bracket column.
 
     spans (Iterable[Span]): Start, end and label, in any order.
-    length (int): The number of tokens of the sentence.
-    fail (Callable[[str], Exception]): Makes the error, given what is wrong.
+    length (int): The number of tokens in the sentence.
+    fail (Callable[[str], Exception]): Creates the error from a description of the problem.
     RETURNS (List[str]): A mark for each token.
-    RAISES (ValueError): If spans overlap, or if a label cannot stand in a mark; see `fail`.
+    RAISES (ValueError): If spans overlap or a label cannot be written in a mark; see `fail`.
     """
     marks = [NOTHING] * length
     taken_to = 0

@@ -1,18 +1,17 @@
 """CCGbank: the categories of Combinatory Categorial Grammar as tags (supertagging).
 
-Which categories are trained and scored. Of the 1,286 categories in sections 2-21, 425 occur at
-least 10 times, and these are customarily the labels of a supertagger. Cui and Zhang (2019) say that
-"the performance is calculated on the 425 most frequent labels", and list 426 labels of the training
-set in their table 1: the 425, and presumably one for all the others. Whether a token whose gold
-category is another one is left out of the score or counts as an error is not said. `min_count` and
-`rest` of `read_ccgbank` give all readings:
+Sections 2-21 have 1,286 categories. 425 of them occur at least 10 times, and these are customarily
+the labels of a supertagger. Cui and Zhang (2019) say that "the performance is calculated on the 425
+most frequent labels", and list 426 training labels in their table 1: the 425, and presumably one
+for all the others. They do not say whether a token with a rare gold category is excluded from the
+score or counts as an error. `min_count` and `rest` of `read_ccgbank` cover all interpretations:
 
-* `min_count=10`: the others are not annotated. They are neither trained nor scored. For training,
-  and for scores on the frequent categories alone.
-* `min_count=10, rest="UNK"` (or another label): the others are one more label, the 426th. They are
-  trained, and scored as that label.
-* `min_count=0`: all categories stay. On the development and test sections each token with another
-  category then counts as an error of a model that was trained on the frequent ones.
+* `min_count=10`: rare categories are not annotated, so they are neither trained on nor scored. For
+  training, and for scores on the frequent categories only.
+* `min_count=10, rest="UNK"` (or another label): rare categories become one more label, the 426th,
+  which is trained on and scored.
+* `min_count=0`: all categories are kept. In the development and test sections, each token with a
+  rare category then counts as an error of a model trained on the frequent ones.
 
 SOURCE: Hockenmaier and Steedman (2007), 'CCGbank: A Corpus of CCG Derivations and Dependency
 Structures Extracted from the Penn Treebank' (LDC2005T13), and the manual, section D.2; Clark and
@@ -39,7 +38,7 @@ RELEASE = Release(
     suffixes=(".auto",),
     splits={"train": "2-21", "dev": "0", "test": "23"},
 )
-# The columns of a leaf that can be the tags: "pos" are those of the Penn Treebank, uncorrected.
+# The columns of a leaf that can serve as tags. "pos" is the uncorrected tag of the Penn Treebank.
 TAGS = {"supertag": 0, "pos": 2}
 _WORD = 3
 _ID = re.compile(r"ID=(\S+)(?:.*\bNUMPARSE=(\d+))?", re.ASCII)
@@ -49,12 +48,12 @@ _NODE = re.compile(r"\(<T +\S+ +\d +\d>", re.ASCII)
 
 
 class Derivation(NamedTuple):
-    """A sentence of CCGbank.
+    """A derivation, that is, a sentence, of CCGbank.
 
-    name (str): Its name, such as "wsj_0001.1".
+    name (str): Its name, e.g. "wsj_0001.1".
     line (int): The line of the derivation.
-    leaves (List[Tuple[str, ...]]): For each word category, modified and original part of speech,
-        word, category with indices.
+    leaves (List[Tuple[str, ...]]): For each word: category, modified part of speech, original part
+        of speech, word, category with indices.
     """
 
     name: str
@@ -74,17 +73,17 @@ def read_ccgbank(
 ) -> Iterator[Sentence]:
     """Stream the sentences of CCGbank.
 
-    path (Union[str, Path]): A file ending in `.auto`, or a folder with the sections, such as
-        `data/AUTO`. Files may be compressed by gzip.
-    sections (Optional[Union[str, int]]): Which sections of a folder, such as "2-21" or 23.
-    split (Optional[str]): Or a customary split: "train" (2-21), "dev" (0), "test" (23).
-    tag (str): What the tags are: "supertag" (categories) or "pos" (parts of speech).
-    min_count (int): Keep as tags only those that occur so often in sections 2-21 of the folder;
+    path (Union[str, Path]): A file ending in `.auto`, or a folder with the sections, e.g.
+        `data/AUTO`. Files can be gzipped.
+    sections (Optional[Union[str, int]]): The sections to read from a folder, e.g. "2-21" or 23.
+    split (Optional[str]): Alternatively, a standard split: "train" (2-21), "dev" (0), "test" (23).
+    tag (str): What to use as tags: "supertag" (categories) or "pos" (parts of speech).
+    min_count (int): Keep only tags that occur at least this often in sections 2-21 of the folder;
         0 keeps all.
-    rest (Optional[str]): The label of the others. None leaves these tokens without annotation.
-    unescape (bool): Whether to write brackets and slashes as in the text: `(` for `-LRB-`.
-    YIELDS (Sentence): Sentences with tags. A document is a file.
-    RAISES (ValueError): If there are no such files, or if they are not in this format.
+    rest (Optional[str]): The label for the other tokens; None leaves them unannotated.
+    unescape (bool): Whether to restore brackets and slashes, e.g. `(` for `-LRB-`.
+    YIELDS (Sentence): Sentences with tags. Each file is a document.
+    RAISES (ValueError): If there are no such files or they are not in this format.
     """
     if tag not in TAGS:
         expected = "one of: " + ", ".join(TAGS)
@@ -104,9 +103,9 @@ def read_ccgbank(
 
 
 def frequent_categories(sentences: Iterable[Sentence], min_count: int = 10) -> list[str]:
-    """The categories that occur often enough, by falling frequency.
+    """Get the categories that occur at least a given number of times, most frequent first.
 
-    sentences (Iterable[Sentence]): The sentences, as a rule those of sections 2-21.
+    sentences (Iterable[Sentence]): The sentences, usually those of sections 2-21.
     min_count (int): How often a category must occur. 10 gives 425 in sections 2-21.
     RETURNS (List[str]): The categories; equally frequent ones in alphabetical order.
     """
@@ -118,10 +117,9 @@ def frequent_categories(sentences: Iterable[Sentence], min_count: int = 10) -> l
 def read_derivations(path: str | Path) -> Iterator[Derivation]:
     """Stream the derivations of a file.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
-    YIELDS (Derivation): The derivations. Sentences without one (NUMPARSE=0) are left out.
-    RAISES (ValueError): If lines of names and derivations do not take turns, or if a derivation is
-        not well formed.
+    path (Union[str, Path]): The file, optionally gzipped.
+    YIELDS (Derivation): The derivations. Sentences without one (NUMPARSE=0) are skipped.
+    RAISES (ValueError): If ID lines and derivations do not alternate, or a derivation is malformed.
     """
     name: str | None = None
     name_line = 0
@@ -132,7 +130,7 @@ def read_derivations(path: str | Path) -> Iterator[Derivation]:
         match = _ID.match(line)
         if name is None:
             if match is None:
-                raise _error(path, number, f"'{line[:40]}' is not the line of a name")
+                raise _error(path, number, f"'{line[:40]}' is not an ID line")
             name, name_line = match[1], number
             if match[2] == "0":
                 name = None
@@ -147,12 +145,12 @@ def read_derivations(path: str | Path) -> Iterator[Derivation]:
 
 def _parse_derivation(line: str, path: str | Path, number: int) -> list[tuple[str, ...]]:
     leaves = _LEAF.findall(line)
-    # What is left of a well-formed derivation are brackets. Those of categories are gone by then,
-    # which is needed, since there is a broken one in the corpus: ((S[b]\NP)/NP)/
+    # Only brackets remain of a well-formed derivation. Those of the categories must be removed
+    # first, since the corpus has a malformed one: ((S[b]\NP)/NP)/
     structure = _NODE.sub("(", _LEAF.sub("()", line)).replace(" ", "")
     strange = structure.strip("()")
     if strange:
-        raise _error(path, number, f"the derivation has '{strange[:40]}' in it")
+        raise _error(path, number, f"the derivation contains '{strange[:40]}'")
     depth = 0
     for i, bracket in enumerate(structure):
         depth += 1 if bracket == "(" else -1
@@ -181,7 +179,7 @@ def _read_files(files: Iterable[Path], column: int, unescape: bool) -> Iterator[
             starts_document = False
 
 
-# A training run reads its corpus once an epoch, but the counts need another pass over 20 sections.
+# Training reads its corpus once per epoch, but the counts need another pass over 20 sections.
 @lru_cache(maxsize=4)
 def _frequent_in_training(root: Path, tag: str, min_count: int) -> frozenset[str]:
     files = choose_files(root, RELEASE, split="train")

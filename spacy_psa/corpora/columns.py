@@ -1,4 +1,4 @@
-"""Read column files: one token a line, its annotation in columns, a blank line after a sentence."""
+"""Read column files: a token per line, its annotation in columns, blank lines between sentences."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from .lines import read_blocks
 from .problems import Problems
 
 MAX_SENTENCE_TOKENS = 2_000_000
-# What str.split takes for white space in ASCII, and bytes.split does not.
+# ASCII characters that str.split treats as whitespace, but bytes.split does not.
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
 
 
@@ -19,7 +19,7 @@ class Row(NamedTuple):
     """A line of a column file.
 
     line (int): Its number in the file, from 1.
-    columns (Tuple[str, ...]): What its columns have.
+    columns (Tuple[str, ...]): The values of its columns.
     """
 
     line: int
@@ -38,27 +38,26 @@ def read_columns(
 ) -> Iterator[list[Row]]:
     """Stream the sentences of a column file.
 
-    Columns are parted by any number of blanks and tabs; other kinds of white space, such as a
-    no-break space, belong to the word. Files may be compressed by gzip, under whatever name, may
-    have the line ends of Windows, and need no blank line at the end. Lines of nothing but blanks
-    and tabs are blank as well.
+    Columns are separated by any number of spaces and tabs; other whitespace, such as a no-break
+    space, is part of the word. Files can be gzipped, whatever their name, can have Windows line
+    endings, and need no blank line at the end. Lines with only spaces and tabs count as blank.
 
     path (Union[str, Path]): The file.
     columns (Optional[Sequence[str]]): The names of the columns that each line must have. None
-        takes any number of columns, which may be empty.
-    comment (Optional[str]): Leave out lines that start with this. None by default, since in many
-        corpora the line of a token `#` looks like a comment.
-    separator (Optional[str]): Part columns by this alone, such as a tab, so that words may contain
-        blanks. None for blanks and tabs.
-    word_column (int): Which column is the word.
-    boundary (Optional[str]): The first column of lines that are no tokens and may have any number
-        of columns, which may be empty: document boundaries.
-    problems (Optional[Problems]): If lenient, a line with another number of columns is reported,
-        and keeps its word, with "" in all other columns. None to raise.
+        accepts any number of columns, and empty ones.
+    comment (Optional[str]): Skip lines that start with this. None by default, since in many corpora
+        the line of a token `#` looks like a comment.
+    separator (Optional[str]): The only column separator, e.g. a tab, so that words can contain
+        spaces. None for spaces and tabs.
+    word_column (int): The index of the word column.
+    boundary (Optional[str]): The first column of lines that are document boundaries rather than
+        tokens. They can have any number of columns, and empty ones.
+    problems (Optional[Problems]): If lenient, lines with the wrong number of columns are reported
+        and keep their word, with "" in all other columns. None to raise.
     YIELDS (List[Row]): The rows of a sentence.
-    RAISES (ValueError): If there is no such file, or if it is empty, not text, not UTF-8, damaged,
-        or has lines with other numbers of columns, or sentences with more than 2,000,000 tokens.
-        The message says where and what to do.
+    RAISES (ValueError): If the file does not exist, is empty, not text, not UTF-8 or damaged, or
+        has lines with the wrong number of columns or sentences with more than 2,000,000 tokens. The
+        message says where and what to do.
     """
     path = Path(path)
     names = ", ".join(columns) if columns is not None else "columns"
@@ -85,8 +84,8 @@ def read_columns(
             message = Errors.P145.format(
                 path=path,
                 line=number,
-                problem=f"the column {parts.index('') + 1} is empty",
-                expected=f"something in each of the columns ({names})",
+                problem=f"column {parts.index('') + 1} is empty",
+                expected=f"a value in each column ({names})",
             )
             (problems or Problems()).report(message)
             if not row.columns[word_column]:
@@ -107,10 +106,10 @@ def read_columns(
 def split_documents(
     sentences: Iterable[list[Row]], boundary: str | None
 ) -> Iterator[tuple[list[Row], bool]]:
-    """Take document boundaries, such as the lines `-DOCSTART- …`, out of sentences.
+    """Remove document boundaries, such as `-DOCSTART- …` lines, from sentences.
 
-    sentences (Iterable[List[Row]]): The rows of each sentence. In some copies of corpora no blank
-        line parts a boundary from the sentence after it.
+    sentences (Iterable[List[Row]]): The rows of each sentence. Some copies of corpora have no blank
+        line between a boundary and the sentence after it.
     boundary (Optional[str]): The first column of boundaries; None if there are none.
     YIELDS (Tuple[List[Row], bool]): The rows of a sentence, and whether it starts a document.
     """
@@ -125,11 +124,11 @@ def split_documents(
 
 
 def columns_error(path: str | Path, row: Row, expected: str) -> str:
-    """What is said of a line with another number of columns than its sentence has to have.
+    """Format the message for a line with the wrong number of columns.
 
     path (Union[str, Path]): The file.
     row (Row): The line.
-    expected (str): What it should have.
+    expected (str): The expected columns.
     RETURNS (str): The message.
     """
     problem = f"found {len(row.columns)} columns"
@@ -137,11 +136,11 @@ def columns_error(path: str | Path, row: Row, expected: str) -> str:
 
 
 def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """The number of each line, the line, and its columns, parted by ASCII white space alone."""
+    """The number of each line, the line, and its columns, split at ASCII whitespace only."""
     for first, lines in read_blocks(path):
         has_separators = _SEPARATORS.search("\n".join(lines)) is not None
         for number, line in enumerate(lines, start=first):
-            # str.split is the fastest, but would split words at these and at no-break spaces.
+            # str.split is fastest, but would also split words at these and at no-break spaces.
             is_plain = line.isascii() and not has_separators
             yield number, line, line.split() if is_plain else _split(line)
 
@@ -151,11 +150,11 @@ def _split(line: str) -> list[str]:
 
 
 def _only_word(row: Row, width: int, word_column: int, message: str) -> Row:
-    """A row with the word alone, where the other columns cannot be told apart."""
+    """A row with only the word, for lines whose other columns cannot be identified."""
     try:
         word = row.columns[word_column]
     except IndexError:
-        # There is no word to keep, and going on would drop the token.
+        # There is no word to keep, and continuing would drop the token.
         raise ValueError(message) from None
     columns = [""] * width
     columns[word_column] = word

@@ -17,11 +17,11 @@ COLUMNS = ("word", "POS", "chunk")
 def read_conll2000(
     path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a file of CoNLL-2000: word, part of speech, chunk.
+    """Stream the sentences of a CoNLL-2000 file: word, part of speech, chunk.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
-    scheme (Optional[str]): The scheme of the chunks; None to read any (see `SpanColumn`).
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file, optionally gzipped.
+    scheme (Optional[str]): The label scheme of the chunks; None to read any (see `SpanColumn`).
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags and chunks. There are no document boundaries.
     RAISES (ValueError): If the file is not in this format.
     """

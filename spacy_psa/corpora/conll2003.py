@@ -19,15 +19,15 @@ DOCUMENT_BOUNDARY = "-DOCSTART-"
 def read_conll2003(
     path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a file of CoNLL-2003: word, part of speech, chunk, named entity.
+    """Stream the sentences of a CoNLL-2003 file: word, part of speech, chunk, named entity.
 
-    The lines `-DOCSTART- …` are taken as document boundaries. The published numbers of sentences
-    and tokens count them in: they are ours plus the number of documents.
+    `-DOCSTART- …` lines are read as document boundaries. The published numbers of sentences and
+    tokens include these lines, so they are ours plus the number of documents.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip. Chunks and entities may be
-        IOB1, as distributed, or BIO, IO or BIOES.
-    scheme (Optional[str]): The scheme of the entities; None to read any (see `SpanColumn`).
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file, optionally gzipped. Chunks and entities can be IOB1, as
+        distributed, or BIO, IO or BIOES.
+    scheme (Optional[str]): The label scheme of the entities; None to read any (see `SpanColumn`).
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags, chunks and entities.
     RAISES (ValueError): If the file is not in this format.
     """

@@ -1,9 +1,9 @@
-"""The format of the CoNLL-2005 shared task: propositions in columns beside the words.
+"""The format of the CoNLL-2005 shared task: propositions in columns next to the words.
 
-The release has a file for each layer, `words/test.wsj.words.gz`, `props/test.wsj.props.gz` and
-others; what is read here are words and propositions. There are also files that have all layers in
-one, in the order of the shared task: word, named entity, part of speech, chunk, clause, parse,
-sense of the verb, target verb, propositions.
+The release has a file for each layer: `words/test.wsj.words.gz`, `props/test.wsj.props.gz` and
+others. This module reads words and propositions. It also reads files with all layers, in the order
+of the shared task: word, named entity, part of speech, chunk, clause, parse, verb sense, target
+verb, propositions.
 
 SOURCE: Carreras and Màrquez (2005), 'Introduction to the CoNLL-2005 Shared Task: Semantic Role
 Labeling'.
@@ -24,14 +24,14 @@ from .sentence import Sentence
 
 LAYERS = ("words", "props")
 NO_TARGET = "-"
-# The target of a predicate whose lemma is not known, where no argument V tells that it is one.
+# Marks a predicate with unknown lemma if no argument V identifies it as a predicate.
 NOT_GIVEN = "_"
-# Where the files with all layers have theirs.
+# The columns of the files with all layers.
 _SHARED_TASK_TARGET, _SHARED_TASK_POS, _SHARED_TASK_NER = 7, 2, 1
 
 
 class Pair(NamedTuple):
-    """The files of a part of the corpus.
+    """The files of one part of the corpus.
 
     words (Path): The file with the words.
     props (Optional[Path]): The file with the propositions; None if the words are in the same file.
@@ -46,16 +46,16 @@ def read_conll2005(
 ) -> Iterator[Sentence]:
     """Stream the sentences of CoNLL-2005.
 
-    path (Union[str, Path]): One of the two files `train.words` and `train.props`, or what their
-        names begin with (`train`), or a folder with such pairs, side by side or in subfolders
-        `words` and `props`. Or a single file with words in its first column. All may be
-        compressed by gzip.
-    target_column (Optional[int]): In single files the column of the target verbs, from 0; None to
-        find it: the one after which there are as many columns as it has targets.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
-    YIELDS (Sentence): Sentences with frames, which have lemmas but no senses; of files with all
-        layers in one also parts of speech and named entities.
-    RAISES (ValueError): If a file is not in this format, has no partner, or does not agree with it.
+    path (Union[str, Path]): One of the files `train.words` and `train.props`, their common prefix
+        (`train`), or a folder with such pairs, either side by side or in subfolders `words` and
+        `props`. Alternatively, a single file with words in the first column. All can be gzipped.
+    target_column (Optional[int]): In single files, the column of the target verbs, from 0. None to
+        detect it: the column followed by as many columns as it has targets.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
+    YIELDS (Sentence): Sentences with frames, which have lemmas but no senses; from files with all
+        layers, also with parts of speech and named entities.
+    RAISES (ValueError): If a file is not in this format, or its counterpart is missing or does not
+        match.
     """
     problems = problems or Problems()
     for words, props in find_pairs(path):
@@ -66,11 +66,11 @@ def read_conll2005(
 
 
 def find_pairs(path: str | Path) -> list[Pair]:
-    """Find files of words and propositions that belong together.
+    """Find matching files of words and propositions.
 
-    path (Union[str, Path]): A file, the beginning of the names of two, or a folder.
-    RETURNS (List[Pair]): The pairs in the order of their names.
-    RAISES (ValueError): If there is a file of words without one of propositions, or conversely.
+    path (Union[str, Path]): A file, the common prefix of two files, or a folder.
+    RETURNS (List[Pair]): The pairs, sorted by name.
+    RAISES (ValueError): If a words file has no propositions file, or vice versa.
     """
     path = Path(path)
     if path.is_dir():
@@ -84,18 +84,18 @@ def find_pairs(path: str | Path) -> list[Pair]:
     for candidate in _spellings(path, "props"):
         if candidate.is_file():
             return [_pair_of(candidate, "props")]
-    # read_columns tells if there is no such file.
+    # read_columns raises an error if there is no such file.
     return [Pair(path, None)]
 
 
 def _stem(path: Path, layer: str) -> str | None:
-    """What the name of a file of a layer begins with: "train" of "train.words.gz"."""
+    """The name of a layer's file without its suffixes: "train" for "train.words.gz"."""
     name = path.name.removesuffix(".gz")
     return name.removesuffix(f".{layer}") if name.endswith(f".{layer}") else None
 
 
 def _spellings(prefix: Path, layer: str) -> Iterator[Path]:
-    """Where the file of a layer may be, given the folder and the beginning of the names."""
+    """Candidate paths for the file of a layer, given the folder and the name's prefix."""
     folders = [prefix.parent, prefix.parent / layer]
     if prefix.parent.name in LAYERS:
         folders.append(prefix.parent.parent / layer)
@@ -126,7 +126,7 @@ def _pairs_in(folder: Path) -> list[Pair]:
             layer = next((layer for layer in LAYERS if _stem(file_, layer) is not None), None)
             if layer is not None:
                 pair = _pair_of(file_, layer)
-                # Both spellings of a file may be there, plain and compressed: one is enough.
+                # A file may exist both plain and gzipped: one is enough.
                 pairs.setdefault(_stem(pair.words, "words") or "", pair)
     if not pairs:
         files = sorted(child.name for child in folder.iterdir() if child.is_file())
@@ -145,7 +145,7 @@ def _read_pair(words_path: Path, props_path: Path, problems: Problems) -> Iterat
                     path=props_path,
                     line=props[0].line,
                     problem=f"the sentence that begins here has {len(props)} tokens",
-                    expected=f"{len(words)}, as the sentence has in {words_path} that begins at "
+                    expected=f"{len(words)}, as in the sentence of {words_path} that begins at "
                     f"line {words[0].line}",
                 )
             )
@@ -164,8 +164,8 @@ def _report_missing(
         Errors.P145.format(
             path=longer,
             line=rows[0].line,
-            problem=f"the sentence that begins here is not in {shorter}, which ends before",
-            expected="as many sentences in both files",
+            problem=f"the sentence that begins here is not in {shorter}, which ends before it",
+            expected="the same number of sentences in both files",
         )
     )
 
@@ -185,7 +185,7 @@ def _read_single(path: Path, target_column: int | None, problems: Problems) -> I
 
 
 def _find_target_column(path: Path, rows: Sequence[Row]) -> int:
-    """The one column after which there are as many as it has targets."""
+    """The one column that is followed by as many columns as it has targets."""
     width = len(rows[0].columns)
     suitable = [
         column
@@ -208,7 +208,7 @@ def _read_ents(path: Path, rows: Sequence[Row], problems: Problems) -> list[Span
 def _read_frames(
     path: Path, rows: Sequence[Row], target_column: int, problems: Problems
 ) -> list[Frame]:
-    """The frames of a sentence: column n after that of the targets has those of target n."""
+    """The frames of a sentence: the nth column after the targets belongs to the nth target."""
     width = max(len(rows[0].columns), target_column + 1)
     for row in rows:
         if len(row.columns) != width:

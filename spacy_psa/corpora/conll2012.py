@@ -1,11 +1,11 @@
-"""The format of the CoNLL-2012 shared task, in which OntoNotes 5 is read: files `*_gold_conll`.
+"""The format of the CoNLL-2012 shared task (`*_gold_conll` files), used to read OntoNotes 5.
 
-A sentence has as many columns of arguments as it has predicates. These are the rows with both a
-lemma and a frameset; the columns are in their order. There are corpora in this format with further
-predicates, whose lemma is not known; there the argument V tells which tokens are predicates.
+A sentence has one argument column per predicate, in the order of the predicates, which are the rows
+with both a lemma and a frameset. Some corpora in this format have additional predicates with
+unknown lemma; these are identified by the argument V.
 
 SOURCE: Pradhan et al. (2012), 'CoNLL-2012 Shared Task: Modeling Multilingual Unrestricted
-Coreference in OntoNotes', and the page of the task on its data.
+Coreference in OntoNotes', and the data page of the shared task.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,31 +25,32 @@ COLUMNS = (
 )  # fmt: skip
 COREF = "coreference"
 UNKNOWN = "-"
-# A predicate of which lemma or frameset is not known, where no argument V tells that it is one.
+# Marks a predicate with unknown lemma or frameset if no argument V identifies it as a predicate.
 NOT_GIVEN = "_"
 BEGIN = ("#begin", "document")
 END = ("#end", "document")
 PART_SEPARATOR = "; part "
 PLACEHOLDER = "[WORD]"
 _DOCUMENT, _PART, _WORD, _POS, _LEMMA, _FRAMESET, _SPEAKER, _NER = 0, 1, 3, 4, 6, 7, 9, 10
-# Columns that every sentence has: the above, and that of coreference at the end.
+# Columns that every sentence has: the above, and coreference at the end.
 _N_FIXED = len(COLUMNS) + 1
 
 
 def read_conll2012(
     path: str | Path, *, unescape: bool = False, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a file in the format of CoNLL-2012.
+    """Stream the sentences of a file in CoNLL-2012 format.
 
-    Parses, word senses and coreference are not read. Where the column of parts of speech or
-    lemmas has `-`, that token is not annotated; a frame always has its lemma.
+    Parses, word senses and coreference are not read. A `-` in the part-of-speech or lemma column
+    means that the token is not annotated; a frame always has its lemma.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
-    unescape (bool): Whether to write words as in the text: `.` for `/.`, `(` for `-LRB-`.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file, optionally gzipped.
+    unescape (bool): Whether to restore the original words: `.` for `/.`, `(` for `-LRB-`.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags, lemmas, entities, speaker, frames (the sense is the
-        frameset), and as document "bc/cctv/00/cctv_0000; part 000". Each part starts a document.
-    RAISES (ValueError): If the file is not in this format, or if it is a skeleton without words.
+        frameset), and document names such as "bc/cctv/00/cctv_0000; part 000". Each part starts a
+        document.
+    RAISES (ValueError): If the file is not in this format or is a skeleton without words.
     """
     problems = problems or Problems()
     document: str | None = None
@@ -69,7 +70,7 @@ def read_conll2012(
 
 
 def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Each `#begin` and `#end` alone, and the rows of tokens before, between and after them."""
+    """Split a block at `#begin` and `#end` lines, each of which becomes a group of its own."""
     start = 0
     for i, row in enumerate(block):
         if row.columns[0].startswith("#") and row.columns[:2] in (BEGIN, END):
@@ -84,7 +85,7 @@ def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def name_document(name: str, part: str) -> str | None:
-    """The name of a part of a document.
+    """Format the name of a part of a document.
 
     name (str): The name of the document, such as "bc/cctv/00/cctv_0000".
     part (str): The number of the part, such as "0".
@@ -161,7 +162,7 @@ def _read_sentence(
 
 
 def _layer(column: Sequence[str]) -> list[str] | None:
-    """One value a token, "" for `-`; None if there is none."""
+    """One value per token, "" for `-`; None if no token has one."""
     if column.count(UNKNOWN) == len(column):
         return None
     values = ["" if value in (UNKNOWN, NOT_GIVEN) else value for value in column]

@@ -1,7 +1,7 @@
 """The CoNLL-U format of Universal Dependencies, without the dependencies.
 
-SOURCE: https://universaldependencies.org/format.html; the words are those that the evaluation of
-the CoNLL-2018 shared task (Zeman et al., 2018) counts.
+SOURCE: https://universaldependencies.org/format.html; words are counted as in the evaluation of the
+CoNLL-2018 shared task (Zeman et al., 2018).
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from .lines import read_lines
 from .problems import Problems
 from .sentence import Sentence
 
-# The package `conllu` reads some 57,000 lines a second, because it parses every field into objects.
-# What we need is six of the ten columns, as strings, several times as fast.
+# The package `conllu` parses every field into objects and reads some 57,000 lines per second. We
+# need only six of the ten columns, as strings, which is several times as fast.
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _UNKNOWN = "_"
 _NO_SPACE = "SpaceAfter=No"
-# What int() reads, whatever limit of digits Python has been given.
+# The number of digits that int() accepts under any configured limit.
 _MAX_DIGITS = 640
 
 
@@ -32,18 +32,19 @@ def read_conllu(
 ) -> Iterator[Sentence]:
     """Stream the sentences of a CoNLL-U file.
 
-    The words are the syntactic words: 1-2 "du", 1 "de", 2 "le" is two words. The line of a
-    multiword token tells only whether white space follows. If its words do not add up to it, as
-    here, the white space of the sentence is unknown, for its text is not that of its words. Empty
-    nodes (8.1) are left out. An underscore is a value that is not annotated; but in FEATS it says
-    that the word has no features, and the lemma of the word "_" is "_".
+    Words are syntactic words: 1-2 "du", 1 "de", 2 "le" is two words. The line of a multiword token
+    only determines whether whitespace follows. If the form of a multiword token is not the
+    concatenation of its words, as here, the whitespace of the sentence is unknown, because its text
+    cannot be built from the words. Empty nodes (8.1) are skipped. An underscore means that a value
+    is not annotated, except that in FEATS it means that the word has no features, and that the
+    lemma of the word "_" is "_".
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
-    spaces (bool): Whether to keep what the file tells of white space. spaCy's own corpus reader
-        tokenizes texts with known white space anew, unless `gold_preproc` is set.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file, optionally gzipped.
+    spaces (bool): Whether to keep the file's whitespace information. spaCy's own corpus reader
+        retokenizes texts with known whitespace, unless `gold_preproc` is set.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with XPOS as tags, UPOS as pos, FEATS as morphs, lemmas, spaces,
-        and the names of sentences and documents. A comment `# newdoc` starts a document.
+        sentence IDs and document names. A comment `# newdoc` starts a document.
     RAISES (ValueError): If the file is not in this format.
     """
     block = _Block(path, problems or Problems(), keep_spaces=spaces)
@@ -66,7 +67,7 @@ def read_conllu(
 
 @dataclass
 class _Block:
-    """The lines of a sentence, as far as they are read."""
+    """The lines of a sentence read so far."""
 
     path: str | Path
     problems: Problems
@@ -82,7 +83,7 @@ class _Block:
     starts_document: bool = False
     document: str | None = None
     sent_id: str | None = None
-    # The last word of a multiword token, its form, whether a space follows, its first word.
+    # The current multiword token: its last word, its form, whether a space follows, its first word.
     range_end: int = 0
     range_form: str = ""
     range_space: bool = True
@@ -109,7 +110,7 @@ class _Block:
             self._add_range(number, columns)
         elif not all(part.isdecimal() for part in columns[0].split(".", 1)):
             self._fail(
-                number, f"'{columns[0]}' is no ID", "a number, a range 1-2, or an empty node 1.1"
+                number, f"'{columns[0]}' is not an ID", "a number, a range 1-2 or an empty node 1.1"
             )
 
     def sentence(self) -> Sentence:
@@ -141,11 +142,11 @@ class _Block:
             self._report(number, problem, f"ID {len(self.words) + 1}")
         if upos != _UNKNOWN and upos not in UPOS_IDS:
             expected = "one of the universal parts of speech, in capitals, or _"
-            self._report(number, f"'{upos}' in the column UPOS", expected)
+            self._report(number, f"'{upos}' in column UPOS", expected)
             upos = _UNKNOWN
         if feats != _UNKNOWN and not _are_features(feats):
             expected = "Name=Value|Name=Value with each name once, or _"
-            self._report(number, f"'{feats}' in the column FEATS", expected)
+            self._report(number, f"'{feats}' in column FEATS", expected)
             feats = ""
         self.words.append(form)
         self.pos.append("" if upos == _UNKNOWN else upos)
@@ -171,12 +172,12 @@ class _Block:
         start, _, end = columns[0].partition("-")
         first = len(self.words) + 1
         if not (start.isdecimal() and end.isdecimal()):
-            self._fail(number, f"'{columns[0]}' is no ID", "a number or a range such as 1-2")
+            self._fail(number, f"'{columns[0]}' is not an ID", "a number or a range like 1-2")
         if _number(start) != first or _number(end) < first or self.range_end >= first:
             self._report(
                 number,
-                f"the multiword token '{columns[1]}' has the words {_shortened(columns[0])}",
-                f"a range that begins with the next word, {first}, and lies in no other one",
+                f"the multiword token '{columns[1]}' has the IDs {_shortened(columns[0])}",
+                f"a range that begins with the next word, {first}, and overlaps no other one",
             )
             self.spaces_known = False
             return
@@ -189,15 +190,15 @@ class _Block:
             self.spaces_known = False
 
     def _padded(self, number: int, columns: list[str]) -> list[str]:
-        """A line with another number of columns as one that has ID and FORM alone."""
+        """Reduce a line with the wrong number of columns to ID and FORM."""
         message = self._message(
             number,
-            f"found {len(columns)} columns parted by tabs",
+            f"found {len(columns)} tab-separated columns",
             f"{len(COLUMNS)} ({', '.join(COLUMNS)})",
         )
         self.problems.report(message)
         if len(columns) < 2:
-            # There is no word to keep, and going on would drop it.
+            # There is no word to keep, and continuing would drop it.
             raise ValueError(message)
         return [*columns[:2], *([_UNKNOWN] * (len(COLUMNS) - 2))]
 
@@ -216,7 +217,7 @@ class _Block:
 
 @lru_cache(maxsize=65536)
 def _are_features(feats: str) -> bool:
-    """Whether these are features that a morphology can hold: each name once, with a value.
+    """Whether spaCy's morphology can represent these features: each name once, with a value.
 
     A feature with several values is written Name=Value,Value.
     """
@@ -227,7 +228,7 @@ def _are_features(feats: str) -> bool:
 
 
 def _number(digits: str) -> int:
-    """A number of an ID; 0, which no word has, if Python may refuse to read that many digits."""
+    """A number in an ID; 0, which no word has, if Python might refuse to read that many digits."""
     return int(digits) if len(digits) <= _MAX_DIGITS else 0
 
 

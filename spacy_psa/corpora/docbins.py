@@ -1,4 +1,4 @@
-"""spaCy's binary format, written from sentences and read with less work than spaCy needs."""
+"""Write spaCy's binary format directly from sentences, and speed up reading it."""
 
 import struct
 from array import array
@@ -21,21 +21,21 @@ from .encoding import Encoder, Group, span_groups, token_attributes, white_space
 from .sentence import Sentence
 
 _NO_FEATURES = IDS[Morphology.EMPTY_MORPH]
-# A span: its two identifiers and its label, then where it begins and ends by token and character.
+# A span: its two identifiers and its label, then its start and end in tokens and in characters.
 _SPAN = struct.Struct(">QQQllll")
 
 
 def make_doc_bin(groups: Iterable[Sequence[Sentence]], *, chunks_key: str = CHUNKS_KEY) -> DocBin:
-    """Make a DocBin of sentences, without Docs.
+    """Make a DocBin from sentences, without creating Docs.
 
     groups (Iterable[Sequence[Sentence]]): The sentences of each Doc.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    RETURNS (DocBin): The same as `DocBin(docs=...)` of what `make_doc` makes of each group, in a
-        fraction of the time: that makes objects of all tokens and spans, and asks each of them for
-        its strings, of which there are few.
+    RETURNS (DocBin): The same as `DocBin(docs=...)` with the result of `make_doc` for each group,
+        in a fraction of the time: DocBin creates an object for each token and span and looks up
+        its strings, although there are few distinct ones.
     """
     doc_bin = DocBin()
-    # spaCy's types have them as strings
+    # spaCy's type annotations say str.
     table = _TokenTable(cast(list[int], doc_bin.attrs))
     pack = _SpanPacker(table.encoder)
     for sentences in groups:
@@ -51,13 +51,13 @@ def make_doc_bin(groups: Iterable[Sequence[Sentence]], *, chunks_key: str = CHUN
 
 @contextmanager
 def fast_msgpack() -> Iterator[None]:
-    """Look up the extensions of srsly's msgpack once, while in the block.
+    """Look up the extensions of srsly's msgpack only once within the block.
 
-    Otherwise srsly searches all that is registered anywhere, and the entry points of all installed
-    packages, for each object that it packs or unpacks. To spaCy each group of spans is an object.
+    Otherwise, srsly searches all registries, and the entry points of all installed packages, for
+    each object that it packs or unpacks, which for spaCy is each span group.
     """
     registries = (msgpack_encoders, msgpack_decoders)
-    # Blocks may be nested.
+    # Blocks can be nested.
     outer = [vars(registry).get("get_all") for registry in registries]
     for registry in registries:
         registry.get_all = partial(dict, registry.get_all())
@@ -72,7 +72,7 @@ def fast_msgpack() -> Iterator[None]:
 
 
 class _Memo(dict[str, int]):
-    """The values of a function, each found once."""
+    """The values of a function, each computed once."""
 
     def __init__(self, function: Callable[[str], int]) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Memo(dict[str, int]):
 
 
 class _TokenTable:
-    """The attributes of all tokens, and the strings of which they are the numbers."""
+    """The attributes of all tokens, and the strings that the attribute IDs refer to."""
 
     def __init__(self, attrs: Iterable[int]) -> None:
         self.vocab = Vocab()
@@ -122,13 +122,13 @@ class _TokenTable:
         self.lengths.append(len(words))
 
     def finish(self) -> tuple[list[np.ndarray], list[np.ndarray], set[str]]:
-        """The attributes of each Doc, its white space, and all strings."""
+        """The attributes and whitespace of each Doc, and all strings."""
         columns = [np.frombuffer(column, dtype=np.uint64) for column in self.columns.values()]
         tokens = np.stack(columns, axis=1)
         spaces = np.frombuffer(self.spaces, dtype=bool).reshape(-1, 1)
         ends = accumulate(self.lengths)
         places = [slice(end - n, end) for n, end in zip(self.lengths, ends, strict=True)]
-        # "" is what all that is not annotated is, also an analysis without features.
+        # "" is the value of everything unannotated and of an analysis without features.
         strings = {"", *self.words, *self.labels} if places else set()
         numbers = {*self.norms.values(), *self.features.values()} - {_NO_FEATURES}
         strings.update(self.vocab.strings[number] for number in numbers)
@@ -136,7 +136,7 @@ class _TokenTable:
 
 
 class _SpanPacker:
-    """Packs the groups of spans of a Doc, as `doc.spans.to_bytes` does."""
+    """Pack the span groups of a Doc, as `doc.spans.to_bytes` does."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -146,7 +146,7 @@ class _SpanPacker:
         self, groups: Iterable[Group], words: Sequence[str], spaces: Sequence[bool] | None
     ) -> bytes:
         starts = [0, *accumulate(map(len, words))]
-        # The white space before each word.
+        # The number of spaces before each word.
         blanks = range(len(words)) if spaces is None else [0, *accumulate(spaces)]
         packed: dict[bytes, list[str]] = {}
         for key, spans, attrs in groups:
@@ -159,5 +159,5 @@ class _SpanPacker:
             ]
             group = self.pack({"name": key, "attrs": attrs, "spans": structs})
             packed.setdefault(group, []).append(key)
-        # spaCy packs an empty list where there are no groups.
+        # spaCy packs an empty list if there are no groups.
         return self.pack(packed or [])

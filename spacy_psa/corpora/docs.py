@@ -1,4 +1,4 @@
-"""From sentences to spaCy's Docs."""
+"""Convert sentences to spaCy's Docs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,25 +16,25 @@ MAX_DOC_TOKENS = 2_000_000
 
 
 def make_doc(vocab: Vocab, sentences: Sequence[Sentence], *, chunks_key: str = CHUNKS_KEY) -> Doc:
-    """Make a Doc of sentences.
+    """Make a Doc from sentences.
 
-    Where a format does not tell the white space between words, it is unknown; spaCy then keeps the
-    words as they are in training and evaluation, and does not tokenize the text anew.
+    If a format does not record the whitespace between words, it is unknown; spaCy then keeps the
+    words as they are in training and evaluation and does not retokenize the text.
 
     vocab (Vocab): The vocabulary.
-    sentences (Sequence[Sentence]): The sentences. Spans and frames are annotated on the Doc if all
-        of them have the layer; tags, pos, morphs and lemmas on the tokens that have them.
-    chunks_key (str): The key of the chunks in `doc.spans`. The group is there, if only an empty
-        one, wherever chunks are annotated: a Doc without the key is one without the annotation.
-    RETURNS (Doc): Words, white space, sentence starts, `token.tag_`, `token.pos_`, `token.morph`,
-        `token.lemma_`, `doc.ents`, the chunks in `doc.spans`, the frames as in `set_frames`, and
-        in `doc.spans["speakers"]` each sentence whose speaker is known. If documents are known,
-        `doc.spans["document"]` has one span with the name (or "") of that of the first sentence,
-        and in `attrs["starts"]` whether it begins here.
+    sentences (Sequence[Sentence]): The sentences. Spans and frames are set on the Doc if all
+        sentences have the layer; tags, pos, morphs and lemmas are set on the tokens that have them.
+    chunks_key (str): The key of the chunks in `doc.spans`. If chunks are annotated, the group
+        exists even if it is empty: a Doc without the key has no chunk annotation.
+    RETURNS (Doc): A Doc with words, whitespace, sentence starts, `token.tag_`, `token.pos_`,
+        `token.morph`, `token.lemma_`, `doc.ents`, the chunks in `doc.spans`, the frames as in
+        `set_frames`, and in `doc.spans["speakers"]` each sentence whose speaker is known. If
+        documents are known, `doc.spans["document"]` has one span labeled with the document name of
+        the first sentence (or ""), and `attrs["starts"]` says whether the document begins here.
     """
     words = [word for sentence in sentences for word in sentence.words]
     doc = Doc(vocab, words=words, spaces=white_space(sentences))
-    # The constructor takes annotation as well, in more than twice the time.
+    # The constructor also accepts annotation, but takes more than twice as long.
     attributes = token_attributes(sentences, Encoder.of_vocab(vocab))
     doc.from_array(list(attributes), np.array(list(attributes.values()), dtype=np.uint64).T)
     for key, spans, attrs in span_groups(sentences, chunks_key):
@@ -52,14 +52,14 @@ def make_docs(
     chunks_key: str = CHUNKS_KEY,
     path: str | Path = "The corpus",
 ) -> Iterator[Doc]:
-    """Group sentences into Docs. No Doc reaches over a document boundary.
+    """Group sentences into Docs. No Doc crosses a document boundary.
 
     vocab (Vocab): The vocabulary.
     sentences (Iterable[Sentence]): The sentences.
-    n_sents (int): The number of sentences in a Doc, fewer at the end of a document. 0 makes one
-        Doc of each document.
+    n_sents (int): The number of sentences per Doc, fewer at the end of a document. 0 makes one Doc
+        per document.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    path (Union[str, Path]): Where the sentences are from, for messages.
+    path (Union[str, Path]): The source of the sentences, for messages.
     YIELDS (Doc): The Docs.
     RAISES (ValueError): If `n_sents` is negative, or a Doc would have more than 2,000,000 tokens.
     """
@@ -70,12 +70,12 @@ def make_docs(
 def group_sentences(
     sentences: Iterable[Sentence], *, n_sents: int = 1, path: str | Path = "The corpus"
 ) -> Iterator[list[Sentence]]:
-    """Group sentences, never over a document boundary.
+    """Group sentences, never across a document boundary.
 
     sentences (Iterable[Sentence]): The sentences.
-    n_sents (int): The number of sentences in a group, fewer at the end of a document; 0 for whole
+    n_sents (int): The number of sentences per group, fewer at the end of a document; 0 for whole
         documents.
-    path (Union[str, Path]): Where the sentences are from, for messages.
+    path (Union[str, Path]): The source of the sentences, for messages.
     YIELDS (List[Sentence]): The groups.
     RAISES (ValueError): If `n_sents` is negative, or a group has more than 2,000,000 tokens.
     """

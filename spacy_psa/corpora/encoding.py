@@ -1,4 +1,4 @@
-"""What spaCy stores of sentences: the attributes of tokens, as numbers, and groups of spans."""
+"""Encode sentences as spaCy stores them: numeric token attributes and span groups."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from .sentence import Sentence
 
 SPEAKERS_KEY = "speakers"
 DOCUMENT_KEY = "document"
-# In SENT_START, unsigned as all attributes are; and in ENT_IOB.
+# Values of SENT_START (unsigned, like all attributes) and of ENT_IOB.
 _START, _NO_START = 1, 2**64 - 1
 _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """How annotation becomes numbers.
+    """Map annotation to numbers.
 
-    string (Callable[[str], int]): The number of a string, which it adds to the vocabulary.
-    features (Callable[[str], int]): The number of morphological features, such as "Case=Nom"; "_"
-        is an analysis without features, and "" none.
+    string (Callable[[str], int]): Adds a string to the vocabulary and returns its hash.
+    features (Callable[[str], int]): The same for morphological features, such as "Case=Nom". "_" is
+        an analysis without features, "" is no analysis.
     """
 
     string: Callable[[str], int]
@@ -33,21 +33,21 @@ class Encoder:
 
     @classmethod
     def of_vocab(cls, vocab: Vocab) -> "Encoder":
-        """Encode as a vocabulary does.
+        """Create an encoder for a vocabulary.
 
         vocab (Vocab): The vocabulary.
         RETURNS (Encoder): The encoder.
         """
         add = vocab.morphology.add
-        # To spaCy "" is an analysis without features.
+        # spaCy reads "" as an analysis without features.
         return cls(vocab.strings.add, lambda features: add(features) if features else 0)
 
 
 class Group(NamedTuple):
-    """A group of spans.
+    """A span group.
 
     key (str): Its key in `doc.spans`, and its name.
-    spans (List[Span]): Start, end and label, by tokens of the Doc.
+    spans (List[Span]): Start, end and label, in tokens of the Doc.
     attrs (Dict[str, Any]): Its attributes.
     """
 
@@ -60,10 +60,10 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
     """Encode the annotation of tokens.
 
     sentences (Sequence[Sentence]): The sentences of a Doc.
-    encoder (Encoder): Makes numbers of strings.
-    RETURNS (Dict[int, List[int]]): One value a token, by the number of spaCy's attribute:
-        SENT_START, and TAG, POS, MORPH, LEMMA and ENT_IOB with ENT_TYPE where a sentence has the
-        layer, for entities all sentences.
+    encoder (Encoder): Maps strings to numbers.
+    RETURNS (Dict[int, List[int]]): One value per token, by the ID of spaCy's attribute: SENT_START;
+        TAG, POS, MORPH and LEMMA if any sentence has the layer; ENT_IOB and ENT_TYPE if all
+        sentences have entities.
     """
     attributes = {
         SENT_START: [x for s in sentences for x in [_START] + [_NO_START] * (len(s.words) - 1)]
@@ -79,7 +79,7 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
             attributes[attribute] = [*map(encode, values)]
     ents = _spans(sentences, "ents")
     if ents is not None:
-        # All other tokens are known to be outside of entities, rather than not annotated.
+        # All other tokens are annotated as outside of entities, rather than unannotated.
         iob = [_OUTSIDE] * len(attributes[SENT_START])
         types = [0] * len(iob)
         for start, end, label in ents:
@@ -90,7 +90,7 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
 
 
 def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Group]:
-    """The groups of spans of a Doc.
+    """Make the span groups of a Doc.
 
     sentences (Sequence[Sentence]): The sentences of the Doc.
     chunks_key (str): The key of the chunks.
@@ -121,10 +121,11 @@ def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Grou
 
 
 def white_space(sentences: Sequence[Sentence]) -> list[bool] | None:
-    """Whether white space follows each word.
+    """Get whether whitespace follows each word.
 
     sentences (Sequence[Sentence]): The sentences of a Doc.
-    RETURNS (Optional[List[bool]]): One value a token; None if it is not known of all sentences.
+    RETURNS (Optional[List[bool]]): One value per token; None if any sentence's whitespace is
+        unknown.
     """
     if any(sentence.spaces is None for sentence in sentences):
         return None
@@ -140,7 +141,7 @@ def _with_offsets(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence
 
 
 def _values(sentences: Sequence[Sentence], layer: str) -> list[str] | None:
-    """One value a token, "" where it is not annotated; None if no sentence has the layer."""
+    """One value per token, "" if it is not annotated; None if no sentence has the layer."""
     found = [getattr(sentence, layer) for sentence in sentences]
     if all(values is None for values in found):
         return None
@@ -152,7 +153,7 @@ def _values(sentences: Sequence[Sentence], layer: str) -> list[str] | None:
 
 
 def _spans(sentences: Sequence[Sentence], layer: str) -> list[Span] | None:
-    """The spans of a layer, by tokens of the Doc; None if a sentence is without it."""
+    """The spans of a layer, in tokens of the Doc; None if any sentence lacks the layer."""
     if any(getattr(sentence, layer) is None for sentence in sentences):
         return None
     return [

@@ -1,4 +1,4 @@
-"""How the Penn Treebank and its kin write characters that mean something in their files.
+"""Escapes of special characters in the Penn Treebank and related corpora.
 
 SOURCE: The README files of Treebank-2 (LDC95T7) and the OntoNotes 5.0 release notes (LDC2013T19).
 """
@@ -13,15 +13,15 @@ BRACKETS = {
     "-LAB-": "<",
     "-RAB-": ">",
 }
-# In OntoNotes the punctuation of transcribed speech, as opposed to that of written text.
+# OntoNotes escapes punctuation in transcribed speech, but not in written text.
 SPOKEN_PUNCTUATION = {"/.": ".", "/?": "?", "/-": "-", "/,": ",", "/!": "!"}
 
 
 def unescape_treebank(word: str) -> str:
     """Undo the escapes of the Penn Treebank: `-LRB-` is `(`, `1\\/2` is `1/2`, `\\*` is `*`.
 
-    word (str): A word as it stands in the file.
-    RETURNS (str): The word as it stood in the text, but for quotes, which stay `` and ''.
+    word (str): A word as written in the file.
+    RETURNS (str): The word as in the original text, except for quotes, which stay `` and ''.
     """
     if word in BRACKETS:
         return BRACKETS[word]
@@ -33,7 +33,7 @@ def unescape_treebank(word: str) -> str:
 def unescape_ontonotes(word: str) -> str:
     """Undo the escapes of OntoNotes: those of the treebank, and `/.` for `.` in speech.
 
-    word (str): A word as it stands in the file.
-    RETURNS (str): The word as it stood in the text or transcript.
+    word (str): A word as written in the file.
+    RETURNS (str): The word as in the original text or transcript.
     """
     return SPOKEN_PUNCTUATION.get(word) or unescape_treebank(word)

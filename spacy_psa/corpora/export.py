@@ -1,7 +1,7 @@
-"""From spaCy's Docs back to the published formats.
+"""Write sentences in the published formats.
 
-What a Doc does not have is written as the format's mark for nothing: `_` in CoNLL-U, `O` for spans
-in CoNLL-2000, CoNLL-2003 and IOB, `*` for spans in brackets, `-` for everything else.
+Missing annotation is written as the format's placeholder: `_` in CoNLL-U, `O` for spans in
+CoNLL-2000, CoNLL-2003 and IOB, `*` for spans in brackets, `-` for everything else.
 """
 
 import re
@@ -17,19 +17,19 @@ from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
 from .sentence import Sentence
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
-# What parts columns, or lines, and so cannot stand within one.
+# Separators of columns and lines, which a column cannot contain.
 _WHITE = re.compile(r"[ \t\n\v\f\r\0]")
 _WHITE_CONLLU = re.compile(r"[\t\n\r\0]")
 
 
 @dataclass(frozen=True)
 class Writer:
-    """How to write a format.
+    """A writer for a format.
 
     name (str): Its name in `WRITERS`.
-    write (Callable): From sentences and the name of a scheme to the text of each sentence and of
-        what is between them: a string for each file.
-    endings (Tuple[str, ...]): What is put after the name of the output, for each file.
+    write (Callable): Takes sentences and the name of a label scheme. Yields the text of each
+        sentence, including any document boundaries, as one string per file.
+    endings (Tuple[str, ...]): The suffix of the output name, for each file.
     """
 
     name: str
@@ -42,7 +42,7 @@ def get_writer(name: str) -> Writer:
 
     name (str): A name in `WRITERS`.
     RETURNS (Writer): The writer.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no writer with that name.
     """
     if name not in WRITERS:
         raise ValueError(Errors.P164.format(name=name, options=", ".join(WRITERS)))
@@ -50,10 +50,10 @@ def get_writer(name: str) -> Writer:
 
 
 def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word, part of speech, chunk, parted by blanks.
+    """Write word, part of speech and chunk, separated by spaces.
 
     sentences (Iterable[Sentence]): The sentences.
-    scheme (str): The scheme of the chunks.
+    scheme (str): The label scheme for the chunks.
     YIELDS (Tuple[str]): The text of each sentence.
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
@@ -64,10 +64,10 @@ def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 
 def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word, part of speech, chunk, named entity, parted by blanks, and document boundaries.
+    """Write word, part of speech, chunk and entity, separated by spaces, and document boundaries.
 
     sentences (Iterable[Sentence]): The sentences.
-    scheme (str): The scheme of chunks and entities.
+    scheme (str): The label scheme for chunks and entities.
     YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
@@ -84,11 +84,11 @@ def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 
 def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word and tag, parted by a tab, and document boundaries.
+    """Write word and tag, separated by a tab, and document boundaries.
 
-    sentences (Iterable[Sentence]): The sentences. The tags are those of the named entities; where
-        these are not annotated, those of the chunks.
-    scheme (str): The scheme of the tags.
+    sentences (Iterable[Sentence]): The sentences. The tags encode the named entities, or the chunks
+        if entities are not annotated.
+    scheme (str): The label scheme for the tags.
     YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
@@ -133,7 +133,7 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
 def write_conll2005(
     sentences: Iterable[Sentence], scheme: str = "BIO"
 ) -> Iterator[tuple[str, str]]:
-    """Write the words in a file and the propositions in another. Senses have no place in them.
+    """Write the words to one file and the propositions to another. The format has no senses.
 
     sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
     scheme (str): Not used: spans are written in brackets.
@@ -151,12 +151,12 @@ def write_conll2005(
 
 
 def write_conll2012(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write the columns of CoNLL-2012, with marks for parse, word sense and coreference.
+    """Write the columns of CoNLL-2012, with placeholders for parse, word sense and coreference.
 
     sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
     scheme (str): Not used: spans are written in brackets.
-    YIELDS (Tuple[str]): The text of each sentence, and of the ends and beginnings of documents
-        before it; at last the end of the last document.
+    YIELDS (Tuple[str]): The text of each sentence, preceded by any `#end` and `#begin` lines;
+        finally, the end of the last document.
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
     current: str | None = None
@@ -202,7 +202,7 @@ def _columns_2012(sentence: Sentence, name: str, part: str) -> list[Sequence[str
 
 
 def _ordered_frames(sentence: Sentence, form: str) -> tuple[list[Frame], str]:
-    """The frames by predicate, and the mark of a predicate that has no lemma (or no sense)."""
+    """The frames by predicate, and the mark for a predicate without lemma (or sense)."""
     fail = _failing(sentence, form)
     frames = sorted(sentence.frames or (), key=lambda frame: frame.predicate)
     for left, right in pairwise(frames):
@@ -229,14 +229,14 @@ def _block(
     separator: str,
     white: re.Pattern[str] = _WHITE,
 ) -> str:
-    """The lines of a sentence and a blank one, if each cell can stand in a column."""
+    """The lines of a sentence and a blank line, after checking that each cell can be written."""
     for column in columns:
-        # Together first: in almost all sentences there is nothing to find.
+        # Check all cells at once first, since almost no sentence has a problem.
         if all(column) and not white.search("".join(column)):
             continue
         for cell in column:
             if not cell or white.search(cell):
-                problem = f"{cell!r} is empty or has white space in it, which parts columns"
+                problem = f"{cell!r} is empty or contains whitespace, which separates columns"
                 raise _failing(sentence, form)(problem)
     lines = [separator.join(row) + "\n" for row in zip(*columns, strict=True)]
     return "".join(lines) + "\n"
@@ -252,7 +252,7 @@ def _encoded(spans: list[Span] | None, sentence: Sentence, form: str, scheme: st
 
 
 def _sorted_features(morph: str) -> str:
-    """Features as Universal Dependencies order them: case does not count, as it does in spaCy."""
+    """Sort features as in Universal Dependencies, ignoring case, which spaCy does not."""
     return "|".join(sorted(morph.split("|"), key=str.lower))
 
 
@@ -262,7 +262,7 @@ def _filled(values: Sequence[str] | None, length: int, nothing: str) -> Sequence
 
 def _check_boundary(sentence: Sentence, form: str) -> None:
     if DOCUMENT_BOUNDARY in sentence.words:
-        raise _failing(sentence, form)(f"the word {DOCUMENT_BOUNDARY} is the mark of documents")
+        raise _failing(sentence, form)(f"the word {DOCUMENT_BOUNDARY} marks document boundaries")
 
 
 def _failing(sentence: Sentence, form: str) -> Callable[[str], ValueError]:

@@ -1,4 +1,4 @@
-"""The formats by name: what they have, how to read them, how to tell them apart."""
+"""Corpus formats: their layers, readers and detection."""
 
 import importlib
 import inspect
@@ -19,20 +19,20 @@ from .sentence import Sentence
 
 @dataclass(frozen=True)
 class Format:
-    """A format of corpora.
+    """A corpus format.
 
     name (str): Its name in `FORMATS`.
-    reader (str): The function that streams the sentences of a file, as "module:function", the
-        module relative to this package. It is imported on first use, so that what one format needs
-        is needed for no other. It takes the path, the options of the format as keywords with
-        defaults, and, if it can go on after problems, a keyword `problems` (Optional[Problems]),
-        None for being strict.
-    layers (Tuple[str, ...]): The layers of `Sentence` that it may annotate.
-    columns (Tuple[str, ...]): The names of its columns; empty if not always the same.
-    has_documents (bool): Whether it may mark the boundaries of documents.
-    endings (Tuple[str, ...]): What the names of its files end in, apart from ".gz"; of files that
-        differ only in that, the first one is enough.
-    takes_folder (bool): Whether the path may be a folder, which the reader then walks itself.
+    reader (str): The function that streams the sentences of a file, as "module:function", with the
+        module relative to this package. It is imported on first use, so that a format's
+        dependencies are not needed for other formats. It takes the path, the options of the format
+        as keyword arguments with defaults, and, if it can continue after problems, a keyword
+        argument `problems` (Optional[Problems]); None means strict.
+    layers (Tuple[str, ...]): The layers of `Sentence` that it can annotate.
+    columns (Tuple[str, ...]): The names of its columns; empty if they vary.
+    has_documents (bool): Whether it can mark document boundaries.
+    endings (Tuple[str, ...]): The suffixes of its file names, without ".gz". Of several files that
+        differ only in the suffix, the first is enough.
+    takes_folder (bool): Whether the path can be a folder, which the reader then walks itself.
     """
 
     name: str
@@ -51,17 +51,17 @@ class Format:
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:
-        """RETURNS (Dict[str, inspect.Parameter]): The options that the reader takes, by name."""
+        """RETURNS (Dict[str, inspect.Parameter]): The options of the reader, by name."""
         parameters = list(inspect.signature(self.read_function).parameters.values())[1:]
         return {
             parameter.name: parameter for parameter in parameters if parameter.name != "problems"
         }
 
     def owns(self, path: Path) -> bool:
-        """Tell by the name whether a file is in this format.
+        """Check whether a file's name has a suffix of this format.
 
         path (Path): The file.
-        RETURNS (bool): Whether its name ends as those of the format do.
+        RETURNS (bool): Whether it does.
         """
         return bool(self.endings) and path.name.removesuffix(".gz").endswith(self.endings)
 
@@ -70,8 +70,8 @@ class Format:
     ) -> Iterator[Sentence]:
         """Stream the sentences of a file.
 
-        path (Union[str, Path]): The file; for some formats a folder.
-        problems (Optional[Problems]): What to do about problems; None to raise the first.
+        path (Union[str, Path]): The file; for some formats, a folder.
+        problems (Optional[Problems]): How to handle problems; None to raise the first.
         options: Options of the format.
         YIELDS (Sentence): The sentences.
         RAISES (ValueError): If the file is not in this format, or the format has no such option.
@@ -90,18 +90,18 @@ class Format:
         return self.read_function(path, **options)
 
 
-# How many tokens of a file tell what is in its last column.
+# The number of tokens to inspect for format detection.
 _N_ROWS = 5000
 _SPAN_TAG = re.compile(r"O|[BIESLUM]-.+")
 _CONLL2002_LABELS = frozenset(("PER", "ORG", "LOC", "MISC"))
-# What comments begin with in formats that have them.
+# The first columns of comments, in formats that have them.
 _FIRST_COLUMNS = {
     ("#begin", "document"): "conll2012",
     ("#", "newdoc"): "conllu",
     ("#", "sent_id"): "conllu",
     ("#", "text"): "conllu",
 }
-# By the number of columns, the format for the tags in the last one.
+# Maps the number of columns to a function that chooses the format by the tags in the last column.
 _BY_WIDTH: dict[int, Callable[[list[str]], str]] = {
     2: lambda tags: "iob" if all(map(_SPAN_TAG.fullmatch, tags)) else "tagged",
     3: lambda tags: "conll2002" if _CONLL2002_LABELS & {tag[2:] for tag in tags} else "conll2000",
@@ -186,7 +186,7 @@ def get_format(name: str) -> Format:
 
     name (str): A name in `FORMATS`.
     RETURNS (Format): The format.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no format with that name.
     """
     if name not in FORMATS:
         raise ValueError(Errors.P119.format(name=name, options=", ".join(FORMATS)))
@@ -194,19 +194,19 @@ def get_format(name: str) -> Format:
 
 
 def detect_format(path: Path) -> str:
-    """Tell the format of a file by the end of its name, or else by its first lines.
+    """Detect the format of a file by its suffix, or else by its first lines.
 
-    The number of columns is that of most lines. Files with the same number are told apart by what
-    is in the last one: tags of spans or of words, labels of entities or of chunks.
+    The number of columns is that of the majority of lines. Formats with the same number of columns
+    are distinguished by the last one: span tags or word tags, entity labels or chunk labels.
 
     path (Path): The file.
     RETURNS (str): The name of the format.
     RAISES (ValueError): If the file cannot be read, if no format has that many columns, or if no
-        number of columns is that of most lines, as in a text.
+        number of columns has a majority, as in running text.
     """
     owners = [form for form in FORMATS.values() if form.owns(path)]
     if owners:
-        # Those that take folders leave out some documents by default.
+        # Readers that take folders skip some documents by default.
         return min(owners, key=lambda form: form.takes_folder).name
     rows = list(islice(chain.from_iterable(read_columns(path)), _N_ROWS))
     comments = {row.columns[:2] for row in rows if row.columns[0].startswith("#")}

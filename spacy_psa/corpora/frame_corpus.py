@@ -1,4 +1,4 @@
-"""Training data for semantic roles: gold predicates for whom they are given, and for taggers."""
+"""Training data for semantic roles: gold predicates as input, or as spans to train a tagger on."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -10,22 +10,22 @@ from spacy.training import Example
 from ..annotation.propositions import PREDICATE_LABEL, get_frames, give_predicates, has_frames
 from .docbins import fast_msgpack
 
-# Examples read at a time
+# The number of examples read at a time.
 CHUNK = 1000
 
 Reader = Callable[[Language], Iterator[Example]]
 
 
 class FrameCorpus:
-    """A corpus whose predicates are known beforehand, as in the shared tasks.
+    """A corpus with given predicates, as in the shared tasks.
 
     corpus (Reader): Any other corpus reader, e.g. `spacy.Corpus.v1`.
-    give_predicates (bool): Whether the predicted Docs have the predicates of the annotation, and
-        nothing else of it. This is what `spacy_psa.GivenPredicates.v1` reads.
-    spans_key (Optional[str]): Where the annotated Docs get the predicates as spans, on which a
-        `psa_tagger` can be trained; None for nowhere.
-    senses (bool): Whether the labels of these spans are the senses. Otherwise, and where there is
-        no sense, they are V.
+    give_predicates (bool): Whether to copy the annotated predicates, and nothing else, to the
+        predicted Docs. This is what `spacy_psa.GivenPredicates.v1` reads.
+    spans_key (Optional[str]): The key in `doc.spans` for the predicates as spans of the annotated
+        Docs, on which a `psa_tagger` can be trained; None not to add them.
+    senses (bool): Whether to label these spans with the sense. Otherwise, and for predicates
+        without a sense, the label is V.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class FrameCorpus:
         """
         examples = self.corpus(nlp)
         while True:
-            # Each frame is a group of spans, which spaCy unpacks slowly; nothing is yielded while
-            # that is mended, since who reads two corpora at a time may not finish the first first.
+            # Each frame is a span group, which spaCy unpacks slowly. Nothing is yielded within the
+            # patched block, because corpora that are read in parallel can finish in any order.
             with fast_msgpack():
                 chunk = list(islice(examples, CHUNK))
             if not chunk:
@@ -74,13 +74,13 @@ def create_frame_corpus(
     spans_key: str | None = None,
     senses: bool = False,
 ) -> Reader:
-    """`spacy_psa.FrameCorpus.v1`: know the predicates of another corpus beforehand.
+    """`spacy_psa.FrameCorpus.v1`: provide the gold predicates of another corpus.
 
     corpus (Callable[[Language], Iterator[Example]]): The corpus reader.
-    give_predicates (bool): Whether the Docs to predict on have the annotated predicates.
-    spans_key (Optional[str]): The key in `doc.spans` where annotated Docs have the predicates as
-        spans, e.g. "predicates".
-    senses (bool): Whether these spans are labeled with the sense, if it is known.
+    give_predicates (bool): Whether to copy the annotated predicates to the predicted Docs.
+    spans_key (Optional[str]): The key in `doc.spans` for the predicates as spans of the annotated
+        Docs, e.g. "predicates".
+    senses (bool): Whether to label these spans with the sense, if it is known.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     """
     return FrameCorpus(corpus, give_predicates=give_predicates, spans_key=spans_key, senses=senses)

@@ -1,4 +1,4 @@
-"""spaCy's corpus readers for the formats of semantic roles."""
+"""spaCy corpus readers for semantic role formats."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ def create_conll2005_reader(
 ) -> Reader:
     """`spacy_psa.CoNLL2005.v1`: read words and propositions.
 
-    path (Optional[Path]): One of the files `train.words` and `train.props`, what their names begin
-        with, a folder of such files, or a file with words and propositions in columns.
-    n_sents (int): The number of sentences in a Doc.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    lenient (bool): Read on after problems rather than raise the first.
-    target_column (Optional[int]): In a file with words and propositions the column of the target
-        verbs, from 0; None to find it.
+    path (Optional[Path]): One of the files `train.words` and `train.props`, their common prefix, a
+        folder of such files, or a file with words and propositions in columns.
+    n_sents (int): The number of sentences per Doc.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    lenient (bool): Whether to continue after problems instead of raising the first.
+    target_column (Optional[int]): In a file with words and propositions, the column of the target
+        verbs, from 0; None to detect it.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
     """
@@ -46,11 +46,11 @@ def create_conll2012_reader(
 ) -> Reader:
     """`spacy_psa.CoNLL2012.v1`: read tags, lemmas, entities, semantic roles and speakers.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each part of a document.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    lenient (bool): Read on after problems rather than raise the first.
-    unescape (bool): Whether to write `.` for `/.`, `(` for `-LRB-`.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document part.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    lenient (bool): Whether to continue after problems instead of raising the first.
+    unescape (bool): Whether to replace `/.` by `.`, `-LRB-` by `(`, etc.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """

@@ -1,4 +1,4 @@
-"""From spaCy's Docs back to sentences."""
+"""Convert spaCy's Docs to sentences."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,13 +15,13 @@ from .sentence import Sentence
 
 
 def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iterator[Sentence]:
-    """The sentences of Docs, as `make_docs` takes them.
+    """Convert Docs to sentences, the inverse of `make_docs`.
 
-    docs (Iterable[Doc]): The Docs. One without sentence boundaries is one sentence.
+    docs (Iterable[Doc]): The Docs. A Doc without sentence boundaries is one sentence.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    YIELDS (Sentence): The sentences; `line` is the number of the sentence, from 1. A layer
-        that no token, or no Doc, has annotated is None.
-    RAISES (ValueError): If a span or an argument reaches over the end of a sentence.
+    YIELDS (Sentence): The sentences; `line` is the number of the sentence, from 1. A layer is None
+        if no token of the sentence is annotated, or the Doc does not have it.
+    RAISES (ValueError): If a span or an argument crosses a sentence boundary.
     """
     number = 0
     for doc in docs:
@@ -91,7 +91,7 @@ def _check_ends(sentence: Sentence) -> None:
     arguments = [span for frame in sentence.frames or () for span in frame.arguments]
     for start, end, label in (*(sentence.ents or ()), *(sentence.chunks or ()), *arguments):
         if start < 0 or end > n_words:
-            problem = f"the span {label} ({start}-{end}) reaches over the end of the sentence"
+            problem = f"the span {label} ({start}-{end}) crosses a sentence boundary"
             text = " ".join(sentence.words)
             text = text if len(text) <= 60 else text[:59] + "…"
             raise ValueError(

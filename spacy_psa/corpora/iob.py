@@ -1,4 +1,4 @@
-"""Files of words and tags in columns of any order: WNUT-17, NCBI, WikiGold, CoNLL-2002, Brown.
+"""Files of words and tags in any column order: WNUT-17, NCBI, WikiGold, CoNLL-2002, Brown.
 
 SOURCE: Tjong Kim Sang (2002), 'Introduction to the CoNLL-2002 Shared Task: Language-Independent
 Named Entity Recognition', for the columns of CoNLL-2002.
@@ -33,26 +33,26 @@ def read_iob(
 ) -> Iterator[Sentence]:
     """Stream the sentences of a file of words and tags in columns.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip. The first line tells how many
-        columns there are.
-    word_column (int): Which column is the word, from 0; from -1 counted from the last one.
-    tag_column (int): Which column is the tag.
-    pos_column (Optional[int]): Which column is the part of speech; None if there is none.
-    layer (str): What the tags are: those of named entities ("ents"), of chunks ("chunks"), or
-        tags of the words themselves ("tags").
-    scheme (Optional[str]): The scheme of the tags; None to read any (see `SpanColumn`).
-    separator (Optional[str]): What parts the columns; None for any number of blanks and tabs.
-    comment (Optional[str]): Leave out lines that start with this; None if there are none.
+    path (Union[str, Path]): The file, optionally gzipped. The first line determines the number of
+        columns.
+    word_column (int): The index of the word column, from 0; negative to count from the last.
+    tag_column (int): The index of the tag column.
+    pos_column (Optional[int]): The index of the part-of-speech column; None if there is none.
+    layer (str): What the tags encode: named entities ("ents"), chunks ("chunks"), or tags of the
+        words themselves ("tags").
+    scheme (Optional[str]): The label scheme of the tags; None to read any (see `SpanColumn`).
+    separator (Optional[str]): The column separator; None for any number of spaces and tabs.
+    comment (Optional[str]): Skip lines that start with this; None to skip none.
     document_boundary (Optional[str]): The first column of lines that start a document; None if
         there are none.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
-    YIELDS (Sentence): Sentences with the layer, and with tags if there is a column of them.
-    RAISES (ValueError): If the file is not in this format, or an option does not suit.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
+    YIELDS (Sentence): Sentences with the layer, and with tags if there is a column for them.
+    RAISES (ValueError): If the file is not in this format, or an option is not valid for it.
     """
     problems = problems or Problems()
     if layer not in LAYERS or (layer == "tags" and pos_column is not None):
         known = ", ".join(LAYERS)
-        raise _unsuitable(f"layer='{layer}': it is one of {known}, and not tags with a pos_column")
+        raise _unsuitable(f"layer='{layer}': choose one of {known}; with a pos_column, not tags")
     first = _first_row(path, document_boundary, separator=separator, comment=comment)
     width = len(first.columns)
     names = [f"column {i}" for i in range(width)]
@@ -61,7 +61,7 @@ def read_iob(
         if index is None:
             continue
         if not -width <= index < width:
-            raise _unsuitable(f"the column {index} for {name}: {path} has {width} columns")
+            raise _unsuitable(f"column {index} for {name}: {path} has {width} columns")
         names[index] = name
     if len(set(names) & set(columns)) < len([i for i in columns.values() if i is not None]):
         raise _unsuitable(f"the same column twice, in {columns}: {path} has {width} columns")
@@ -90,15 +90,15 @@ def read_iob(
 def read_conll2002(
     path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a file of CoNLL-2002: word and named entity (Spanish), or word, part
-    of speech and named entity (Dutch).
+    """Stream the sentences of a CoNLL-2002 file: word and named entity (Spanish), or word, part of
+    speech and named entity (Dutch).
 
-    path (Union[str, Path]): The file, plain or compressed by gzip, in UTF-8: the distribution is in
-        ISO-8859-1, and has to be converted.
-    scheme (Optional[str]): The scheme of the tags; None to read any (see `SpanColumn`).
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
-    YIELDS (Sentence): Sentences with entities, and with tags if there are three columns. The lines
-        `-DOCSTART- …` are document boundaries.
+    path (Union[str, Path]): The file, optionally gzipped. It must be in UTF-8: the distribution is
+        in ISO-8859-1 and must be converted.
+    scheme (Optional[str]): The label scheme of the tags; None to read any (see `SpanColumn`).
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
+    YIELDS (Sentence): Sentences with entities, and with tags if there are three columns.
+        `-DOCSTART- …` lines are document boundaries.
     RAISES (ValueError): If the file is not in this format.
     """
     line, cells = _first_row(path, DOCUMENT_BOUNDARY)
@@ -125,16 +125,16 @@ def read_tagged(
 ) -> Iterator[Sentence]:
     """Stream the sentences of a file of words and their tags, such as parts of speech.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
-    word_column (int): Which column is the word, from 0; from -1 counted from the last one.
-    tag_column (int): Which column is the tag.
-    separator (Optional[str]): What parts the columns; None for any number of blanks and tabs.
-    comment (Optional[str]): Leave out lines that start with this; None if there are none.
-    joined_by (Optional[str]): What joins word and tag in files with a sentence in each line, such
-        as "/" for `The/at jury/nn`, as in the original Brown corpus; None for columns.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file, optionally gzipped.
+    word_column (int): The index of the word column, from 0; negative to count from the last.
+    tag_column (int): The index of the tag column.
+    separator (Optional[str]): The column separator; None for any number of spaces and tabs.
+    comment (Optional[str]): Skip lines that start with this; None to skip none.
+    joined_by (Optional[str]): The separator between word and tag in files with one sentence per
+        line, e.g. "/" for `The/at jury/nn`, as in the original Brown corpus; None for columns.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags. There are no document boundaries.
-    RAISES (ValueError): If the file is not in this format, or an option does not suit.
+    RAISES (ValueError): If the file is not in this format, or an option is not valid for it.
     """
     if joined_by:
         yield from _read_joined(path, joined_by, comment, problems or Problems())
@@ -154,7 +154,7 @@ def read_tagged(
 def _read_joined(
     path: str | Path, joined_by: str, comment: str | None, problems: Problems
 ) -> Iterator[Sentence]:
-    """Sentences of `word/tag word/tag` lines. The tag is what follows the last `joined_by`."""
+    """Read lines such as `word/tag word/tag`. The tag follows the last `joined_by`."""
     for rows in read_columns(path, comment=comment):
         for row in rows:
             words, tags = [], []
@@ -165,7 +165,7 @@ def _read_joined(
                         Errors.P145.format(
                             path=path,
                             line=row.line,
-                            problem=f"'{token}' is not a word with its tag",
+                            problem=f"'{token}' is not a word with a tag",
                             expected=f"word{joined_by}tag",
                         )
                     )
@@ -182,7 +182,7 @@ def _first_row(
     separator: str | None = None,
     comment: str | None = None,
 ) -> Row:
-    """The first line that is not a document boundary: it tells how many columns there are."""
+    """The first line that is not a document boundary, which determines the number of columns."""
     rows = chain.from_iterable(read_columns(path, separator=separator, comment=comment))
     for row in rows:
         if row.columns[0] != boundary:

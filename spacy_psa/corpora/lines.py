@@ -1,4 +1,4 @@
-"""Read lines of text: plain or compressed by gzip, checked to be UTF-8."""
+"""Read lines of text, plain or gzipped, and check that they are valid UTF-8."""
 
 import gzip
 import zlib
@@ -12,19 +12,19 @@ from .unpacking import BoundedGzipFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 1 << 20
-# As a rule some thousand lines.
+# Usually a few thousand lines.
 _CHUNK_BYTES = 1 << 17
 _BOM = b"\xef\xbb\xbf"
 
 
 @contextmanager
 def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]:
-    """Open a file that may be compressed by gzip, which its first bytes tell.
+    """Open a file that can be gzipped, as detected by its first bytes.
 
     path (Path): The file.
-    name (Optional[str]): What to call it in messages; by default its path.
-    YIELDS (BufferedIOBase): The uncompressed bytes; reading them raises a ValueError if they are
-        far more than a text would have.
+    name (Optional[str]): Its name in messages; defaults to its path.
+    YIELDS (BufferedIOBase): The uncompressed bytes; reading them raises a ValueError if there are
+        far more than expected for text.
     RAISES (ValueError): If there is no such file, or if it is a directory.
     """
     if path.is_dir():
@@ -42,31 +42,31 @@ def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Stream the lines of a file that may be compressed by gzip, checked to be UTF-8 text.
+    """Stream the lines of a file that can be gzipped, checking that they are valid UTF-8.
 
     path (Path): The file.
-    YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without the line feed
-        that ends it. Nothing else ends a line.
-    RAISES (ValueError): If there is no such file, or if it is not text, not UTF-8 or damaged, or
-        has a line of more than a mebibyte, or far more bytes than its compressed size lets expect.
+    YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without its line feed,
+        which is the only line separator.
+    RAISES (ValueError): If the file does not exist, is not text, not UTF-8 or damaged, has a line
+        of more than a mebibyte, or is far larger than its compressed size suggests.
     """
     for number, lines in read_blocks(path):
         yield from enumerate(lines, start=number)
 
 
 def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Stream the lines as `read_lines` does, several at a time.
+    """Stream lines as `read_lines` does, several at a time.
 
     path (Path): The file.
     YIELDS (Tuple[int, List[str]]): The number of the first line, and the lines.
-    RAISES (ValueError): As `read_lines`, after all lines before that are well formed.
+    RAISES (ValueError): As `read_lines`, after yielding all valid lines before the problem.
     """
     number = 1
     with open_binary(path) as file_:
         for block in _blocks(file_, path):
             if number == 1:
                 block = block.removeprefix(_BOM)
-            # Checked and decoded at once, which takes a fraction of the time that single lines do.
+            # Checking and decoding whole blocks takes a fraction of the time.
             try:
                 lines = block.decode("utf8").split("\n")
                 well_formed = b"\x00" not in block and len(block) <= MAX_LINE_BYTES
@@ -87,7 +87,7 @@ def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
     rest = b""
     while True:
         try:
-            # Not `read`, which would lose what a damaged archive has before the damage.
+            # Not `read`, which would lose the data before the damage in a damaged archive.
             chunk = file_.read1(_CHUNK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as err:
             where = f" after line {n_lines}"
@@ -108,7 +108,7 @@ def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes, number: int, path: Path) -> str:
-    """A line, if it is text."""
+    """Decode a line, checking that it is text."""
     if b"\x00" in line:
         raise ValueError(Errors.P114.format(path=path, line=number))
     if len(line) > MAX_LINE_BYTES:

@@ -1,4 +1,4 @@
-"""What to do about data that a format does not allow: stop, or count and go on."""
+"""How to handle data that a format does not allow: stop, or count and continue."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,13 +14,14 @@ MAX_EXAMPLES = 20
 
 @dataclass
 class Problems:
-    """The problems met while reading.
+    """The problems found while reading.
 
-    Readers report what they can go on after, in a way that drops no token; all else they raise.
+    Readers report problems after which they can continue without dropping a token, and raise all
+    others.
 
-    lenient (bool): Count problems. Otherwise the first one is raised.
-    counts (Counter[str]): How many there were, by the code of the message.
-    examples (List[str]): The first messages of each code; each names file and line.
+    lenient (bool): Whether to count problems instead of raising the first.
+    counts (Counter[str]): The number of problems by message code.
+    examples (List[str]): The first messages for each code; each names the file and line.
     """
 
     lenient: bool = False
@@ -30,8 +31,9 @@ class Problems:
     def report(self, message: str, count: int = 1) -> None:
         """Report a problem.
 
-        message (str): A filled-in message of `Errors`, which names file, line and expectation.
-        count (int): How many there are of the kind.
+        message (str): A formatted message of `Errors`, with the file, the line and what was
+            expected.
+        count (int): The number of such problems.
         RAISES (ValueError): If not lenient.
         """
         if not self.lenient:
@@ -43,22 +45,22 @@ class Problems:
 
     @property
     def total(self) -> int:
-        """RETURNS (int): How many problems there were."""
+        """RETURNS (int): The total number of problems."""
         return self.counts.total()
 
 
 def check_overlaps(
     spans: Iterable[Span], path: str | Path, line: int, layer: str, problems: Problems
 ) -> list[Span]:
-    """Keep spans that do not overlap, as doc.ents needs them: of two, the longer one.
+    """Remove overlaps, which `doc.ents` does not allow, by keeping the longer of two spans.
 
     spans (Iterable[Span]): Start, end and label.
     path (Union[str, Path]): The file, for the message.
     line (int): The line of the first word of the sentence.
     layer (str): What the spans are, for the message.
-    problems (Problems): Takes each pair that overlaps.
-    RETURNS (List[Span]): The spans that remain, in order.
-    RAISES (ValueError): If spans overlap and problems are not lenient.
+    problems (Problems): Collects each pair that overlaps.
+    RETURNS (List[Span]): The remaining spans, in order.
+    RAISES (ValueError): If spans overlap and `problems` is not lenient.
     """
     ordered = sorted(spans)
     if all(left[1] <= right[0] for left, right in pairwise(ordered)):

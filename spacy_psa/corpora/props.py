@@ -1,4 +1,4 @@
-"""Files of propositions without words, as evaluators read and systems write them."""
+"""Proposition files without words, as written by systems and read by evaluators."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +14,10 @@ def read_props(
 ) -> Iterator[tuple[int, list[Frame]]]:
     """Stream the propositions of each sentence.
 
-    path (Union[str, Path]): The file: target verbs, and a column of brackets for each.
-    problems (Optional[Problems]): What to do about problems; None to raise the first.
+    path (Union[str, Path]): The file: target verbs, and a bracket column for each.
+    problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Tuple[int, List[Frame]]): The number of tokens, and the frames.
-    RAISES (ValueError): If the file is not in this format, for example if brackets are not closed.
+    RAISES (ValueError): If the file is not in this format, e.g. if brackets are not closed.
     """
     problems = problems or Problems()
     for rows in read_columns(path):

@@ -1,8 +1,8 @@
 """The Wall Street Journal of the Penn Treebank: parts of speech.
 
-The published splits of part-of-speech tagging (sections 0-18, 19-21, 22-24 with 38,219, 5,527 and
-5,462 sentences) are those of the trees, that is of the files ending in `.mrg`. The tagged files
-(`.pos`) have other texts and other boundaries of sentences, so other numbers.
+The published splits for part-of-speech tagging (sections 0-18, 19-21, 22-24 with 38,219, 5,527 and
+5,462 sentences) refer to the trees, that is, to the files ending in `.mrg`. The tagged files
+(`.pos`) have different texts and sentence boundaries, and therefore different numbers.
 
 SOURCE: Marcus, Santorini and Marcinkiewicz (1993), 'Building a Large Annotated Corpus of English:
 The Penn Treebank'; Treebank-2 (LDC95T7) and Treebank-3 (LDC99T42) with their README files; the
@@ -28,9 +28,9 @@ RELEASE = Release(
 _WORDS = re.compile(r"\S+", re.ASCII)
 _RULE = re.compile(r"\s*==+\s*", re.ASCII)
 _NOUN_PHRASE = ("[", "]")
-# The slash before the tag is the last one; those within a word are escaped, but not in all copies.
+# The last slash precedes the tag. Slashes in words are escaped, but not in all copies.
 _TAGGED = re.compile(r"(.+)/([^/]+)")
-# An error of old copies: a number with two tags, of which the second is right.
+# An error in old copies: a number with two tags, of which the second is correct.
 _DOUBLE_TAG = re.compile(r"(.+)/NNP/CD")
 _ENDS_SENTENCE = "."
 _CLOSES = {"''", ")", "-RRB-"}
@@ -47,17 +47,18 @@ def read_ptb(
     """Stream the sentences of the Penn Treebank.
 
     path (Union[str, Path]): A file ending in `.mrg` (trees with tags), `.pos` (tagged text) or
-        `.prd` (trees without tags), or a folder with the sections, such as `parsed/mrg/wsj`. Files
-        may be compressed by gzip.
-    sections (Optional[Union[str, int]]): Which sections of a folder, such as "0-18" or 23.
-    split (Optional[str]): Or a customary split: "train" (0-18), "dev" (19-21), "test" (22-24).
-    kind (Optional[str]): "mrg", "pos" or "prd". None goes by the names of files; of a folder that
-        has several kinds it takes the trees with tags.
-    unescape (bool): Whether to write brackets, slashes and stars as in the text: `(` for `-LRB-`,
-        `1/2` for `1\\/2`. Published results are on words as they are in the files.
-    YIELDS (Sentence): Sentences with tags, or with words alone if from `.prd`. A document is a
-        file.
-    RAISES (ValueError): If there are no such files, or if they are not in this format.
+        `.prd` (trees without tags), or a folder with the sections, e.g. `parsed/mrg/wsj`. Files can
+        be gzipped.
+    sections (Optional[Union[str, int]]): The sections to read from a folder, e.g. "0-18" or 23.
+    split (Optional[str]): Alternatively, a standard split: "train" (0-18), "dev" (19-21), "test"
+        (22-24).
+    kind (Optional[str]): "mrg", "pos" or "prd". None to decide by the file names; in a folder with
+        several kinds, trees with tags are preferred.
+    unescape (bool): Whether to restore brackets, slashes and asterisks: `(` for `-LRB-`, `1/2` for
+        `1\\/2`. Published results use the words as they are in the files.
+    YIELDS (Sentence): Sentences with tags, or only words from `.prd` files. Each file is a
+        document.
+    RAISES (ValueError): If there are no such files or they are not in this format.
     """
     suffix = None if kind is None else f".{kind}"
     if suffix is not None and suffix not in READERS:
@@ -112,14 +113,14 @@ def read_prd(path: str | Path) -> Iterator[list[Leaf]]:
 def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
     """Stream the sentences of a file of tagged text, such as `[ The/DT dog/NN ] barks/VBZ ./.`.
 
-    The brackets are noun phrases that a program has guessed, "best ignored" as the README has it,
-    and we do. It does not say where sentences end, and blank lines stand within sentences as well
-    as between them. We end a sentence
+    The brackets are automatically detected noun phrases, "best ignored" according to the README,
+    and ignored here. Sentence boundaries are not marked, and blank lines occur both within and
+    between sentences. A sentence ends
 
-    * at a line of `===`, and at two or more blank lines in a row: both part paragraphs;
-    * at a blank line after a word tagged `.` (full stop, question and exclamation mark). Closing
-      quotes and brackets that follow are drawn to the sentence, as they are in the trees. A word
-      with that tag in the midst of a line or followed by the next line ends nothing.
+    * at a line of `===`, and at two or more consecutive blank lines: both separate paragraphs;
+    * at a blank line after a word tagged `.` (period, question mark or exclamation mark). Closing
+      quotes and brackets that follow belong to the sentence, as in the trees. A word with that tag
+      does not end the sentence if no blank line follows.
 
     path (Union[str, Path]): The file.
     YIELDS (List[Leaf]): The words and tags of each sentence.
@@ -158,7 +159,7 @@ def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
 
 
 def _has_ended(sentence: list[Leaf]) -> bool:
-    """Whether the last word but closing quotes and brackets is the end of a sentence."""
+    """Whether the last word, except closing quotes and brackets, ends a sentence."""
     for leaf in reversed(sentence):
         if leaf.tag not in _CLOSES:
             return leaf.tag == _ENDS_SENTENCE

@@ -1,6 +1,6 @@
-"""What has been published of the sizes of corpora, and how Docs are counted to compare with it.
+"""Published corpus sizes, and how to count Docs to compare with them.
 
-The figures stand in `published.json`, each with its source.
+The figures are in `published.json`, each with its source.
 """
 
 import json
@@ -25,11 +25,12 @@ class Figure:
     """A published number, for each split.
 
     count (str): What is counted: a name in `COUNTS`.
-    splits (Dict[str, int]): The published number of each split.
+    splits (Dict[str, int]): The published number for each split.
     source (str): Where it is published.
-    offset (Dict[str, int]): How much the published number is above ours by its way of counting.
+    offset (Dict[str, int]): The difference between the published number and ours that is due to a
+        different way of counting.
     why (str): That way of counting.
-    unchecked (str): Why it cannot be compared with; empty if it can.
+    unchecked (str): Why the number cannot be used for comparison; empty if it can.
     """
 
     count: str
@@ -40,21 +41,21 @@ class Figure:
     unchecked: str = ""
 
     def expected(self, split: str) -> int:
-        """RETURNS (int): Our number, in a complete copy of the corpus."""
+        """RETURNS (int): Our number for a complete copy of the corpus."""
         return self.splits[split] - self.offset.get(split, 0)
 
 
 @dataclass(frozen=True)
 class PublishedCorpus:
-    """A corpus of the papers.
+    """A corpus used in the papers.
 
     name (str): The name of its workflow.
-    title (str): What it is.
-    licence (str): Its licence.
+    title (str): A short description.
+    licence (str): Its license.
     obtain (Optional[str]): How to get it, in one sentence; None if a workflow fetches it.
-    where (str): Its address.
-    folder (str): The folder that the workflow looks for it in.
-    figures (List[Figure]): What has been published of its size.
+    where (str): Its URL.
+    folder (str): The folder in which the workflow expects it.
+    figures (List[Figure]): Its published sizes.
     """
 
     name: str
@@ -67,17 +68,17 @@ class PublishedCorpus:
 
     @property
     def splits(self) -> list[str]:
-        """RETURNS (List[str]): The splits that figures are known of."""
+        """RETURNS (List[str]): The splits with published figures."""
         return [split for split in SPLITS if any(split in f.splits for f in self.figures)]
 
     def checked(self, split: str) -> list[Figure]:
-        """RETURNS (List[Figure]): The figures of a split that can be compared with."""
+        """RETURNS (List[Figure]): The figures of a split that can be used for comparison."""
         return [f for f in self.figures if split in f.splits and not f.unchecked]
 
 
 @lru_cache(maxsize=1)
 def published_corpora() -> dict[str, PublishedCorpus]:
-    """RETURNS (Dict[str, PublishedCorpus]): All corpora by their names."""
+    """RETURNS (Dict[str, PublishedCorpus]): All corpora by name."""
     data: dict[str, dict[str, Any]] = json.loads(PATH.read_text(encoding="utf8"))
     return {
         name: PublishedCorpus(
@@ -92,7 +93,7 @@ def get_published(name: str) -> PublishedCorpus:
 
     name (str): Its name.
     RETURNS (PublishedCorpus): The corpus.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no corpus with that name.
     """
     corpora = published_corpora()
     if name not in corpora:
@@ -111,7 +112,7 @@ def read_treebank_stats(path: Path, split: str) -> list[Figure]:
     try:
         sizes = {part.tag: part for part in ElementTree.parse(path).getroot().iterfind("size/*")}
         numbers = sizes[split]
-        # Where no token is split, the words may be left out: they are the tokens.
+        # If no token is split, the number of words may be missing: it is the number of tokens.
         words = numbers.findtext("words") or numbers.findtext("tokens")
         found = {"sentences": int(numbers.findtext("sentences", "")), "tokens": int(words or "")}
     except (ElementTree.ParseError, KeyError, ValueError) as err:
@@ -120,7 +121,7 @@ def read_treebank_stats(path: Path, split: str) -> list[Figure]:
 
 
 class Counter:
-    """Count what published figures are about, over the Docs of a split."""
+    """Count the quantities of the published figures over the Docs of a split."""
 
     def __init__(self) -> None:
         self.numbers = dict.fromkeys(COUNTS, 0)
@@ -154,7 +155,7 @@ def _labels_of(key: str) -> "Callable[[Doc], Iterable[str]]":
     return lambda doc: (span.label_ for span in spans_of(doc))
 
 
-# What is counted, and whether only what is distinct counts.
+# What is counted, and whether only distinct values count.
 COUNTS: "dict[str, tuple[Callable[[Doc], Iterable[Any]], bool]]" = {
     "sentences": (_sentences, False),
     "tokens": (lambda doc: doc, False),
@@ -168,12 +169,12 @@ COUNTS: "dict[str, tuple[Callable[[Doc], Iterable[Any]], bool]]" = {
 
 
 def differences(figures: Iterable[Figure], split: str, numbers: dict[str, int]) -> list[str]:
-    """Compare numbers with the published ones.
+    """Compare counts with the published ones.
 
-    figures (Iterable[Figure]): The published figures of the split.
+    figures (Iterable[Figure]): The published figures for the split.
     split (str): The split.
-    numbers (Dict[str, int]): Our numbers.
-    RETURNS (List[str]): The differences, in words; empty if there are none.
+    numbers (Dict[str, int]): Our counts.
+    RETURNS (List[str]): Descriptions of the differences; empty if there are none.
     """
     found = []
     for figure in figures:
@@ -188,10 +189,10 @@ def differences(figures: Iterable[Figure], split: str, numbers: dict[str, int]) 
 
 
 def markdown_table(corpus: PublishedCorpus) -> str:
-    """Lay out the published figures of a corpus.
+    """Format the published figures of a corpus.
 
     corpus (PublishedCorpus): The corpus.
-    RETURNS (str): A table in Markdown. Its remarks say by how much other ways of counting differ.
+    RETURNS (str): A table in Markdown. The remarks give the offsets of other ways of counting.
     """
     header = ["", *corpus.splits, "source", "remarks"]
     rows = [

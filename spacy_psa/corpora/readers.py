@@ -1,4 +1,4 @@
-"""spaCy's corpus readers for the formats."""
+"""spaCy corpus readers for column formats."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -21,20 +21,20 @@ __all__ = ["FORMATS", "ColumnCorpus", "Format", "check_n_sents", "detect_format"
 
 
 class ColumnCorpus:
-    """Iterate Example objects from a corpus file, as `spacy.Corpus.v1` does from DocBins.
+    """Stream Example objects from a corpus file, as `spacy.Corpus.v1` does from DocBins.
 
-    The predicted Doc of each Example has the words alone, the reference the annotation.
+    In each Example, the predicted Doc has only the words, and the reference has the annotation.
 
-    path (Optional[Path]): The file, plain or compressed by gzip; for some formats a folder.
+    path (Optional[Path]): The file, optionally gzipped; for some formats, a folder.
     form (Format): Its format.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document, if the format
-        has them.
-    limit (int): The number of Docs to stop after; 0 for no limit.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, if the format marks
+        documents.
+    limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    lenient (bool): Read on after problems, such as tags that the scheme does not allow, rather
-        than raise the first.
+    lenient (bool): Whether to continue after problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     options: Options of the format.
-    RAISES (ValueError): If there is no path, or if `n_sents` does not suit the format.
+    RAISES (ValueError): If there is no path, or `n_sents` is not valid for the format.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ColumnCorpus:
         self.options = options
 
     def check(self) -> None:
-        """Read the first sentence, to see that there is a corpus at the path.
+        """Read the first sentence, to check that there is a corpus at the path.
 
         RAISES (ValueError): If the file cannot be read.
         """
@@ -93,11 +93,11 @@ class ColumnCorpus:
 
 
 def check_n_sents(n_sents: int, form: Format) -> None:
-    """Check that sentences can be grouped as wanted.
+    """Check that sentences can be grouped as requested.
 
-    n_sents (int): The number of sentences in a Doc; 0 for documents.
+    n_sents (int): The number of sentences per Doc; 0 for documents.
     form (Format): The format.
-    RAISES (ValueError): If it is negative, or is 0 for a format without documents.
+    RAISES (ValueError): If it is negative, or 0 for a format without documents.
     """
     if n_sents < 0 or (n_sents == 0 and not form.has_documents):
         expected = "0 (whole documents) or more" if form.has_documents else "1 or more"
@@ -115,13 +115,13 @@ def create_conll2000_reader(
 ) -> Reader:
     """`spacy_psa.CoNLL2000.v1`: read word, part of speech and chunk.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc.
-    limit (int): The number of Docs to stop after; 0 for no limit.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc.
+    limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    scheme (Optional[str]): The scheme of the chunks; None to read any.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    scheme (Optional[str]): The label scheme of the chunks; None to read any.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
     """
@@ -147,14 +147,14 @@ def create_conll2003_reader(
 ) -> Reader:
     """`spacy_psa.CoNLL2003.v1`: read word, part of speech, chunk and named entity.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document, that is from
-        one `-DOCSTART-` to the next.
-    limit (int): The number of Docs to stop after; 0 for no limit.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, from one
+        `-DOCSTART-` to the next.
+    limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    scheme (Optional[str]): The scheme of the entities; None to read any.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    scheme (Optional[str]): The label scheme of the entities; None to read any.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
@@ -179,13 +179,13 @@ def create_conll2002_reader(
 ) -> Reader:
     """`spacy_psa.CoNLL2002.v1`: read word and named entity, with or without part of speech.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document, that is from
-        one `-DOCSTART-` to the next.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    scheme (Optional[str]): The scheme of the entities; None to read any.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, from one
+        `-DOCSTART-` to the next.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    scheme (Optional[str]): The label scheme of the entities; None to read any.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
@@ -215,24 +215,24 @@ def create_iob_reader(
     document_boundary: str | None = "-DOCSTART-",
     lenient: bool = False,
 ) -> Reader:
-    """`spacy_psa.IOB.v1`: read words and tags in columns of any order.
+    """`spacy_psa.IOB.v1`: read words and tags in any column order.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document, that is from
-        one `-DOCSTART-` to the next.
-    limit (int): The number of Docs to stop after; 0 for no limit.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, from one
+        `-DOCSTART-` to the next.
+    limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    word_column (int): Which column is the word, from 0; from -1 counted from the last one.
-    tag_column (int): Which column is the tag.
-    pos_column (Optional[int]): Which column is the part of speech; None if there is none.
-    layer (str): What the tags are: "ents", "chunks" or "tags".
-    scheme (Optional[str]): The scheme of the tags; None to read any.
-    separator (Optional[str]): What parts the columns, such as a tab; None for blanks and tabs.
-    comment (Optional[str]): Leave out lines that start with this; None if there are none.
+    word_column (int): The index of the word column, from 0; negative to count from the last.
+    tag_column (int): The index of the tag column.
+    pos_column (Optional[int]): The index of the part-of-speech column; None if there is none.
+    layer (str): What the tags encode: "ents", "chunks" or "tags".
+    scheme (Optional[str]): The label scheme of the tags; None to read any.
+    separator (Optional[str]): The column separator, e.g. a tab; None for spaces and tabs.
+    comment (Optional[str]): Skip lines that start with this; None to skip none.
     document_boundary (Optional[str]): The first column of lines that start a document; None if
         there are none.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
@@ -268,17 +268,17 @@ def create_tagged_reader(
 ) -> Reader:
     """`spacy_psa.Tagged.v1`: read words and their tags.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    word_column (int): Which column is the word, from 0; from -1 counted from the last one.
-    tag_column (int): Which column is the tag.
-    separator (Optional[str]): What parts the columns, such as a tab; None for blanks and tabs.
-    comment (Optional[str]): Leave out lines that start with this; None if there are none.
-    joined_by (Optional[str]): What joins word and tag in files with a sentence in each line, such
-        as "/" for `The/at jury/nn`; None for columns.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    word_column (int): The index of the word column, from 0; negative to count from the last.
+    tag_column (int): The index of the tag column.
+    separator (Optional[str]): The column separator, e.g. a tab; None for spaces and tabs.
+    comment (Optional[str]): Skip lines that start with this; None to skip none.
+    joined_by (Optional[str]): The separator between word and tag in files with one sentence per
+        line, e.g. "/" for `The/at jury/nn`; None for columns.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
     """
@@ -306,13 +306,13 @@ def create_conllu_reader(
 ) -> Reader:
     """`spacy_psa.CoNLLU.v1`: read Universal Dependencies, without the dependencies.
 
-    path (Optional[Path]): The file, plain or compressed by gzip.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document, that is from
-        one `# newdoc` to the next.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    spaces (bool): Whether to keep what the file tells of white space between words.
-    lenient (bool): Warn of problems, such as tags that the scheme does not allow, rather than raise
-        the first.
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, from one `# newdoc`
+        to the next.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    spaces (bool): Whether to keep the file's whitespace information.
+    lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """

@@ -1,4 +1,4 @@
-"""Find the files of a treebank of the Wall Street Journal, and choose sections of it."""
+"""Find the files of a Wall Street Journal treebank and select sections."""
 
 import os
 import re
@@ -14,11 +14,11 @@ _DOCUMENT = re.compile(r"(wsj_(\d\d)\d\d)(\.\w+?)(?:\.gz)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Release:
-    """How a treebank is distributed.
+    """The files and splits of a treebank.
 
     name (str): Its name, for error messages.
-    suffixes (Tuple[str, ...]): The endings of its files, in order of preference.
-    splits (Mapping[str, str]): The sections by the name of the split.
+    suffixes (Tuple[str, ...]): The suffixes of its files, in order of preference.
+    splits (Mapping[str, str]): The sections of each split, by name.
     """
 
     name: str
@@ -27,16 +27,16 @@ class Release:
 
     @property
     def layout(self) -> str:
-        """An example of the files, for error messages."""
+        """An example file path, for error messages."""
         return f"00/wsj_0001{self.suffixes[0]}"
 
 
 def parse_sections(sections: str | int) -> list[int]:
-    """Read which sections are wanted: "0-18", "23", "2-21, 24".
+    """Parse a list of sections: "0-18", "23", "2-21, 24".
 
-    sections (Union[str, int]): Numbers and ranges of numbers, with commas in between.
-    RETURNS (List[int]): The numbers in rising order.
-    RAISES (ValueError): If it is written otherwise.
+    sections (Union[str, int]): Numbers and ranges, separated by commas.
+    RETURNS (List[int]): The numbers in ascending order.
+    RAISES (ValueError): If it is not such a list.
     """
     numbers: set[int] = set()
     for part in str(sections).split(","):
@@ -57,19 +57,19 @@ def choose_files(
     split: str | None = None,
     suffix: str | None = None,
 ) -> list[Path]:
-    """The files to read, in the order of sections and documents.
+    """Get the files to read, in the order of sections and documents.
 
-    path (Union[str, Path]): A file, or a folder with the sections somewhere in it, as numbered
-        folders or not. The section of a file is in its name: `wsj_2300.mrg` is in section 23.
-        Upper and lower case are the same, since they are not in all copies.
+    path (Union[str, Path]): A file, or a folder with the sections at any depth, in numbered folders
+        or not. The file name determines the section: `wsj_2300.mrg` is in section 23. Case is
+        ignored, since copies differ in it.
     release (Release): The treebank.
-    sections (Optional[Union[str, int]]): Which sections of the folder; None for all.
-    split (Optional[str]): Or which of the customary splits.
-    suffix (Optional[str]): The ending of the files, if not the first that there is of
-        `release.suffixes`.
+    sections (Optional[Union[str, int]]): The sections to read from the folder; None for all.
+    split (Optional[str]): Alternatively, a standard split.
+    suffix (Optional[str]): The suffix of the files; defaults to the first of `release.suffixes`
+        that occurs.
     RETURNS (List[Path]): The files.
-    RAISES (ValueError): If there are no such files, if sections are missing, if a document is
-        there twice, or if the options are not valid or do not go together.
+    RAISES (ValueError): If there are no such files, sections are missing, a document occurs twice,
+        or the options are invalid or cannot be combined.
     """
     path = Path(path)
     wanted = _wanted_sections(release, sections, split)
@@ -86,7 +86,7 @@ def choose_files(
         if documents:
             break
     else:
-        reason = "" if path.is_dir() else " (there is no such folder)"
+        reason = "" if path.is_dir() else " (the folder does not exist)"
         names = " or ".join(suffixes)
         raise ValueError(
             Errors.P153.format(
@@ -110,7 +110,7 @@ def choose_files(
 
 
 def section_of(document: str) -> int:
-    """The section of a document: 23 of `wsj_2300`.
+    """Get the section of a document: 23 for `wsj_2300`.
 
     document (str): The name of the document.
     RETURNS (int): The section.
@@ -119,20 +119,20 @@ def section_of(document: str) -> int:
 
 
 def document_of(path: Path) -> str:
-    """The name of the document in a file: `wsj_2300` of `23/WSJ_2300.MRG.gz`.
+    """Get the name of the document in a file: `wsj_2300` for `23/WSJ_2300.MRG.gz`.
 
     path (Path): The file.
-    RETURNS (str): The name without endings, of files with other names as well.
+    RETURNS (str): The name without suffixes, also for files with other names.
     """
     match = _DOCUMENT.fullmatch(path.name)
     return match[1].lower() if match else path.name.split(".")[0]
 
 
 def suffix_of(path: Path) -> str:
-    """The ending of a file in lower case, apart from that of gzip.
+    """Get the lowercase suffix of a file, ignoring `.gz`.
 
     path (Path): The file.
-    RETURNS (str): The ending with the point, or the empty string.
+    RETURNS (str): The suffix with its dot, or the empty string.
     """
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
@@ -144,7 +144,7 @@ def _wanted_sections(
     if split is None:
         return None if sections is None else parse_sections(sections)
     if sections is not None:
-        expected = f"left out where 'sections' is given (which is {sections!r})"
+        expected = f"left out if 'sections' is given (here {sections!r})"
         raise ValueError(Errors.P155.format(name="split", value=split, expected=expected))
     if split not in release.splits:
         expected = "one of: " + ", ".join(release.splits)
@@ -153,8 +153,8 @@ def _wanted_sections(
 
 
 def _find_documents(root: Path) -> Iterator[tuple[str, Path, str]]:
-    """The name, path and ending of all documents under a folder."""
-    # os.walk, since Path.rglob does not follow links to folders, which is how copies are shared.
+    """The name, path and suffix of all documents under a folder."""
+    # Path.rglob does not follow links to folders, which are common for shared copies.
     for folder, _, names in os.walk(root, followlinks=True):
         for name in names:
             match = _DOCUMENT.fullmatch(name)

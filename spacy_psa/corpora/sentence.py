@@ -1,4 +1,4 @@
-"""What the readers of all formats give: sentences with their annotation, apart from spaCy."""
+"""Annotated sentences, the format-independent output of all readers."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -12,25 +12,26 @@ LAYERS = ("tags", "pos", "morphs", "lemmas", "chunks", "ents", "frames", "speake
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence. Annotation that the format does not have is None, which is not the same as [].
+    """A sentence. Missing annotation is None, as opposed to [] for annotation without spans.
 
-    Where only some tokens are annotated, the others have "" in `tags`, `pos`, `morphs` and
-    `lemmas`. A token that is annotated as having no morphological features has "_".
+    If only some tokens are annotated, the others have "" in `tags`, `pos`, `morphs` and `lemmas`. A
+    token that is annotated as having no morphological features has "_".
 
     words (List[str]): The words.
-    tags (Optional[List[str]]): The part-of-speech tags of the language, or other fine tags.
+    tags (Optional[List[str]]): The language-specific part-of-speech tags, or other fine-grained
+        tags.
     chunks (Optional[List[Span]]): The chunks: start, end, label.
     ents (Optional[List[Span]]): The named entities.
-    starts_document (bool): Whether a new document begins with this sentence.
+    starts_document (bool): Whether a document starts with this sentence.
     line (int): The line of the first word in the file.
     pos (Optional[List[str]]): The universal parts of speech.
-    morphs (Optional[List[str]]): The morphological features, such as "Case=Nom|Number=Sing".
+    morphs (Optional[List[str]]): The morphological features, e.g. "Case=Nom|Number=Sing".
     lemmas (Optional[List[str]]): The lemmas.
     frames (Optional[List[Frame]]): The predicates with their arguments.
-    spaces (Optional[List[bool]]): Whether white space follows each word; None if unknown.
-    speakers (Optional[str]): Who says the sentence.
-    document (Optional[str]): The name of its document, with that of the part where it has parts.
-    sent_id (Optional[str]): The name of the sentence.
+    spaces (Optional[List[bool]]): Whether whitespace follows each word; None if unknown.
+    speakers (Optional[str]): The speaker of the sentence.
+    document (Optional[str]): The name of its document, including that of the part, if any.
+    sent_id (Optional[str]): The ID of the sentence.
     """
 
     words: list[str]
@@ -49,10 +50,11 @@ class Sentence:
     sent_id: str | None = None
 
     def only(self, layers: Collection[str]) -> "Sentence":
-        """The sentence with some layers alone.
+        """Keep only some layers.
 
-        layers (Collection[str]): Names in `LAYERS`. Words, white space and documents always stay.
-        RETURNS (Sentence): A sentence on which all other layers are not annotated.
+        layers (Collection[str]): Names in `LAYERS`. Words, whitespace and documents are always
+            kept.
+        RETURNS (Sentence): The sentence without all other layers.
         """
         dropped: dict[str, Any] = {
             name: None for name in LAYERS if name not in layers and getattr(self, name) is not None

@@ -1,4 +1,4 @@
-"""Read the spans of a column of tags, and check that the tags are those of one scheme."""
+"""Read spans from a column of tags, and check that the tags follow a single label scheme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,27 +9,27 @@ from ..errors import Errors
 from .columns import Row
 from .problems import Problems
 
-# The letters of BILOU and BMES, which read_spans does not know, as those of BIOES.
+# Maps the prefixes of BILOU and BMES, which read_spans does not know, to BIOES.
 _OTHER_LETTERS = {"L": "E", "U": "S", "M": "I"}
-# Where they may stand: BIO and others know no E and S, but they do know I.
+# The schemes in which they can occur: BIO and others have I, but neither E nor S.
 _SCHEMES_WITH_OTHERS = (None, "BIOES")
 _KNOWN_PREFIXES = frozenset("BIES")
-# "" is what a line without its columns has, if problems are lenient; "." is conlleval's.
+# "" is the tag of a line without valid columns, if problems are lenient; "." is from conlleval.
 _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
 
 
 @dataclass
 class SpanColumn:
-    """A column of tags of one file.
+    """A column of tags in one file.
 
-    If no scheme is given, any is read: BIO, IOB1, IO, BIOES, BILOU and BMES. The file must then
-    keep to one of them as to how spans begin: in IOB1 and IO with I, in the others never.
+    If no label scheme is given, any is read: BIO, IOB1, IO, BIOES, BILOU and BMES. The file must
+    then be consistent in how spans start: with I in IOB1 and IO, but never with I in the others.
 
     path (Union[str, Path]): The file, for messages.
-    index (int): Which column.
+    index (int): The index of the column.
     columns (Sequence[str]): The names of all columns, for messages.
-    scheme (Optional[str]): The name of the scheme that the tags must be of.
-    problems (Problems): Takes tags that are not allowed. The spans are then read as conlleval does.
+    scheme (Optional[str]): The name of the required label scheme.
+    problems (Problems): Collects invalid tags. The spans are then read as in conlleval.
     """
 
     path: str | Path
@@ -49,8 +49,8 @@ class SpanColumn:
         """Read the spans of a sentence.
 
         rows (Sequence[Row]): The rows of the sentence.
-        RETURNS (List[Span]): The spans, as conlleval reads them.
-        RAISES (ValueError): If there is a tag that is not allowed and problems are not lenient.
+        RETURNS (List[Span]): The spans, read as in conlleval.
+        RAISES (ValueError): If there is an invalid tag and `problems` is not lenient.
         """
         tags = [row.columns[self.index] for row in rows]
         if any(tag not in _OUTSIDE_TAGS for tag in tags):
@@ -59,7 +59,7 @@ class SpanColumn:
         return []
 
     def _checked(self, rows: Sequence[Row], tags: list[str]) -> list[str]:
-        """The tags, without those that are no tags at all, in prefixes that read_spans knows."""
+        """The tags with prefixes that read_spans knows, and O for malformed tags."""
         checked = []
         for row, tag in zip(rows, tags, strict=True):
             prefix, label = split_tag(tag)
@@ -89,7 +89,7 @@ class SpanColumn:
         return checked
 
     def _check_beginnings(self, rows: Sequence[Row], tags: Sequence[str]) -> None:
-        """Collect what tells schemes apart: B after O, or S, and I where nothing is open."""
+        """Check for a mix of schemes: B after O (or S), and I where no span is open."""
         previous_prefix, previous_label = OUTSIDE, ""
         for row, tag in zip(rows, tags, strict=True):
             prefix, label = split_tag(tag)
@@ -110,12 +110,12 @@ class SpanColumn:
 
     def _report_beginning(self, line: int, tag: str, count: int = 1) -> None:
         if self._first_b is None:
-            problem = f"nothing was begun that it could end, B-{split_tag(tag)[1]} was expected"
+            problem = f"there is no open span to end, B-{split_tag(tag)[1]} was expected"
         else:
             other_line, other = self._first_b
             problem = (
-                f"no span of that label is open, so B-{split_tag(tag)[1]} was expected, as in line "
-                f"{other_line}, where '{other}' begins a span, which it does not in IOB1"
+                f"no span with that label is open, so B-{split_tag(tag)[1]} was expected, as in "
+                f"line {other_line}, where '{other}' begins a span (in IOB1, it would not)"
             )
         self._report(line, tag, problem, count)
 

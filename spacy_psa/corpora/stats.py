@@ -1,4 +1,4 @@
-"""Count what a corpus has, to compare with published figures."""
+"""Corpus statistics, for comparison with published figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,17 +16,17 @@ _TABLE_WIDTH = 60
 
 @dataclass
 class CorpusStats:
-    """What a corpus has.
+    """The statistics of a corpus.
 
-    docs (int): The number of Docs made.
-    documents (int): The number of documents, where the format marks them.
+    docs (int): The number of Docs created.
+    documents (int): The number of documents, if the format marks them.
     sentences (int): The number of sentences.
     tokens (int): The number of tokens.
     longest_sentence (int): The number of tokens in the longest sentence.
     lemmas (int): The number of tokens with a lemma.
     predicates (int): The number of predicates.
-    labels (Dict[str, Counter[str]]): How often each label occurs, in each annotated layer; for
-        frames the labels of arguments.
+    labels (Dict[str, Counter[str]]): The frequency of each label in each annotated layer; for
+        frames, of argument labels.
     """
 
     docs: int = 0
@@ -39,12 +39,12 @@ class CorpusStats:
     labels: dict[str, Counter[str]] = field(default_factory=dict)
 
     def count(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Count sentences as they pass.
+        """Count sentences while passing them on.
 
         sentences (Iterable[Sentence]): The sentences.
         YIELDS (Sentence): The same sentences.
         """
-        # Counting many at once is much faster.
+        # Counting in batches is much faster.
         waiting: dict[str, list[str]] = {}
         try:
             for sentence in sentences:
@@ -68,7 +68,7 @@ class CorpusStats:
             labels.clear()
 
     def __add__(self, other: "CorpusStats") -> "CorpusStats":
-        """The counts of two corpora together."""
+        """Add the counts of two corpora."""
         layers = list(self.labels) + [layer for layer in other.labels if layer not in self.labels]
         empty: Counter[str] = Counter()
         return CorpusStats(
@@ -86,15 +86,15 @@ class CorpusStats:
         )
 
     def has(self, layer: str) -> bool:
-        """Tell whether a layer is annotated, be it without a label.
+        """Check whether a layer is annotated, even without any labels.
 
         layer (str): The layer.
-        RETURNS (bool): Whether a sentence has it.
+        RETURNS (bool): Whether any sentence has it.
         """
         return self.lemmas > 0 if layer == "lemmas" else layer in self.labels
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """RETURNS (List[Tuple[str, str, str]]): The rows of a table: what, number, labels."""
+        """RETURNS (List[Tuple[str, str, str]]): The rows of a table: name, number, labels."""
         numbers = [
             ("documents", self.documents),
             ("sentences", self.sentences),
@@ -114,7 +114,7 @@ class CorpusStats:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The numbers, ready for JSON; lemmas and predicates if any."""
+        """RETURNS (Dict[str, Any]): The numbers, for JSON; lemmas and predicates only if any."""
         numbers = {
             key: value
             for key, value in vars(self).items()
@@ -127,7 +127,7 @@ class CorpusStats:
 
 
 def _labels(sentence: Sentence) -> Iterator[tuple[str, Iterable[str]]]:
-    """The labels of each layer that is annotated."""
+    """The labels of each annotated layer."""
     for layer in _TOKEN_LAYERS:
         values = getattr(sentence, layer)
         if values is not None:

@@ -1,4 +1,4 @@
-"""What users choose of a format: its targets, and its options as text."""
+"""Parse the targets and options that users choose for a format."""
 
 import inspect
 import types
@@ -11,7 +11,7 @@ from ..errors import Errors
 from .formats import Format
 from .stats import CorpusStats
 
-# The names of targets are those of the component psa_tagger, where it has them.
+# Target names follow the component psa_tagger, if it has the target.
 TARGETS = {
     "tag": "tags",
     "pos": "pos",
@@ -25,11 +25,11 @@ TARGETS = {
 
 
 def target_layers(targets: Sequence[str], form: Format) -> list[str]:
-    """The layers of targets.
+    """Get the layers for targets.
 
     targets (Sequence[str]): Names in `TARGETS`.
     form (Format): The format.
-    RETURNS (List[str]): The layers; all of the format if no target is given.
+    RETURNS (List[str]): The layers; all layers of the format if no target is given.
     RAISES (ValueError): If there is no such target, or the format does not have it.
     """
     for target in targets:
@@ -47,7 +47,7 @@ def check_targets(targets: Sequence[str], stats: CorpusStats, path: str | Path) 
     """Check that targets are annotated.
 
     targets (Sequence[str]): Names in `TARGETS`.
-    stats (CorpusStats): The counts of the corpus.
+    stats (CorpusStats): The statistics of the corpus.
     path (Union[str, Path]): The file, for the message.
     RAISES (ValueError): If no sentence has the layer of a target.
     """
@@ -59,13 +59,13 @@ def check_targets(targets: Sequence[str], stats: CorpusStats, path: str | Path) 
 
 
 def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
-    """Read options of a format.
+    """Parse the options of a format.
 
-    texts (Sequence[str]): Options such as `"word_column=1"`. Numbers and booleans are read as such
-        where the format takes them, and "none" where it takes None; `\\t` is a tab.
+    texts (Sequence[str]): Options such as `"word_column=1"`. Numbers, booleans and "none" are
+        parsed if the option accepts them; `\\t` is a tab.
     form (Format): The format.
     RETURNS (Dict[str, Any]): The values by name.
-    RAISES (ValueError): If there is no such option, or the value is not one for it.
+    RAISES (ValueError): If there is no such option, or the value is not valid for it.
     """
     options = {}
     for text in texts:
@@ -88,7 +88,7 @@ def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
 
 
 def _parse(text: str, parameter: inspect.Parameter) -> Any:
-    """The value of an option, by the types that the reader takes."""
+    """Parse the value of an option by the types that the reader accepts."""
     annotation = parameter.annotation
     is_union = isinstance(annotation, types.UnionType)
     kinds = typing.get_args(annotation) if is_union else (annotation,)

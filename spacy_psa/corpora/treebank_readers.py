@@ -1,4 +1,4 @@
-"""spaCy's corpus readers for treebanks that come as folders of many files."""
+"""spaCy corpus readers for treebanks that are distributed as folders of files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,12 +27,12 @@ def create_ptb_reader(
     """`spacy_psa.PTB.v1`: read the parts of speech of the Penn Treebank.
 
     path (Optional[Path]): The folder with the sections, or a file.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    sections (Optional[Union[str, int]]): Which sections of the folder, such as "0-18".
-    split (Optional[str]): Or "train" (0-18), "dev" (19-21) or "test" (22-24).
-    kind (Optional[str]): "mrg", "pos" or "prd"; None for the trees with tags, if there are any.
-    unescape (bool): Whether to write `(` for `-LRB-`, `1/2` for `1\\/2`.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    sections (Optional[Union[str, int]]): The sections to read from the folder, e.g. "0-18".
+    split (Optional[str]): Alternatively, "train" (0-18), "dev" (19-21) or "test" (22-24).
+    kind (Optional[str]): "mrg", "pos" or "prd"; None for trees with tags, if there are any.
+    unescape (bool): Whether to replace `-LRB-` by `(`, `1\\/2` by `1/2`, etc.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
@@ -63,14 +63,15 @@ def create_ccgbank_reader(
     """`spacy_psa.CCGbank.v1`: read the categories of CCGbank as tags.
 
     path (Optional[Path]): The folder with the sections, or a file.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each document.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    sections (Optional[Union[str, int]]): Which sections of the folder, such as "2-21".
-    split (Optional[str]): Or "train" (2-21), "dev" (0) or "test" (23).
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    sections (Optional[Union[str, int]]): The sections to read from the folder, e.g. "2-21".
+    split (Optional[str]): Alternatively, "train" (2-21), "dev" (0) or "test" (23).
     tag (str): "supertag" for categories, "pos" for parts of speech.
-    min_count (int): Keep only tags that occur so often in sections 2-21; 10 leaves 425 categories.
-    rest (Optional[str]): The label of the others; None leaves them without annotation.
-    unescape (bool): Whether to write `(` for `-LRB-`, `1/2` for `1\\/2`.
+    min_count (int): Keep only tags that occur at least this often in sections 2-21; 10 leaves 425
+        categories.
+    rest (Optional[str]): The label for the other tokens; None leaves them unannotated.
+    unescape (bool): Whether to replace `-LRB-` by `(`, `1\\/2` by `1/2`, etc.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
@@ -104,16 +105,16 @@ def create_ontonotes_reader(
     """`spacy_psa.OntoNotes.v1`: read tags, entities, semantic roles and speakers of OntoNotes 5.
 
     path (Optional[Path]): The folder with the files of the CoNLL-2012 shared task, or a file.
-    n_sents (int): The number of sentences in a Doc; 0 for one Doc of each part of a document.
-    limit (int): The number of Docs to stop after; 0 for no limit.
-    lenient (bool): Read on after problems rather than raise the first.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document part.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    lenient (bool): Whether to continue after problems instead of raising the first.
     split (Optional[str]): "train", "dev" or "test"; None for all folders.
-    language (Optional[str]): "english", "chinese" or "arabic"; must be given if there are several.
-    genres (Union[str, Sequence[str]]): The genres to read, such as ["nw", "bn"]; all if empty.
-    exclude_genres (Union[str, Sequence[str]]): The genres to leave out: by default the New
-        Testament, which has no entities annotated. Give [] for semantic roles.
-    file_list (Optional[Path]): A text file with the names of the documents to read, one a line.
-    unescape (bool): Whether to write `.` for `/.`, `(` for `-LRB-`.
+    language (Optional[str]): "english", "chinese" or "arabic"; required if there are several.
+    genres (Union[str, Sequence[str]]): The genres to read, e.g. ["nw", "bn"]; all if empty.
+    exclude_genres (Union[str, Sequence[str]]): The genres to exclude: by default the New Testament,
+        which has no entity annotation. Use [] for semantic roles.
+    file_list (Optional[Path]): A text file with the names of the documents to read, one per line.
+    unescape (bool): Whether to replace `/.` by `.`, `-LRB-` by `(`, etc.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """

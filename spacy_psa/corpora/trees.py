@@ -1,7 +1,7 @@
-"""Read bracketed trees, as the Penn Treebank writes them.
+"""Read bracketed trees in Penn Treebank format.
 
-NLTK has a reader as well, but it needs a regular expression that backs up over the text of a whole
-file, does not tell where a tree is broken, and would be a further dependency for this alone.
+NLTK also has a reader, but its regular expression backtracks over the text of a whole file, it does
+not report where a tree is malformed, and it would be an additional dependency for this alone.
 """
 
 import re
@@ -15,7 +15,7 @@ from .lines import read_lines
 
 HEADER = "*x*"
 NULL_TAG = "-NONE-"
-# Only ASCII white space parts words, or a no-break space would split one.
+# Only ASCII whitespace separates words: a no-break space can be part of a word.
 _TOKENS = re.compile(r"[()]|[^\s()]+", re.ASCII)
 _TRACE = re.compile(r"\*(?:[A-Z?]+\*)?(?:-\d+)?")
 
@@ -25,7 +25,7 @@ class Tree:
     """A pair of brackets.
 
     line (int): The line in which it opens.
-    label (Optional[str]): What follows the opening bracket; None if that is another bracket.
+    label (Optional[str]): What follows the opening bracket; None if it is another bracket.
     children (List[Union[Tree, str]]): The brackets and words in it.
     """
 
@@ -48,15 +48,15 @@ class Leaf(NamedTuple):
 
 
 def read_trees(path: str | Path) -> Iterator[Tree]:
-    """Stream the trees of a file. They may reach over lines, or share one.
+    """Stream the trees of a file. A tree can span several lines, and a line can have several trees.
 
-    path (Union[str, Path]): The file, plain or compressed by gzip.
+    path (Union[str, Path]): The file, optionally gzipped.
     YIELDS (Tree): The outermost brackets.
-    RAISES (ValueError): If brackets do not match, are empty, or if there is text outside of them.
+    RAISES (ValueError): If brackets do not match or are empty, or if there is text outside of them.
     """
     open_: list[Tree] = []
     for number, line in read_lines(Path(path)):
-        # The headers of some files, with a copyright notice; no tree has a line like this.
+        # The copyright header of some files; trees have no such lines.
         if not open_ and line.startswith(HEADER):
             continue
         for token in _TOKENS.findall(line):
@@ -64,7 +64,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
                 open_.append(Tree(number))
             elif token == ")":
                 if not open_:
-                    raise _error(path, number, "a closing bracket without an opening one")
+                    raise _error(path, number, "a closing bracket has no opening one")
                 tree = open_.pop()
                 if not tree.children:
                     raise _error(path, number, f"brackets without a word: ({tree.label or ''})")
@@ -83,13 +83,13 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
 
 def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
-    """The words of a tree with parts of speech, such as `(NP (DT the) (NN dog) )`.
+    """Get the words of a tree with parts of speech, such as `(NP (DT the) (NN dog) )`.
 
     tree (Tree): The tree.
     path (Union[str, Path]): The file, for the error message.
-    RETURNS (List[Leaf]): The words in order, without null elements. Of alternative tags
-        (`VBG|NN`), whose order has no meaning, the first is taken.
-    RAISES (ValueError): If a word does not stand alone in brackets with its tag.
+    RETURNS (List[Leaf]): The words in order, without null elements. Of alternative tags (`VBG|NN`),
+        whose order has no meaning, the first is used.
+    RAISES (ValueError): If a word is not alone in brackets with its tag.
     """
     leaves = []
     stack = [tree]
@@ -97,7 +97,7 @@ def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
         node = stack.pop()
         word = node.children[0]
         if len(node.children) == 1 and isinstance(word, str):
-            # What follows a bracket is its label, so that a word has one before it
+            # The first token after a bracket is its label, so a word always follows a label.
             assert node.label is not None
             if node.label != NULL_TAG:
                 leaves.append(Leaf(word, _plain_tag(node.label), node.line))
@@ -113,11 +113,11 @@ def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
 
 
 def untagged_leaves(tree: Tree) -> list[Leaf]:
-    """The words of a tree without parts of speech, such as `(NP the dog)`.
+    """Get the words of a tree without parts of speech, such as `(NP the dog)`.
 
-    There, null elements are not marked as such. We take for one what has the form of a trace
-    (`*`, `*T*-1`; a star of the text is escaped, `\\*`), and `0` where it stands for an omitted
-    complementizer or relative pronoun: first in SBAR, or alone in WHNP, WHADVP and the like.
+    Null elements are not marked in such trees. They are identified by the form of a trace (`*`,
+    `*T*-1`; an asterisk in the text is escaped, `\\*`), and `0` is a null element if it replaces an
+    omitted complementizer or relative pronoun: first in SBAR, or alone in WHNP, WHADVP, etc.
 
     tree (Tree): The tree.
     RETURNS (List[Leaf]): The words in order, without null elements.
@@ -142,7 +142,7 @@ def _is_null(word: str, parent: Tree) -> bool:
 
 
 def _plain_tag(label: str) -> str:
-    """The tag without alternatives and function tags: `NN|JJ` is `NN`, but `-LRB-` stays."""
+    """Remove alternatives and function tags: `NN|JJ` becomes `NN`, but `-LRB-` is kept."""
     if label.isalpha():
         return label
     first = label.split("|")[0] or label

@@ -1,4 +1,4 @@
-"""Unpack files without being flooded: a few kilobytes can be packed from gigabytes."""
+"""Decompress files with a size limit: a few kilobytes can expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import IO
 
 from ..errors import Errors
 
-# Text becomes 3 to 30 times smaller, the algorithm could make it 1032 times smaller.
+# Text compresses by a factor of 3 to 30; the maximum of the algorithm is 1032.
 MAX_RATIO, ALWAYS_ALLOWED = 100, 1 << 28
 _HIGHEST_RATIO = 1032
 _BLOCK_BYTES = 1 << 20
 
 
 def unpacked_limit(size: int) -> int:
-    """How much may come out of a packed file.
+    """Get the maximum decompressed size for a compressed file.
 
-    size (int): Its bytes.
-    RETURNS (int): The largest number of unpacked bytes.
+    size (int): The size of the file in bytes.
+    RETURNS (int): The maximum number of decompressed bytes.
     """
     return max(ALWAYS_ALLOWED, MAX_RATIO * size)
 
 
 class Meter:
-    """Count what is unpacked.
+    """Count decompressed bytes.
 
     path (Union[Path, str]): The file, for messages.
-    size (int): Its bytes.
-    how (str): A command that unpacks it, for messages.
+    size (int): Its size in bytes.
+    how (str): A command that decompresses it, for messages.
     """
 
     def __init__(self, path: Path | str, size: int, how: str) -> None:
@@ -41,8 +41,8 @@ class Meter:
     def add(self, n: int) -> None:
         """Count bytes.
 
-        n (int): How many.
-        RAISES (ValueError): If there are too many by now.
+        n (int): The number of bytes.
+        RAISES (ValueError): If the total exceeds the limit.
         """
         self._found += n
         if self._found > self._limit:
@@ -53,11 +53,11 @@ class Meter:
 
 
 class BoundedGzipFile(gzip.GzipFile):
-    """A gzip file that ends in an error when too much comes out of it.
+    """A gzip file that raises an error if its decompressed size exceeds the limit.
 
-    file_ (IO[bytes]): The packed file.
+    file_ (IO[bytes]): The compressed file.
     path (Union[Path, str]): Its path, for messages.
-    size (int): Its bytes.
+    size (int): Its size in bytes.
     """
 
     def __init__(self, file_: IO[bytes], path: Path | str, size: int) -> None:
@@ -74,7 +74,7 @@ class BoundedGzipFile(gzip.GzipFile):
         return b"".join(blocks)
 
     def read1(self, size: int = -1) -> bytes:
-        """Read what there is at once. RAISES (ValueError): If there are too many bytes."""
+        """Read with at most one raw read. RAISES (ValueError): If there are too many bytes."""
         return self._counted(super().read1(size))
 
     def _counted(self, block: bytes) -> bytes:
@@ -83,11 +83,11 @@ class BoundedGzipFile(gzip.GzipFile):
 
 
 def check_zlib(path: Path) -> None:
-    """Check that not too much comes out of a file that is packed by zlib, such as a DocBin.
+    """Check the decompressed size of a zlib-compressed file, such as a DocBin.
 
     path (Path): The file.
-    RAISES (ValueError): If so.
-    RAISES (zlib.error): If it is damaged.
+    RAISES (ValueError): If it exceeds the limit.
+    RAISES (zlib.error): If the file is damaged.
     """
     size = path.stat().st_size
     if size * _HIGHEST_RATIO <= unpacked_limit(size):
@@ -102,18 +102,19 @@ def check_zlib(path: Path) -> None:
 
 
 def copy_member(archive: zipfile.ZipFile, name: str, path: Path, target: Path) -> None:
-    """Unpack a file of a zip archive. What it is called there does not matter to where it goes.
+    """Extract a file from a zip archive. Its name in the archive does not affect where it is
+    written.
 
     archive (zipfile.ZipFile): The archive.
     name (str): The name of the file in it.
     path (Path): The archive's path, for messages.
     target (Path): The file to write.
-    RAISES (ValueError): If too much comes out of it.
+    RAISES (ValueError): If the decompressed size exceeds the limit.
     RAISES (KeyError): If there is no such file.
     """
     info = archive.getinfo(name)
     meter = Meter(path, info.compress_size, "unzip")
-    # The size that is announced need not be true, but says what nobody needs to try
+    # The declared size may be false, but if it is too large there is no need to try.
     meter.add(info.file_size)
     meter = Meter(path, info.compress_size, "unzip")
     with archive.open(info) as packed, target.open("wb") as file_:

@@ -1,4 +1,4 @@
-"""Scores of units by some property of theirs: what a report is broken down to."""
+"""Break scores down by a property of the units, such as the label."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Row:
     """The scores of a group of units.
 
     name (str): The group.
-    counts (Counts): Its units: in the gold standard, predicted, and correct.
-    interval (Optional[Tuple[float, float]]): That of F1; None where it is not defined.
+    counts (Counts): Its gold, predicted and correct units.
+    interval (Optional[Tuple[float, float]]): The interval of F1; None if undefined.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Row:
     interval: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Counts and scores, ready for JSON."""
+        """RETURNS (Dict[str, Any]): Counts and scores, for JSON."""
         n = self.counts
         wrong = {"false_positives": n.predicted - n.correct, "false_negatives": n.gold - n.correct}
         ends = None if self.interval is None else list(self.interval)
@@ -50,11 +50,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Scores of units by some property of theirs.
+    """Scores by a property of the units.
 
     title (str): The property.
     rows (List[Row]): The groups, in order.
-    note (str): What to know when reading it.
+    note (str): A note for readers.
     """
 
     title: str
@@ -64,14 +64,14 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to evaluate.
+    """Evaluation settings.
 
-    lengths (Sequence[int]): Where buckets of sentence length begin, beside 1.
-    vocabulary (Optional[ByVocabulary]): Tells words seen in training from others.
-    vocabulary_note (str): What to say about that.
-    n_resamples (int): How often the bootstrap draws.
-    confidence (float): That of its intervals.
-    seed (int): Where its random numbers start.
+    lengths (Sequence[int]): The lower bounds of the sentence length buckets, except 1.
+    vocabulary (Optional[ByVocabulary]): Distinguishes words seen in training from others.
+    vocabulary_note (str): A note on the vocabulary.
+    n_resamples (int): The number of bootstrap samples.
+    confidence (float): The confidence level of the bootstrap intervals.
+    seed (int): The random seed of the bootstrap.
     n_errors (int): How many of the worst sentences to show.
     """
 
@@ -93,10 +93,10 @@ def break_down(
     """Score groups of units.
 
     sentences (Sequence[ScoredSentence]): The sentences.
-    group_of (Grouping): The group of a unit.
-    settings (Settings): How to evaluate.
-    order (Callable[[List[str]], List[str]]): Brings the names of the groups into order; it may
-        add names of groups that have no units.
+    group_of (Grouping): Returns the group of a unit.
+    settings (Settings): The evaluation settings.
+    order (Callable[[List[str]], List[str]]): Sorts the names of the groups; it can add names of
+        groups without units.
     RETURNS (List[Row]): The groups.
     """
     names, counts = count_groups(sentences, group_of)
@@ -113,7 +113,7 @@ def break_down(
 
 
 def read_counts(sums: NDArray[np.int64]) -> Counts:
-    """RETURNS (Counts): The first three columns of some counts."""
+    """RETURNS (Counts): The first three columns of the summed counts."""
     gold, predicted, correct = (int(n) for n in sums[:3])
     return Counts(gold, predicted, correct)
 
@@ -147,7 +147,7 @@ def _by_complexity(
     return Breakdown(
         "By complexity (basic categories)",
         break_down(sentences, by_complexity, settings),
-        "The recall is the accuracy on gold categories of that complexity.",
+        "Recall is the accuracy on gold categories of this complexity.",
     )
 
 
@@ -157,18 +157,18 @@ BREAKDOWNS: dict[str, Callable[[Sequence[ScoredSentence], Layer, Settings], Brea
     "vocabulary": _by_vocabulary,
     "complexity": _by_complexity,
 }
-"""Ways to group units, which make a breakdown, or None if they tell nothing of these sentences."""
+"""Functions that make a breakdown, or return None if it does not apply to the sentences."""
 
 
 def break_down_all(
     sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings
 ) -> dict[str, Breakdown]:
-    """Group the units of a layer in all ways that make sense.
+    """Make all breakdowns that apply to a layer.
 
     sentences (Sequence[ScoredSentence]): The sentences.
-    layer (Layer): Names the ways.
-    settings (Settings): How to evaluate.
-    RETURNS (Dict[str, Breakdown]): The breakdowns by their names in `BREAKDOWNS`.
+    layer (Layer): The layer, which names its breakdowns.
+    settings (Settings): The evaluation settings.
+    RETURNS (Dict[str, Breakdown]): The breakdowns by name in `BREAKDOWNS`.
     """
     found = {name: BREAKDOWNS[name](sentences, layer, settings) for name in layer.groups}
     return {name: breakdown for name, breakdown in found.items() if breakdown is not None}

@@ -1,4 +1,4 @@
-"""Calibration: does what a model is sure of turn out to be right as often as it says?"""
+"""Calibration: are predictions correct as often as the model's confidence suggests?"""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ N_BINS = 10
 
 @dataclass(frozen=True)
 class Reliability:
-    """How confident and how right predictions are, by confidence.
+    """Confidence and accuracy of predictions, binned by confidence.
 
-    The interval from 0 to 1 is cut into bins of equal width. A bin holds its upper end, not its
-    lower one; the first one holds 0, too.
+    The interval from 0 to 1 is split into bins of equal width. A bin includes its upper edge, but
+    not its lower edge; the first bin also includes 0.
 
-    edges (NDArray): Where bins begin and end. *Shape:* (bins + 1,)
-    confidence (NDArray): The mean confidence in each bin, NaN where it is empty. *Shape:* (bins,)
-    accuracy (NDArray): The share that is right, NaN where the bin is empty. *Shape:* (bins,)
-    counts (NDArray): How many predictions there are. *Shape:* (bins,), int64.
+    edges (NDArray): The edges of the bins. *Shape:* (bins + 1,)
+    confidence (NDArray): The mean confidence in each bin, NaN if it is empty. *Shape:* (bins,)
+    accuracy (NDArray): The share of correct predictions, NaN if the bin is empty. *Shape:* (bins,)
+    counts (NDArray): The number of predictions. *Shape:* (bins,), int64.
     """
 
     edges: NDArray[np.float64]
@@ -45,15 +45,15 @@ class Reliability:
 
 @dataclass(frozen=True)
 class ThresholdCurve:
-    """What is gained and lost when predictions that are not confident enough are dropped.
+    """Scores after dropping predictions below a confidence threshold.
 
-    thresholds (NDArray): Predictions of at least this confidence are kept. *Shape:* (T,)
-    kept (NDArray): How many these are. *Shape:* (T,), int64.
-    precision (NDArray): The share of them that is right, NaN where none is kept. *Shape:* (T,)
-    recall (NDArray): The share of the gold standard that they find, NaN if there is none.
+    thresholds (NDArray): Predictions with at least this confidence are kept. *Shape:* (T,)
+    kept (NDArray): The number of predictions kept. *Shape:* (T,), int64.
+    precision (NDArray): The share of them that is correct, NaN if none is kept. *Shape:* (T,)
+    recall (NDArray): The share of gold units that they find, NaN if there are no gold units.
         *Shape:* (T,)
-    f1 (NDArray): The harmonic mean of precision and recall, 0 where nothing is right, NaN where
-        there is neither a prediction nor a gold standard. *Shape:* (T,)
+    f1 (NDArray): The harmonic mean of precision and recall, 0 if nothing is correct, NaN if there
+        are neither predictions nor gold units. *Shape:* (T,)
     """
 
     thresholds: NDArray[np.float64]
@@ -64,20 +64,20 @@ class ThresholdCurve:
 
 
 def reliability(confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_BINS) -> Reliability:
-    """Sort predictions into bins by their confidence, as in a reliability diagram.
+    """Bin predictions by confidence, as in a reliability diagram.
 
     confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
-    n_bins (int): How many bins.
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    n_bins (int): The number of bins.
     RETURNS (Reliability): The bins.
-    RAISES (ValueError): If the arrays do not fit together, or there is no bin.
+    RAISES (ValueError): If the arrays do not match, or there are no bins.
 
     Source: Guo et al. (2017), "On calibration of modern neural networks", section 2.
     """
     confidences, correct = _checked(confidences, correct)
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(Errors.P014.format(name="n_bins", value=n_bins))
-    # Not multiples of 1 / n, of which 3 · 0.1 is greater than 0.3
+    # Not multiples of 1 / n, because 3 · 0.1 is greater than 0.3.
     edges = np.arange(n_bins + 1) / n_bins
     bins = np.maximum(np.searchsorted(edges, confidences, side="left") - 1, 0)
     counts = np.bincount(bins, minlength=n_bins)
@@ -93,31 +93,32 @@ def reliability(confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_B
 def expected_calibration_error(
     confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_BINS
 ) -> float:
-    """The mean gap between confidence and accuracy over bins of equal width, each of which weighs
-    as much as it has predictions (Naeini et al. 2015; Guo et al. 2017, equation 3),
+    """Compute the expected calibration error: the mean gap between confidence and accuracy over
+    bins of equal width, weighted by their number of predictions (Naeini et al. 2015; Guo et al.
+    2017, equation 3),
 
         ECE = Σ_b |B_b| / P · |accuracy(B_b) − confidence(B_b)|
 
-    It depends on the number of bins: compare what was found with the same number of them.
+    It depends on the number of bins: only compare values computed with the same number.
 
     confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
-    n_bins (int): How many bins.
-    RETURNS (float): The error, 0 to 1; NaN if there is no prediction.
-    RAISES (ValueError): If the arrays do not fit together, or there is no bin.
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    n_bins (int): The number of bins.
+    RETURNS (float): The error, 0 to 1; NaN if there are no predictions.
+    RAISES (ValueError): If the arrays do not match, or there are no bins.
     """
     return reliability(confidences, correct, n_bins=n_bins).expected_error
 
 
 def brier_score(confidences: ArrayLike, correct: ArrayLike) -> float:
-    """The mean squared difference between confidence and outcome, 1 if right and 0 if wrong (Brier
-    1950, for one event). Other than the calibration error, it is best for confidences that tell
-    right from wrong, too.
+    """Compute the mean squared difference between confidence and outcome, which is 1 if correct and
+    0 otherwise (Brier 1950, for one event). Unlike the calibration error, it also rewards
+    confidences that separate correct from incorrect predictions.
 
     confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
-    RETURNS (float): The score, 0 (best) to 1; NaN if there is no prediction.
-    RAISES (ValueError): If the arrays do not fit together.
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    RETURNS (float): The score, 0 (best) to 1; NaN if there are no predictions.
+    RAISES (ValueError): If the arrays do not match.
     """
     confidences, correct = _checked(confidences, correct)
     return float(np.square(confidences - correct).mean()) if len(correct) else float("nan")
@@ -130,23 +131,24 @@ def precision_recall_by_threshold(
     *,
     thresholds: Sequence[float] | NDArray[np.float64] | None = None,
 ) -> ThresholdCurve:
-    """Find what scores would be if predictions of little confidence were dropped.
+    """Compute scores after dropping predictions below each confidence threshold.
 
     confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is right. *Shape:* (P,), booleans.
-    n_gold (int): How many units the gold standard has.
-    thresholds (Optional[Sequence[float]]): The thresholds; by default 0, 0.01, …, 1.
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    n_gold (int): The number of gold units.
+    thresholds (Optional[Sequence[float]]): The thresholds; defaults to 0, 0.01, …, 1.
     RETURNS (ThresholdCurve): The scores for each threshold.
-    RAISES (ValueError): If the arrays do not fit together, or more is right than there is.
+    RAISES (ValueError): If the arrays do not match, or more predictions are correct than there are
+        gold units.
     """
     confidences, correct = _checked(confidences, correct)
     if n_gold < correct.sum():
-        problem = f"{int(correct.sum())} of them are right, but the gold standard has {n_gold}"
+        problem = f"{int(correct.sum())} of them are correct, but the gold standard has {n_gold}"
         raise ValueError(Errors.P345.format(problem=problem))
     at = np.arange(101) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     order = np.argsort(confidences)
     below = np.searchsorted(confidences[order], at, side="left")
-    # How many are right among those from each place on to the end
+    # The number of correct predictions from each index to the end.
     right = np.append(np.cumsum(correct[order][::-1])[::-1], 0)[below]
     kept = len(confidences) - below
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -164,12 +166,12 @@ def _checked(
         correct = correct.astype(bool)
     problem = None
     if confidences.ndim != 1 or confidences.shape != correct.shape:
-        problem = f"their shape is {confidences.shape}, that of what is right {correct.shape}"
+        problem = f"their shape is {confidences.shape}, but that of the booleans {correct.shape}"
     elif correct.dtype != bool:
-        problem = f"whether they are right is {correct.dtype}, not booleans"
+        problem = f"the type of the booleans is {correct.dtype}"
     elif not ((confidences >= 0.0) & (confidences <= 1.0)).all():
         wrong = confidences[~((confidences >= 0.0) & (confidences <= 1.0))][0]
-        problem = f"there is {wrong} among them"
+        problem = f"one of them is {wrong}"
     if problem is not None:
         raise ValueError(Errors.P345.format(problem=problem))
     return confidences, correct

@@ -1,4 +1,4 @@
-"""Two systems on the same sentences: is one better, and where do they differ?"""
+"""Compare two systems on the same sentences: is one better, and where do they differ?"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .units import Layer
 
 @dataclass(frozen=True)
 class Differing:
-    """What units are parts of, such as the propositions of arguments.
+    """The wholes that units are parts of, such as the propositions of arguments.
 
-    name (str): What they are called, in the plural.
-    total (int): All of them, in the gold standard.
-    n (int): Those for which the systems predict different things.
+    name (str): Their name, in the plural.
+    total (int): Their number in the gold standard.
+    n (int): The number for which the systems' predictions differ.
     """
 
     name: str
@@ -32,29 +32,29 @@ class Differing:
     n: int
 
     def to_dict(self) -> dict[str, int]:
-        """RETURNS (Dict[str, int]): The counts by their names, ready for JSON."""
+        """RETURNS (Dict[str, int]): The counts by name, for JSON."""
         return {self.name: self.total, f"differing_{self.name}": self.n}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems compared by one score.
+    """A comparison of two systems by one score.
 
-    layer (str): What they predict.
-    names (Tuple[str, str]): The systems.
+    layer (str): The layer that they predict.
+    names (Tuple[str, str]): The names of the systems.
     score (str): A name in `SCORES`.
     values (Tuple[float, float]): Their scores, 0 to 1.
-    difference (float): The second score less the first.
-    interval (Optional[Tuple[float, float]]): The bootstrap's interval of the difference; None for a
+    difference (float): The second score minus the first.
+    interval (Optional[Tuple[float, float]]): The bootstrap interval of the difference; None for a
         single sentence.
-    confidence (float): That of the interval.
-    tests (List[TestResult]): How likely the difference is by chance.
-    n_sentences (int): All sentences.
-    better (Tuple[int, int]): The sentences in which the first, and the second system has more
-        units right, wrong ones subtracted.
-    n_differing (int): The sentences in which they predict different things.
-    wholes (Optional[Differing]): What units are parts of, such as propositions; None if they are
-        parts of nothing.
+    confidence (float): The confidence level of the interval.
+    tests (List[TestResult]): The significance tests of the difference.
+    n_sentences (int): The number of sentences.
+    better (Tuple[int, int]): The number of sentences in which the first and the second system,
+        respectively, has more correct minus incorrect units.
+    n_differing (int): The number of sentences in which the predictions differ.
+    wholes (Optional[Differing]): The wholes that units are parts of, such as propositions; None if
+        there are none.
     sentences (List[DifferingSentence]): Some of the differing sentences, or of the wholes in them,
         those with the greatest gain or loss first.
     """
@@ -74,7 +74,7 @@ class Comparison:
     sentences: list[DifferingSentence] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        """RETURNS (Dict[str, Any]): The comparison, for JSON."""
         return {
             "layer": self.layer,
             "systems": list(self.names),
@@ -108,17 +108,17 @@ def compare(
     """Compare two systems.
 
     first (Sequence[ScoredSentence]): Gold standard and predictions of the first system.
-    second (Sequence[ScoredSentence]): The same sentences with those of the second one.
-    layer (Layer): What they predict.
-    names (Tuple[str, str]): What they are called.
-    score (Optional[str]): A name in `SCORES`; by default the layer's main score.
+    second (Sequence[ScoredSentence]): The same sentences with predictions of the second system.
+    layer (Layer): The layer that they predict.
+    names (Tuple[str, str]): The names of the systems.
+    score (Optional[str]): A name in `SCORES`; defaults to the layer's main score.
     tests (Sequence[str]): Names in `TESTS`.
-    n_trials (int): How many draws or swaps the tests and the interval look at.
-    confidence (float): That of the interval.
-    seed (int): Where random numbers start.
-    limit (int): How many of the differing sentences to keep at most.
+    n_trials (int): The number of resamples or permutations for the tests and the interval.
+    confidence (float): The confidence level of the interval.
+    seed (int): The random seed.
+    limit (int): The maximum number of differing sentences to keep.
     RETURNS (Comparison): The comparison.
-    RAISES (ValueError): If the score makes no sense for the layer.
+    RAISES (ValueError): If the score does not apply to the layer.
     """
     score = score or layer.main_score
     layer.check_score(score)
@@ -154,7 +154,7 @@ def compare(
 
 
 def net(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Units that are right, less those that are predicted wrongly.
+    """Compute the number of correct minus incorrect predicted units.
 
     counts (NDArray): The counts of each sentence. *Shape:* (S, 7).
     RETURNS (NDArray): *Shape:* (S,).
@@ -168,7 +168,7 @@ def _gain(first: ScoredSentence, second: ScoredSentence) -> int:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Lay out a comparison in a table.
+    """Format a comparison as a table.
 
     comparison (Comparison): The comparison.
     RETURNS (Table): Scores, their difference and the p-values.
@@ -179,15 +179,15 @@ def comparison_table(comparison: Comparison) -> Table:
     ends = DASH if c.interval is None else f"{interval(c.interval)} %"
     rows.append([f"{100 * c.confidence:g}% interval", ends])
     for test in c.tests:
-        exact = f", all {test.n_trials:,} ways" if test.exact else ""
+        exact = f", exact: all {test.n_trials:,} permutations" if test.exact else ""
         p_value = DASH if test.p_value is None else f"{test.p_value:.4f}"
         rows.append([f"p ({test.name}{exact})", p_value])
     return Table(f"{c.layer}: {c.score}", ["", "value"], rows)
 
 
 def summary(comparison: Comparison) -> str:
-    """RETURNS (str): In how many sentences the systems differ, and which is better there; in a line
-    of its own, a warning if there are few sentences.
+    """RETURNS (str): The number of sentences in which the systems differ, and which is better
+    there; on a separate line, a warning if there are few sentences.
     """
     c = comparison
     sentences, differing = f"{c.n_sentences:,} sentences", f"{c.n_differing:,}"
@@ -202,11 +202,11 @@ def summary(comparison: Comparison) -> str:
 
 
 def to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
-    """Write comparisons in Markdown.
+    """Format comparisons in Markdown.
 
     comparisons (Sequence[Comparison]): The comparisons.
-    title (str): What they are about.
-    RETURNS (str): The text.
+    title (str): The title.
+    RETURNS (str): The Markdown text.
     """
     parts = [f"# {markdown_text(title)}\n"]
     for comparison in comparisons:

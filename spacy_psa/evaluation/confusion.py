@@ -1,4 +1,4 @@
-"""Which labels are taken for which others."""
+"""Confusion matrices: which labels are predicted as which others."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from .sentences import ScoredSentence
 from .units import Piece, Unit
 
 NOTHING = ""
-"""In place of a label: nothing was predicted there (missed), or there is nothing (invented)."""
+"""Replaces the predicted label of missed units, and the gold label of invented (spurious) units."""
 
 
 @dataclass
 class Confusion:
-    """How often a unit of one label was predicted to be of another.
+    """How often units of one label were predicted as another.
 
-    counts (Counter[Tuple[str, str]]): How often for each pair of a gold and a predicted label. The
-        gold label is empty for what was invented, the predicted one for what was missed.
+    counts (Counter[Tuple[str, str]]): The number of units for each pair of gold and predicted
+        labels. The gold label is empty for invented units, the predicted label for missed units.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def labels(self, limit: int | None = None) -> list[str]:
-        """List labels, the frequent ones first.
+        """List labels, most frequent first.
 
-        limit (Optional[int]): How many at most; None for all.
+        limit (Optional[int]): The maximum number; None for all.
         RETURNS (List[str]): The labels, without `NOTHING`.
         """
         totals: Counter[str] = Counter()
@@ -38,7 +38,7 @@ class Confusion:
         return ranked[:limit]
 
     def matrix(self, labels: Sequence[str]) -> list[list[int]]:
-        """Lay counts out as a matrix.
+        """Arrange counts as a confusion matrix.
 
         labels (Sequence[str]): The labels of rows (gold) and columns (predicted).
         RETURNS (List[List[int]]): The counts. *Shape:* (labels, labels).
@@ -46,16 +46,16 @@ class Confusion:
         return [[self.counts[gold, predicted] for predicted in labels] for gold in labels]
 
     def worst(self, limit: int | None = None) -> list[tuple[str, str, int]]:
-        """List the most frequent mistakes.
+        """List the most frequent errors.
 
-        limit (Optional[int]): How many at most; None for all.
+        limit (Optional[int]): The maximum number; None for all.
         RETURNS (List[Tuple[str, str, int]]): Gold label, predicted label and count.
         """
         wrong = [(*pair, n) for pair, n in self.counts.items() if pair[0] != pair[1]]
         return sorted(wrong, key=lambda mistake: (-mistake[2], mistake))[:limit]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """RETURNS (List[Dict[str, Any]]): The counts, ready for JSON."""
+        """RETURNS (List[Dict[str, Any]]): The counts, for JSON."""
         return [
             {"gold": gold or None, "predicted": predicted or None, "count": n}
             for (gold, predicted), n in sorted(self.counts.items())
@@ -63,7 +63,7 @@ class Confusion:
 
 
 def confusion(sentences: Sequence[ScoredSentence]) -> Confusion:
-    """Count confusions. Only units with the same boundaries are taken for each other.
+    """Count confusions. Only units with the same boundaries can be confused.
 
     sentences (Sequence[ScoredSentence]): The sentences.
     RETURNS (Confusion): The counts.
@@ -78,12 +78,12 @@ def confusion(sentences: Sequence[ScoredSentence]) -> Confusion:
 def matched(
     gold: Sequence[Unit], predicted: Sequence[Unit]
 ) -> list[tuple[Unit | None, Unit | None]]:
-    """Pair units of the same boundaries, those with the same label first.
+    """Pair units with the same boundaries, those with the same label first.
 
-    gold (Sequence[Unit]): The gold standard of a sentence.
-    predicted (Sequence[Unit]): Its predictions.
-    RETURNS (List[Tuple[Optional[Unit], Optional[Unit]]]): All units in order of their tokens; None
-        stands where the other side has nothing. Those of an anchor stand together.
+    gold (Sequence[Unit]): The gold units of a sentence.
+    predicted (Sequence[Unit]): The predicted units.
+    RETURNS (List[Tuple[Optional[Unit], Optional[Unit]]]): All units, grouped by anchor and in the
+        order of their tokens; None if a unit has no counterpart.
     """
     same = set(gold) & set(predicted)
     pairs: list[tuple[Unit | None, Unit | None]] = [(unit, unit) for unit in same]

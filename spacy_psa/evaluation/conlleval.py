@@ -1,7 +1,7 @@
 """Precision, recall and F1 of chunks by the rules of the CoNLL evaluation script.
 
-Published figures for chunking and named entities come from that script, so ours have to count
-the same way, also where a system's tags are ill formed.
+Published results for chunking and named entities come from that script, so ours must count in the
+same way, even if a system's tags are ill-formed.
 
 SOURCE: conlleval, by Erik Tjong Kim Sang, for the shared tasks of CoNLL-2000 to 2003. The script
 knows B, I and E; S is read as in its usual extension to BIOES.
@@ -17,7 +17,7 @@ from ..errors import Errors
 
 @dataclass
 class Counts:
-    """How many chunks there are, were found, and were found rightly.
+    """The numbers of gold, predicted and correct chunks.
 
     gold (int): Chunks in the gold standard.
     predicted (int): Chunks in the predictions.
@@ -30,12 +30,12 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """RETURNS (float): Correct among predicted, 0 to 1; 0 where there are none."""
+        """RETURNS (float): Correct among predicted, 0 to 1; 0 if there are none."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """RETURNS (float): Correct among gold, 0 to 1; 0 where there are none."""
+        """RETURNS (float): Correct among gold, 0 to 1; 0 if there are none."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
@@ -45,19 +45,19 @@ class Counts:
         return 2 * self.correct / total if total else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Counts and scores, ready for JSON."""
+        """RETURNS (Dict[str, float]): Counts and scores, for JSON."""
         return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 @dataclass
 class ConllevalResult:
-    """What conlleval reports.
+    """The counts and scores that conlleval reports.
 
     chunks (Counts): Counts over all types.
-    per_type (Dict[str, Counts]): Counts of each type in either gold standard or predictions.
+    per_type (Dict[str, Counts]): Counts for each type in the gold standard or the predictions.
     sentences (int): Number of sentences.
     tokens (int): Number of tokens.
-    correct_tags (int): Tokens whose whole tag is right, outside ones included.
+    correct_tags (int): Number of tokens whose full tag is correct, including O.
     """
 
     chunks: Counts = field(default_factory=Counts)
@@ -68,13 +68,13 @@ class ConllevalResult:
 
     @property
     def accuracy(self) -> float:
-        """RETURNS (float): Right tags among all, 0 to 1. It depends on the tag scheme."""
+        """RETURNS (float): Correct tags among all, 0 to 1. It depends on the label scheme."""
         return self.correct_tags / self.tokens if self.tokens else 0.0
 
     def add(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
         """Count one sentence.
 
-        gold (Sequence[str]): The gold standard's tags, one a token.
+        gold (Sequence[str]): The gold tags, one per token.
         predicted (Sequence[str]): The predicted tags, of the same length.
         RAISES (ValueError): If the lengths differ.
         """
@@ -100,7 +100,7 @@ class ConllevalResult:
                     setattr(counts, name, getattr(counts, name) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All counts and scores, ready for JSON."""
+        """RETURNS (Dict[str, Any]): All counts and scores, for JSON."""
         return {
             **self.chunks.to_dict(),
             "accuracy": self.accuracy,
@@ -115,8 +115,8 @@ def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]])
     """Score predicted tags against gold tags.
 
     gold (Iterable[Sequence[str]]): The tags of each sentence, in BIO, IOB1, IO or BIOES.
-    predicted (Iterable[Sequence[str]]): The same for the predictions. The scheme may be another
-        one; only the accuracy of tags suffers by it.
+    predicted (Iterable[Sequence[str]]): The same for the predictions. The label scheme can differ;
+        this only lowers the tag accuracy.
     RETURNS (ConllevalResult): The counts and scores.
     RAISES (ValueError): If the numbers of sentences or of tokens differ.
     """
@@ -130,7 +130,7 @@ def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]])
 
 
 def format_table(result: ConllevalResult) -> str:
-    """Lay out scores as conlleval prints them, in percent.
+    """Format scores as conlleval does, in percent.
 
     result (ConllevalResult): The scores.
     RETURNS (str): The summary, then a line for each type in alphabetical order: precision,

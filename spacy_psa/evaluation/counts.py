@@ -1,4 +1,4 @@
-"""Counts of each sentence as arrays, and the scores of their sums."""
+"""Per-sentence counts as arrays, and scores computed from their sums."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from .units import Unit
 
 GOLD, PREDICTED, CORRECT, TOKENS, CORRECT_TOKENS, WHOLES, COMPLETE = range(7)
 N_COUNTS = 7
-"""Columns of counts: units in the gold standard, units predicted, units in both; tokens that the
-gold standard annotates, and those of them whose tag is right; wholes of the gold standard that
-units are parts of, such as propositions, and those of them whose units are all right."""
+"""The number of columns of counts: gold units, predicted units, units in both; tokens with gold
+annotation, and those of them whose tag is correct; gold wholes that units are parts of, such as
+propositions, and those of them whose units are all correct."""
 
 Grouping = Callable[[ScoredSentence, Unit], str | None]
-"""The group of a unit, None for no group. It must not depend on which side the unit is from."""
+"""Returns the group of a unit, or None. It must not depend on whether the unit is gold or
+predicted."""
 
 
 def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
@@ -44,12 +45,12 @@ def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
 def count_groups(
     sentences: Sequence[ScoredSentence], group_of: Grouping
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """Count the units of each sentence, group by group.
+    """Count the units of each sentence by group.
 
     sentences (Sequence[ScoredSentence]): The sentences.
-    group_of (Grouping): The group of a unit.
-    RETURNS (Tuple[List[str], NDArray]): The groups in alphabetical order, and the units of each in
-        the gold standard, predicted, and in both. *Shape:* (sentences, groups, 3).
+    group_of (Grouping): Returns the group of a unit.
+    RETURNS (Tuple[List[str], NDArray]): The groups in alphabetical order, and the gold, predicted
+        and correct units of each. *Shape:* (sentences, groups, 3).
     """
     found: dict[str, list[tuple[int, int]]] = {}
     for i, sentence in enumerate(sentences):
@@ -70,48 +71,48 @@ def count_groups(
 
 
 def _ratio(numerator: NDArray, denominator: NDArray, possible: NDArray) -> NDArray[np.float64]:
-    """0 where there is nothing to divide by, as in conlleval; NaN where nothing is possible."""
+    """Divide, with 0 if the denominator is 0, as in conlleval, and NaN if `possible` is 0."""
     ratio = numerator / np.maximum(denominator, 1)
     return np.where(possible > 0, ratio, np.nan)
 
 
 def precision(counts: NDArray) -> NDArray[np.float64]:
-    """Correct units among those predicted.
+    """Compute the share of predicted units that are correct.
 
     counts (NDArray): *Shape:* (..., 3 or more), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN where there are no units at all.
+    RETURNS (NDArray): *Shape:* (...), NaN if there are no units at all.
     """
     gold, predicted, correct = np.moveaxis(counts[..., :3], -1, 0)
     return _ratio(correct, predicted, gold + predicted)
 
 
 def recall(counts: NDArray) -> NDArray[np.float64]:
-    """Correct units among those of the gold standard. See `precision`."""
+    """Compute the share of gold units that are correctly predicted. See `precision`."""
     gold, predicted, correct = np.moveaxis(counts[..., :3], -1, 0)
     return _ratio(correct, gold, gold + predicted)
 
 
 def f1(counts: NDArray) -> NDArray[np.float64]:
-    """The harmonic mean of precision and recall. See `precision`."""
+    """Compute the harmonic mean of precision and recall. See `precision`."""
     gold, predicted, correct = np.moveaxis(counts[..., :3], -1, 0)
     return _ratio(2 * correct, gold + predicted, gold + predicted)
 
 
 def accuracy(counts: NDArray) -> NDArray[np.float64]:
-    """Tokens whose tag is right among those that are annotated.
+    """Compute the share of annotated tokens whose tag is correct.
 
     counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN where there are none.
+    RETURNS (NDArray): *Shape:* (...), NaN if there are none.
     """
     tokens, correct = counts[..., TOKENS], counts[..., CORRECT_TOKENS]
     return _ratio(correct, tokens, tokens)
 
 
 def complete(counts: NDArray) -> NDArray[np.float64]:
-    """Wholes, such as propositions, whose units are all right among those of the gold standard.
+    """Compute the share of gold wholes, such as propositions, whose units are all correct.
 
     counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN where there are none.
+    RETURNS (NDArray): *Shape:* (...), NaN if there are none.
     """
     wholes, correct = counts[..., WHOLES], counts[..., COMPLETE]
     return _ratio(correct, wholes, wholes)

@@ -1,4 +1,4 @@
-"""Ways to group units: by label, sentence length, vocabulary, and complexity of a category."""
+"""Group units by label, sentence length, vocabulary and category complexity."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .sentences import ScoredSentence
 from .units import Unit
 
 LENGTHS = (5, 10, 20, 40)
-"""Where buckets of sentence length begin, beside 1."""
+"""The lower bounds of the sentence length buckets, except 1."""
 
 VOCABULARY_CLASSES = ("IV", "OOTV", "OOEV", "OOBV")
-# An atom may have features: S[dcl], NP[nb]; punctuation is an atom of its own.
+# An atom can have features: S[dcl], NP[nb]; punctuation marks are atoms, too.
 _ATOM = r"[^\s()\[\]/\\|]+(?:\[[^\s()\[\]/\\|]+\])?"
 _CATEGORY = re.compile(rf"\(*{_ATOM}\)*(?:[/\\]\(*{_ATOM}\)*)*")
 
@@ -29,8 +29,8 @@ def by_label(sentence: ScoredSentence, unit: Unit) -> str:
 class ByLength:
     """Group units by the length of their sentence.
 
-    starts (Sequence[int]): Where buckets begin, in tokens; the first one begins at 1.
-    RAISES (ValueError): If they do not rise, or do not begin above 1.
+    starts (Sequence[int]): The lower bounds of the buckets in tokens, except the first, which is 1.
+    RAISES (ValueError): If they are not ascending, or not greater than 1.
     """
 
     starts: Sequence[int] = LENGTHS
@@ -53,7 +53,7 @@ class ByLength:
         return self.bucket(len(sentence.words))
 
     def bucket(self, n_tokens: int) -> str:
-        """RETURNS (str): The bucket of sentences of so many tokens."""
+        """RETURNS (str): The bucket of sentences with this many tokens."""
         return self.names[sum(n_tokens >= start for start in self.starts)]
 
     def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
@@ -62,11 +62,11 @@ class ByLength:
 
 @dataclass(frozen=True)
 class ByVocabulary:
-    """Group units by whether their words were seen in training, and have pretrained embeddings.
+    """Group units by whether their words occur in the training data and have pretrained embeddings.
 
-    IV: all words are in the training data, and all have embeddings. OOTV: some are out of the
-    training vocabulary. OOEV: some are out of the embedding vocabulary. OOBV: some are out of the
-    one, and some (be it others) out of the other.
+    IV: all words are in the training data and have embeddings. OOTV: some are not in the training
+    vocabulary. OOEV: some are not in the embedding vocabulary. OOBV: some are not in the training
+    vocabulary and some, possibly different, words are not in the embedding vocabulary.
 
     trained (Callable[[str], bool]): Whether a word is in the training data.
     embedded (Callable[[str], bool]): Whether it has a pretrained embedding.
@@ -79,13 +79,13 @@ class ByVocabulary:
 
     def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
         words = sentence.words_of(unit)
-        # The order of the classes: the first bit for training, the second for embeddings.
+        # The classes are ordered by two bits: the first for training, the second for embeddings.
         place = (not all(map(self.trained, words))) + 2 * (not all(map(self.embedded, words)))
         return VOCABULARY_CLASSES[place]
 
 
 def complexity(category: str) -> int:
-    """The number of basic categories in a category, 3 for `(S\\NP)/NP`: one more than slashes.
+    """Count the basic categories in a category, 3 for `(S\\NP)/NP`: the number of slashes plus one.
 
     category (str): The category.
     RETURNS (int): The number.
@@ -96,15 +96,15 @@ def complexity(category: str) -> int:
 
 
 def by_complexity(sentence: ScoredSentence, unit: Unit) -> str:
-    """RETURNS (str): The complexity of a unit's label, which has to be a category."""
+    """RETURNS (str): The complexity of a unit's label, which must be a category."""
     return str(complexity(unit.label))
 
 
 def are_categories(labels: Collection[str]) -> bool:
-    """Tell categories of categorial grammar from other labels.
+    """Check whether labels are categories of a categorial grammar.
 
     labels (Collection[str]): All labels.
-    RETURNS (bool): Whether all are built like categories, and half or more of them of several.
+    RETURNS (bool): Whether all have the form of categories, and at least half of them are complex.
     """
     built = all(_CATEGORY.fullmatch(x) and x.count("(") == x.count(")") for x in labels)
     complex_ones = sum(complexity(label) > 1 for label in labels)
@@ -112,19 +112,19 @@ def are_categories(labels: Collection[str]) -> bool:
 
 
 def labels_of(sentences: Iterable[ScoredSentence]) -> set[str]:
-    """The labels of a layer.
+    """Collect the labels of a layer.
 
     sentences (Iterable[ScoredSentence]): The sentences.
-    RETURNS (Set[str]): All labels of gold standard and predictions.
+    RETURNS (Set[str]): All gold and predicted labels.
     """
     return {unit.label for s in sentences for side in (s.gold, s.predicted) for unit in side}
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Sort names, numbers in them by their value.
+    """Sort names in natural order, that is, with numbers compared by value.
 
     names (Iterable[str]): The names.
-    RETURNS (List[str]): The names in order.
+    RETURNS (List[str]): The sorted names.
     """
 
     def key(name: str) -> list[tuple[bool, int, str]]:

@@ -1,4 +1,4 @@
-"""What can be evaluated on a `Doc`: layers of annotation, each read as a set of labeled units."""
+"""The annotation layers of a `Doc` that can be evaluated, each read as a set of labeled units."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .units import Layer, Pairing, Unit
 
 
 class TokenLayer(Layer):
-    """An attribute of tokens: each token that has it is a unit.
+    """A token attribute: each token that has it is a unit.
 
-    target (TokenTarget): Reads it.
+    target (TokenTarget): Reads the attribute.
     """
 
     unit = "tokens"
@@ -61,7 +61,7 @@ class EntsLayer(Layer):
 
 
 class SpansLayer(Layer):
-    """A group of spans, such as chunks. A span that the group has twice is one unit.
+    """A span group, such as chunks. Duplicate spans are one unit.
 
     spans_key (str): Its key in `doc.spans`.
     """
@@ -91,16 +91,16 @@ LAYERS: dict[str, Callable[[str], Layer]] = {
     "spans": SpansLayer,
     "roles": lambda spans_key: RolesLayer(),
 }
-"""The layers by the names that users give; made for a key in `doc.spans`, which spans need."""
+"""The layers by target name; each is created with a key in `doc.spans`, which only spans use."""
 
 
 def make_layer(target: str, spans_key: str) -> Layer:
     """Make a layer.
 
-    target (str): A name in `LAYERS`: a target that a `psa_tagger` can have, or "roles".
+    target (str): A name in `LAYERS`: a target of `psa_tagger`, or "roles".
     spans_key (str): The key in `doc.spans`, for the target "spans".
     RETURNS (Layer): The layer.
-    RAISES (ValueError): If there is none of that name.
+    RAISES (ValueError): If there is no layer with that name.
     """
     if target not in LAYERS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(LAYERS)))
@@ -119,14 +119,14 @@ LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {
     "psa_tagger": _tagger_layer,
     "psa_srl": _roles_layer,
 }
-"""What a component of ours predicts, by the name of its factory."""
+"""The layer that a component predicts, by the name of its factory."""
 
 
 def layers_of(nlp: Language) -> dict[str, Layer]:
-    """The layers that our components in a pipeline predict.
+    """Get the layers that the components of this package predict in a pipeline.
 
     nlp (Language): The pipeline.
-    RETURNS (Dict[str, Layer]): The layer of each component, by its name, in their order.
+    RETURNS (Dict[str, Layer]): The layer of each component, by name, in pipeline order.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
     return {

@@ -1,4 +1,4 @@
-"""The sentences that a system gets most wrong, with what is wrong in its context."""
+"""The sentences with the most errors, and the errors in context."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CONTEXT = 4  # words on each side
 
 @dataclass(frozen=True)
 class Mistake:
-    """A unit that was missed, invented, or given another label.
+    """A unit that was missed, invented or mislabeled.
 
     before (str): Some words before it.
-    text (str): Its words, with dots between its pieces.
+    text (str): Its words, with an ellipsis between its pieces.
     after (str): Some words after it.
-    gold (Optional[str]): Its label in the gold standard; None if it is not there.
+    gold (Optional[str]): Its gold label; None if it is not in the gold standard.
     predicted (Optional[str]): Its predicted label; None if it was not predicted.
     anchor (Optional[str]): The word that it belongs to, e.g. the predicate; None if there is none.
     """
@@ -35,13 +35,13 @@ class Mistake:
 
 @dataclass(frozen=True)
 class WrongSentence:
-    """A sentence with mistakes.
+    """A sentence with errors.
 
-    doc (int): Which document of the data it is in, from 1.
-    token (int): Its first token in the document, from 0.
+    doc (int): The number of its document in the data, from 1.
+    token (int): The index of its first token in the document, from 0.
     text (str): Its words.
-    units (int): Units in its gold standard.
-    mistakes (List[Mistake]): What is wrong.
+    units (int): The number of its gold units.
+    mistakes (List[Mistake]): The errors.
     """
 
     doc: int
@@ -51,20 +51,20 @@ class WrongSentence:
     mistakes: list[Mistake]
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        """RETURNS (Dict[str, Any]): The sentence, for JSON."""
         return asdict(self)
 
 
 def worst_sentences(
     sentences: Sequence[ScoredSentence], limit: int, *, context: int = CONTEXT
 ) -> list[WrongSentence]:
-    """Find the sentences with the most mistakes.
+    """Find the sentences with the most errors.
 
     sentences (Sequence[ScoredSentence]): The sentences.
-    limit (int): How many at most.
-    context (int): How many words to give on each side of a mistake.
-    RETURNS (List[WrongSentence]): Those with mistakes, the worst first; of two with as many
-        mistakes the first one comes first.
+    limit (int): The maximum number.
+    context (int): The number of words on each side of an error.
+    RETURNS (List[WrongSentence]): Sentences with errors, those with the most errors first. Ties are
+        in the original order.
     """
     found = [(sentence, mistakes_in(sentence, context=context)) for sentence in sentences]
     wrong = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
@@ -81,11 +81,11 @@ def worst_sentences(
 
 
 def mistakes_in(sentence: ScoredSentence, *, context: int = CONTEXT) -> list[Mistake]:
-    """List what is wrong in a sentence.
+    """List the errors in a sentence.
 
     sentence (ScoredSentence): The sentence.
-    context (int): How many words to give on each side.
-    RETURNS (List[Mistake]): The mistakes in order of their tokens; those of an anchor together.
+    context (int): The number of words on each side.
+    RETURNS (List[Mistake]): The errors, grouped by anchor and in the order of their tokens.
     """
     return [
         Mistake(

@@ -1,4 +1,4 @@
-"""Reports as a web page that needs nothing from outside: tables, and plots as inline SVG."""
+"""Reports as a self-contained web page: tables, and plots as inline SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rendering import (
 from .report import Breakdown, Report, Row
 
 N_BARS, N_CELLS = 24, 20
-# Breakdowns whose groups have an order, and what to write below their axis.
+# Breakdowns with ordered groups, and the labels of their x axes.
 ORDERED = {
     "length": "sentence length (tokens)",
     "vocabulary": "vocabulary class",
@@ -35,11 +35,11 @@ STYLE = """mark { background: #fbe3b8; padding: 0 0.2em; }
 
 
 def to_html(reports: Sequence[Report], title: str) -> str:
-    """Write reports as a web page.
+    """Format reports as a web page.
 
     reports (Sequence[Report]): The reports.
-    title (str): What they are about.
-    RETURNS (str): The page. It has no references to anything outside it, and runs no scripts.
+    title (str): The title.
+    RETURNS (str): The page. It is self-contained and runs no scripts.
     """
     links = "".join(
         f'<li><a href="#layer-{i}">{escape(report.title)}</a></li>'
@@ -50,11 +50,11 @@ def to_html(reports: Sequence[Report], title: str) -> str:
 
 
 def plots(report: Report) -> list[str]:
-    """Draw a report.
+    """Plot a report.
 
     report (Report): The report.
-    RETURNS (List[str]): SVG images: F1 with its intervals by sentence length, by label, by
-        vocabulary and by complexity, as far as there are any; and the confusions.
+    RETURNS (List[str]): SVG images: F1 with intervals by sentence length, by label, by vocabulary
+        and by complexity, if available; and the confusion matrix.
     """
     drawn = [
         _points(report, report.breakdowns[name], x_label)
@@ -87,7 +87,7 @@ def _section(report: Report, i: int) -> Iterator[str]:
 
 
 def _points(report: Report, breakdown: Breakdown, x_label: str) -> str:
-    """Groups that have an order: an axis that shows what lies between them."""
+    """Plot ordered groups as points, on an axis that shows the differences between them."""
     rows = _some(breakdown.rows)
     if not rows:
         return ""
@@ -97,7 +97,7 @@ def _points(report: Report, breakdown: Breakdown, x_label: str) -> str:
         x_label,
         "F1 (%)",
         f"F1 {_lower(breakdown.title)}",
-        legend=f"F1 (point) and {100 * report.confidence:g}% interval (whisker)",
+        legend=f"F1 (points) with {100 * report.confidence:g}% interval (whiskers)",
     )
 
 
@@ -106,10 +106,10 @@ def _bars(report: Report, breakdown: Breakdown, x_label: str) -> str:
     title = f"F1 {_lower(breakdown.title)}"
     if len(rows) > N_BARS:
         rows = sorted(rows, key=lambda row: -row.counts.gold)[:N_BARS]
-        title += f", the {N_BARS} most frequent"
+        title += f" ({N_BARS} most frequent)"
     if not rows:
         return ""
-    name = f"F1 (bar) and {100 * report.confidence:g}% interval (whisker)"
+    name = f"F1 (bars) with {100 * report.confidence:g}% interval (whiskers)"
     return bar_plot(
         {name: {row.name: 100 * row.counts.f1 for row in rows}},
         x_label,
@@ -146,19 +146,19 @@ def _heat_map(report: Report) -> str:
     totals: dict[str, int] = {}
     for (gold, _), n in counts.items():
         totals[gold] = totals.get(gold, 0) + n
-    # What was invented has no gold label that it could be a share of, but all of it is wrong.
+    # Invented units have no gold label, but they form a row of errors.
     shares = [[100 * counts[g, p] / max(1, totals.get(g, 0)) for p in columns] for g in rows]
     texts = [[str(counts[g, p] or "") for p in columns] for g in rows]
     all_labels = report.confusion.labels()
-    some = f", the {N_CELLS} most frequent {report.label}s" if len(all_labels) > N_CELLS else ""
+    some = f" ({N_CELLS} most frequent {report.label}s)" if len(all_labels) > N_CELLS else ""
     return heat_map(
         shares,
         [row or INVENTED for row in rows],
         [column or MISSED for column in columns],
         f"predicted {report.label}",
         f"gold {report.label}",
-        f"% of the row; numbers are {report.unit}",
-        f"Confusions{some}",
+        f"% of the row; cells show numbers of {report.unit}",
+        f"Confusion matrix{some}",
         texts=texts,
         value_range=(0.0, 100.0),
     )

@@ -1,4 +1,4 @@
-"""Pictures of calibration: reliability diagrams, and scores by threshold."""
+"""Calibration plots: reliability diagrams, and scores by threshold."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 DIAGONAL = "6 4"
 DIAGONAL_NAME = "perfect calibration"
-FEWEST = 0.5  # where the axis of counts begins: a bin of one prediction is to have a bar
+FEWEST = 0.5  # the start of the count axis, so that a bin with one prediction has a bar
 
 
 def reliability_diagram(diagrams: Mapping[str, Reliability], unit: str, title: str = "") -> str:
-    """Draw how often predictions are right, by how sure the model is of them, and below how many
-    of them there are. Points on the diagonal are calibrated; below it, the model is too sure of
-    itself. Each point and bar tells its numbers when the mouse is over it.
+    """Plot accuracy by confidence, with the number of predictions per bin below. Points on the
+    diagonal are calibrated; below it, the model is overconfident. Hovering over a point or bar
+    shows its numbers.
 
-    diagrams (Mapping[str, Reliability]): The bins of one or several models, by their names in the
-        legend. All have the same bins.
+    diagrams (Mapping[str, Reliability]): The bins of one or more models, by name in the legend. All
+        have the same bin edges.
     unit (str): What is predicted, in the plural.
-    title (str): What to write above.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
-    RAISES (ValueError): If there is no prediction.
+    title (str): The title.
+    RETURNS (str): A self-contained SVG image.
+    RAISES (ValueError): If there are no predictions.
 
     Source: Niculescu-Mizil and Caruana (2005), "Predicting good probabilities with supervised
         learning"; Guo et al. (2017), "On calibration of modern neural networks", figure 4.
@@ -43,12 +43,12 @@ def reliability_diagram(diagrams: Mapping[str, Reliability], unit: str, title: s
 
 
 def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
-    """Draw precision, recall and F1 of predictions that are at least so probable.
+    """Plot precision, recall and F1 by confidence threshold.
 
     curve (ThresholdCurve): The scores.
     unit (str): What is predicted, in the plural.
-    title (str): What to write above.
-    RETURNS (str): An SVG image, which has no references to anything outside it.
+    title (str): The title.
+    RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no finite score.
     """
     scores = {"precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
@@ -57,8 +57,8 @@ def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
             name: [(100.0 * t, 100.0 * v) for t, v in zip(curve.thresholds, values, strict=True)]
             for name, values in scores.items()
         },
-        f"threshold: the least confidence of {unit} that are kept (%)",
-        f"score of {unit} that are kept (%)",
+        f"confidence threshold for {unit} (%)",
+        f"score of {unit} kept (%)",
         title,
         x_range=(0.0, 100.0),
     )
@@ -67,8 +67,8 @@ def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
 def _accuracies(diagrams: Mapping[str, Reliability], unit: str, title: str) -> str:
     x, y = _percent_axis(), Scale(0.0, 100.0, HEIGHT - BOTTOM, TOP)
     y_ticks = axes.ticks(y.low, y.high)
-    name = f"accuracy: {unit} that are right (%)"
-    parts = axes.frame(title, f"mean confidence of {unit} in a bin (%)", name, y_ticks, y)
+    name = f"accuracy of {unit} per bin (%)"
+    parts = axes.frame(title, f"mean confidence of {unit} per bin (%)", name, y_ticks, y)
     parts += _x_ticks(x, y)
     parts.append(_diagonal(x(0.0), y(0.0), x(100.0), y(100.0)))
     styles = axes.styles(len(diagrams))
@@ -81,11 +81,11 @@ def _accuracies(diagrams: Mapping[str, Reliability], unit: str, title: str) -> s
 
 
 def _counts(diagrams: Mapping[str, Reliability], unit: str) -> str:
-    """Bars on a logarithmic axis: most predictions are in the last bin, the others matter, too."""
+    """Bars on a log scale: most predictions are in the last bin, but the others matter, too."""
     most = max(int(bins.counts.max()) for bins in diagrams.values())
     top = math.log10(max(most, 10))
     x, y = _percent_axis(), Scale(math.log10(FEWEST), top, HEIGHT - BOTTOM, TOP)
-    parts = axes.frame("", "confidence (%)", f"{unit} in a bin (logarithmic)", [], y)
+    parts = axes.frame("", "confidence (%)", f"{unit} per bin (log scale)", [], y)
     for power in range(int(top) + 1):
         parts.append(axes.line(LEFT, y(power), WIDTH - RIGHT, y(power), axes.LIGHT))
         number = f"{10**power}" if power < 3 else f"{10 ** (power - 3):,}k"

@@ -1,4 +1,4 @@
-"""A report as tables and text."""
+"""Format reports as tables and text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .tables import DASH, Table, interval, markdown_text, percent, visible
 
 N_CONFUSIONS = 20
 MISSED, INVENTED = "(missed)", "(invented)"
-# What makes a list, or a line across, where a line of Markdown begins.
+# Markup for lists and rules at the beginning of a Markdown line.
 _BEGINNING = re.compile(r"(\d*)([-+.)])")
 
 
 def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]:
-    """Lay out a report in tables.
+    """Format a report as tables.
 
     report (Report): The report.
-    n_labels (Optional[int]): How many labels to list at most, the frequent ones; None for all.
-    RETURNS (List[Table]): Scores, the breakdowns, and the most frequent confusions.
+    n_labels (Optional[int]): List only this many labels, the most frequent ones; None for all.
+    RETURNS (List[Table]): The scores, the breakdowns and the most frequent confusions.
     """
     tables = [_scores(report)]
     for breakdown in report.breakdowns.values():
@@ -30,17 +30,18 @@ def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]
         tables.append(breakdown_table(breakdown, report.confidence, limit))
     rows = confusion_rows(report, N_CONFUSIONS)
     if rows:
-        tables.append(Table("Confusions", ["gold", "predicted", "count", "% of gold"], rows))
+        header = ["gold", "predicted", "count", "% of gold"]
+        tables.append(Table("Most frequent confusions", header, rows))
     return tables
 
 
 def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None = None) -> Table:
-    """Lay out a breakdown.
+    """Format a breakdown as a table.
 
     breakdown (Breakdown): The breakdown.
-    confidence (float): That of its intervals.
-    limit (Optional[int]): How many rows at most, those with the most units; None for all.
-    RETURNS (Table): The table, in percent and in units.
+    confidence (float): The confidence level of its intervals.
+    limit (Optional[int]): The maximum number of rows, those with the most units; None for all.
+    RETURNS (Table): The table, with scores in percent and counts of units.
     """
     rows = breakdown.rows
     if limit is not None and len(rows) > limit:
@@ -57,15 +58,15 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
         lines.append([row.name, *scores, interval(row.interval), *map(str, numbers)])
     title = breakdown.title
     if len(rows) < len(breakdown.rows):
-        title += f" (the {len(rows)} most frequent of {len(breakdown.rows)})"
+        title += f" ({len(rows)} most frequent of {len(breakdown.rows)})"
     return Table(title, header, lines)
 
 
 def confusion_rows(report: Report, limit: int) -> list[list[str]]:
-    """Write the most frequent confusions.
+    """Format the most frequent confusions.
 
     report (Report): The report.
-    limit (int): How many at most.
+    limit (int): The maximum number.
     RETURNS (List[List[str]]): Gold label, predicted label, count, and share of the gold label.
     """
     totals = {row.name: row.counts.gold for row in report.breakdowns["label"].rows}
@@ -81,36 +82,34 @@ def confusion_rows(report: Report, limit: int) -> list[list[str]]:
 
 
 def summary(report: Report) -> str:
-    """Say what was evaluated.
+    """Summarize what was evaluated.
 
     report (Report): The report.
-    RETURNS (str): A sentence or two; in a line of its own, a warning if there are few sentences.
+    RETURNS (str): A few sentences; on a separate line, a warning if there are few sentences in the
+        data.
     """
     counted = {"documents": report.n_docs, "sentences": report.n_sentences}
-    # Of tokens there are as many as units, if these are tokens.
+    # If the units are tokens, both counts are the same.
     counted |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
     wholes = report.wholes
     if wholes is not None:
         counted[wholes.name] = wholes.gold
     text = ", ".join(f"{n:,} {name}" for name, n in counted.items()) + "."
     if report.n_skipped:
-        text += f" {report.n_skipped:,} documents without annotation were left out."
+        text += f" {report.n_skipped:,} documents without annotation were skipped."
     if wholes is not None and wholes.skipped:
-        text += (
-            f" Predicted {wholes.name} that are not in the gold standard, and do not count: "
-            f"{wholes.skipped:,}."
-        )
+        text += f" Predicted {wholes.name} not in the gold standard (ignored): {wholes.skipped:,}."
     return "\n".join(filter(None, [text, few_sentences(report.n_sentences, "intervals")]))
 
 
 def notes(report: Report) -> list[str]:
-    """RETURNS (List[str]): What to know about the breakdowns."""
+    """RETURNS (List[str]): Notes on the breakdowns."""
     found = (f"{b.title}: {b.note}" for b in report.breakdowns.values() if b.note)
     return list(found)
 
 
 def sentence_heading(sentence: WrongSentence, unit: str) -> str:
-    """RETURNS (str): Where a wrong sentence stands, and how wrong it is."""
+    """RETURNS (str): The location of a sentence and its number of errors."""
     wrong = len(sentence.mistakes)
     return (
         f"Document {sentence.doc}, token {sentence.token}: {wrong} "
@@ -119,28 +118,28 @@ def sentence_heading(sentence: WrongSentence, unit: str) -> str:
 
 
 def mistake_line(mistake: Mistake) -> str:
-    """RETURNS (str): A mistake, with square brackets in its context."""
+    """RETURNS (str): An error in square brackets, with its context."""
     before, text, after = map(visible, (mistake.before, mistake.text, mistake.after))
     context = f"{before} [{text}] {after}".strip()
     return f"{context}   {verdict(mistake)}"
 
 
 def verdict(mistake: Mistake) -> str:
-    """RETURNS (str): What is wrong, of which anchor: missed, invented, or one label for another."""
+    """RETURNS (str): The kind of error: missed, invented or mislabeled; with the anchor, if any."""
     of = "" if mistake.anchor is None else f"{visible(mistake.anchor)}: "
     if mistake.predicted is None:
         return f"{of}{mistake.gold} missed"
     if mistake.gold is None:
         return f"{of}{mistake.predicted} invented"
-    return f"{of}{mistake.gold} taken for {mistake.predicted}"
+    return f"{of}{mistake.gold} predicted as {mistake.predicted}"
 
 
 def to_markdown(reports: Sequence[Report], title: str) -> str:
-    """Write reports in Markdown.
+    """Format reports in Markdown.
 
     reports (Sequence[Report]): The reports.
-    title (str): What they are about.
-    RETURNS (str): The text.
+    title (str): The title.
+    RETURNS (str): The Markdown text.
     """
     return "\n".join(
         [f"# {markdown_text(title)}\n", *(line for r in reports for line in _markdown(r))]

@@ -1,4 +1,4 @@
-"""Everything that `psa evaluate` finds out about one layer."""
+"""The evaluation report of `psa evaluate` for one layer."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .units import Layer
 
 @dataclass(frozen=True)
 class Wholes:
-    """What units are parts of, such as the propositions of arguments.
+    """The wholes that units are parts of, such as the propositions of arguments.
 
-    name (str): What they are called, in the plural.
-    gold (int): Those of the gold standard.
-    complete (int): Those of them whose units are all right.
-    skipped (int): Those that are in the predictions alone, which do not count.
+    name (str): Their name, in the plural.
+    gold (int): Their number in the gold standard.
+    complete (int): The number of gold wholes whose units are all correct.
+    skipped (int): The number that is only in the predictions, which are ignored.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Wholes:
     skipped: int
 
     def to_dict(self) -> dict[str, int]:
-        """RETURNS (Dict[str, int]): The counts by their names, ready for JSON."""
+        """RETURNS (Dict[str, int]): The counts by name, for JSON."""
         return {
             self.name: self.gold,
             f"complete_{self.name}": self.complete,
@@ -49,22 +49,22 @@ class Report:
 
     component (str): The component that predicted it; empty if unknown.
     layer (str): The layer.
-    unit (str): What its units are called, in the plural.
-    label (str): What their labels are called.
-    main_score (str): The score that counts.
-    n_docs (int): Documents that are annotated.
-    n_skipped (int): Documents without annotation.
-    n_sentences (int): Sentences of the annotated ones.
-    n_tokens (int): Their tokens that are annotated.
-    scores (Dict[str, float]): Those of the layer, 0 to 1, e.g. "precision", "recall" and "f1".
-    intervals (Dict[str, Optional[Tuple[float, float]]]): That of each score.
-    confidence (float): The confidence of all intervals.
+    unit (str): The name of its units, in the plural.
+    label (str): The name of their labels.
+    main_score (str): The name of the main score.
+    n_docs (int): The number of annotated documents.
+    n_skipped (int): The number of documents without annotation.
+    n_sentences (int): The number of sentences in annotated documents.
+    n_tokens (int): The number of annotated tokens.
+    scores (Dict[str, float]): The scores of the layer, 0 to 1, e.g. "precision", "recall" and "f1".
+    intervals (Dict[str, Optional[Tuple[float, float]]]): The interval of each score.
+    confidence (float): The confidence level of all intervals.
     total (Row): All units.
-    wholes (Optional[Wholes]): What units are parts of; None if they are parts of nothing.
-    breakdowns (Dict[str, Breakdown]): By "label", "length", "vocabulary" and "complexity",
-        where they make sense.
-    confusion (Confusion): Labels taken for others.
-    worst (List[WrongSentence]): The sentences with the most mistakes.
+    wholes (Optional[Wholes]): The wholes that units are parts of; None if there are none.
+    breakdowns (Dict[str, Breakdown]): By "label", "length", "vocabulary" and "complexity", if they
+        apply.
+    confusion (Confusion): The confusion matrix.
+    worst (List[WrongSentence]): The sentences with the most errors.
     """
 
     component: str
@@ -87,11 +87,11 @@ class Report:
 
     @property
     def title(self) -> str:
-        """RETURNS (str): The layer, and the component if it is known."""
+        """RETURNS (str): The layer, and the component if known."""
         return f"{self.component} \u2192 {self.layer}" if self.component else self.layer
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        """RETURNS (Dict[str, Any]): The report, for JSON."""
         return {
             "component": self.component or None,
             "layer": self.layer,
@@ -124,11 +124,11 @@ def evaluate(
     """Evaluate predictions.
 
     sentences (Sequence[ScoredSentence]): Gold standard and predictions, see `pair_sentences`.
-    layer (Layer): What was predicted.
-    settings (Optional[Settings]): How to evaluate.
+    layer (Layer): The predicted layer.
+    settings (Optional[Settings]): The evaluation settings.
     component (str): The component that predicted it, for the report.
-    n_docs (Optional[int]): How many documents there were, those without annotation included; by
-        default those of the sentences.
+    n_docs (Optional[int]): The number of documents, including those without annotation; defaults to
+        the documents of the sentences.
     RETURNS (Report): The report.
     """
     settings = settings or Settings()

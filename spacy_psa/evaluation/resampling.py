@@ -1,4 +1,4 @@
-"""Bootstrap: how much would scores vary, were the sentences others of the same kind?"""
+"""Bootstrap: how much would scores vary on another sample of sentences of the same kind?"""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 Interval = tuple[float, float]
 
-CHUNK_SIZE = 2_000_000  # drawn sentences that are held in memory at a time
-ENOUGH = 20  # sentences; of fewer, intervals come out too narrow and p-values too small
+CHUNK_SIZE = 2_000_000  # the number of drawn sentences in memory at a time
+ENOUGH = 20  # sentences; with fewer, intervals are too narrow and p-values too small
 
 
 def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> NDArray[np.float64]:
-    """Draw as many sentences as there are, with replacement, and sum their counts; again and again.
+    """Draw bootstrap samples of the sentences, with replacement, and sum the counts of each sample.
 
     counts (NDArray): The counts of each sentence. *Shape:* (S, ...).
-    n_resamples (int): How often to draw, R.
-    seed (int): Where the random numbers start. The draws depend on nothing else than this, R and S.
-    RETURNS (NDArray): The sums of each draw. *Shape:* (R, ...). There are no draws from a single
-        sentence: all would be the same.
+    n_resamples (int): The number of samples, R.
+    seed (int): The random seed. The samples depend only on the seed, R and S.
+    RETURNS (NDArray): The sums of each sample. *Shape:* (R, ...). A single sentence gives no
+        samples, since all would be the same.
 
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 6.
     """
@@ -35,10 +35,10 @@ def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> ND
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -> Interval | None:
-    """The range in the middle in which most values lie.
+    """Compute the central interval that contains most values.
 
-    values (NDArray): The values, NaN for those that are not known. *Shape:* (R,).
-    confidence (float): The share of the values that lie in it.
+    values (NDArray): The values, NaN if unknown. *Shape:* (R,).
+    confidence (float): The share of the values in the interval.
     RETURNS (Optional[Tuple[float, float]]): Its ends; None if no value is known.
     """
     known = values[~np.isnan(values)]
@@ -50,24 +50,24 @@ def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -
 
 
 def few_sentences(n: int, found: str) -> str:
-    """Warn of what is found by drawing from few sentences: it seems surer than it is.
+    """Warn about bootstrap results from few sentences, which seem more certain than they are.
 
     n (int): The number of sentences.
-    found (str): What the bootstrap finds, in the plural, e.g. "intervals".
-    RETURNS (str): The warning; nothing if there are sentences enough.
+    found (str): The bootstrap results, in the plural, e.g. "intervals".
+    RETURNS (str): The warning; empty if there are enough sentences.
     """
     if n >= ENOUGH:
         return ""
     only = f"only {n} sentence{'s' * (n != 1)}"
-    problem = "are not to be trusted" if n > 1 else "need two or more"
+    problem = "are not reliable" if n > 1 else "need at least two"
     return (
-        f"Warning: {only}; {found} of the bootstrap {problem}. "
+        f"Warning: {only}; bootstrap {found} {problem}. "
         "A document without sentence boundaries is one sentence."
     )
 
 
 def _weights(n: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """How often each of n sentences is drawn, for some resamples at a time."""
+    """How often each of n sentences is drawn, for a chunk of resamples at a time."""
     rng = np.random.default_rng(seed)
     size = max(1, CHUNK_SIZE // max(n, 1))
     for first in range(0, n_resamples, size):

@@ -1,4 +1,4 @@
-"""Semantic roles as a layer: arguments of predicates, counted as the CoNLL-2005 evaluator does."""
+"""Semantic roles as a layer: arguments of predicates, counted as in the CoNLL-2005 evaluator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .units import Layer, Pairing, Unit
 
 
 class RolesLayer(Layer):
-    """The arguments of predicates, with all their pieces; V is left out.
+    """The arguments of predicates, with all their pieces, except V.
 
-    The rules are those of `pipeline.role_scores`. Arguments of a predicate make a proposition.
-    A component gets the predicates of the gold standard, which it uses if it is configured for
-    given ones, and its sentence boundaries, as in `psa srl-eval`.
+    The rules are those of `pipeline.role_scores`. The arguments of a predicate form a proposition.
+    As in `psa srl-eval`, a component is given the gold sentence boundaries and the gold predicates,
+    which it uses if it is configured for given predicates.
     """
 
     name = "roles"

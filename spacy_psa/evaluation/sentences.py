@@ -1,4 +1,4 @@
-"""Gold standard and predictions side by side, sentence by sentence."""
+"""Pair the gold standard with predictions, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ Tags = list[tuple[tuple[str, str, int], ...]]
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """A sentence with its gold standard and the predictions for it.
+    """A sentence with its gold and predicted units.
 
-    Units belong to the sentence of their anchor, or if they have none to that in which they begin;
-    tokens are counted from its first one.
+    A unit belongs to the sentence of its anchor, or of its first token if it has no anchor. Token
+    indices are relative to the sentence.
 
-    doc (int): Which document it is in, from 0.
-    start (int): Its first token in the document.
+    doc (int): The index of its document, from 0.
+    start (int): The index of its first token in the document.
     words (Tuple[str, ...]): Its words.
-    gold (List[Unit]): The gold standard.
-    predicted (List[Unit]): The predictions, where the gold standard is annotated.
-    known (NDArray): Whether the gold standard is annotated. *Shape:* (words,).
-    right (NDArray): Whether it is, and the token's tag is right: that a unit begins, goes on or
-        is not here. *Shape:* (words,).
-    anchors (Tuple[int, ...]): The tokens that units of the gold standard can belong to, also those
-        that none belongs to. The units of one are parts of a whole, such as a proposition.
-    skipped (int): How many such tokens are in the predictions alone. What belongs to them is left
-        out.
+    gold (List[Unit]): The gold units.
+    predicted (List[Unit]): The predicted units, only where gold annotation is known.
+    known (NDArray): Whether each token has gold annotation. *Shape:* (words,).
+    right (NDArray): Whether each token has gold annotation and its tag is correct, that is, whether
+        units begin, continue or are absent as in the gold standard. *Shape:* (words,).
+    anchors (Tuple[int, ...]): The tokens that gold units can belong to, including those without
+        units. The units of an anchor are parts of a whole, such as a proposition.
+    skipped (int): The number of anchors that are only in the predictions. Their units are excluded.
     """
 
     doc: int
@@ -49,30 +48,30 @@ class ScoredSentence:
 
     @property
     def wrong(self) -> list[Unit]:
-        """RETURNS (List[Unit]): What is in one of gold standard and predictions alone."""
+        """RETURNS (List[Unit]): The units that are only gold or only predicted."""
         return sorted(set(self.gold) ^ set(self.predicted))
 
     def words_of(self, unit: Unit) -> tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The words of a unit, as far as the sentence goes."""
+        """RETURNS (Tuple[str, ...]): The words of a unit, within the sentence."""
         return tuple(word for piece in unit.pieces for word in self.between(*piece))
 
     def between(self, start: int, end: int) -> tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The words of a span, as far as the sentence goes."""
+        """RETURNS (Tuple[str, ...]): The words of a span, within the sentence."""
         return self.words[max(0, start) : max(0, end)]
 
     @property
     def complete(self) -> int:
-        """RETURNS (int): How many wholes of the gold standard have all their units right."""
+        """RETURNS (int): The number of gold wholes whose units are all correct."""
         if not self.anchors:
             return 0
         wrong = {unit.anchor for unit in self.wrong}
         return sum(anchor not in wrong for anchor in self.anchors)
 
     def wholes(self) -> list[ScoredSentence]:
-        """Take a sentence apart.
+        """Split a sentence by its wholes.
 
-        RETURNS (List[ScoredSentence]): The sentence once for each of its wholes, with nothing but
-            the units of that one; just the sentence if units of the layer have no anchors.
+        RETURNS (List[ScoredSentence]): A copy of the sentence for each of its wholes, with only the
+            units of that whole; the sentence itself if units of the layer have no anchors.
         """
         if not self.anchors:
             return [self]
@@ -90,13 +89,13 @@ class ScoredSentence:
 def check_same_words(
     gold: Sequence[Doc], predicted: Sequence[Doc], gold_name: str, predicted_name: str
 ) -> None:
-    """Make sure that predictions are for the documents of the gold standard.
+    """Check that predictions and gold standard have the same documents.
 
     gold (Sequence[Doc]): The gold standard.
     predicted (Sequence[Doc]): The predictions.
-    gold_name (str): Where the gold standard is from, for messages.
-    predicted_name (str): Where the predictions are from.
-    RAISES (ValueError): If there are more or fewer documents, or their words are others.
+    gold_name (str): The source of the gold standard, for messages.
+    predicted_name (str): The source of the predictions.
+    RAISES (ValueError): If the number of documents or their words differ.
     """
     paths = {"gold_path": gold_name, "predicted_path": predicted_name}
     if len(gold) != len(predicted):
@@ -107,11 +106,11 @@ def check_same_words(
 
 
 def check_annotated(docs: Sequence[Doc], layer: Layer, name: str) -> None:
-    """Make sure that there is something to score.
+    """Check that there is something to score.
 
     docs (Sequence[Doc]): The gold standard, or predictions.
-    layer (Layer): What is to be scored.
-    name (str): Where the documents are from, for messages.
+    layer (Layer): The layer to score.
+    name (str): The source of the documents, for messages.
     RAISES (ValueError): If none of them has the layer.
     """
     if not any(len(doc) and layer.is_annotated(doc) for doc in docs):
@@ -122,13 +121,13 @@ def check_annotated(docs: Sequence[Doc], layer: Layer, name: str) -> None:
 def pair_sentences(
     gold: Sequence[Doc], predicted: Sequence[Doc], layer: Layer
 ) -> list[ScoredSentence]:
-    """Put predictions beside the gold standard. Documents that it does not annotate are left out.
+    """Pair the gold standard with predictions. Documents without gold annotation are skipped.
 
-    gold (Sequence[Doc]): The gold standard. Its sentence boundaries are used, where it has any;
-        else a document is one sentence.
-    predicted (Sequence[Doc]): Documents of the same words with predictions.
-    layer (Layer): What is compared.
-    RETURNS (List[ScoredSentence]): The sentences, empty ones left out.
+    gold (Sequence[Doc]): The gold standard. Its sentence boundaries are used, if any; otherwise, a
+        document is one sentence.
+    predicted (Sequence[Doc]): Documents with the same words and predictions.
+    layer (Layer): The layer to compare.
+    RETURNS (List[ScoredSentence]): The sentences, without empty ones.
     """
     sentences = []
     for index, (gold_doc, predicted_doc) in enumerate(zip(gold, predicted, strict=True)):
@@ -141,7 +140,7 @@ def pair_sentences(
 def _split(index: int, doc: Doc, pairing: Pairing, layer: Layer) -> list[ScoredSentence]:
     known = layer.known(doc)
     gold = pairing.gold
-    # As in spaCy's scorer: what touches a token without annotation is neither right nor wrong.
+    # As in spaCy's scorer, units that overlap tokens without annotation are not scored.
     predicted = [u for u in pairing.predicted if all(known[a:b].all() for a, b in u.pieces)]
     pairs = zip(_tags(gold, len(doc)), _tags(predicted, len(doc)), strict=True)
     right = known & np.array([one == other for one, other in pairs], dtype=bool)
@@ -168,7 +167,7 @@ def _split(index: int, doc: Doc, pairing: Pairing, layer: Layer) -> list[ScoredS
 
 
 def _tags(units: Sequence[Unit], length: int) -> Tags:
-    """What BIO says of each token, also if units overlap."""
+    """The BIO tags of each token; several if units overlap."""
     tags: Tags = [()] * length
     for unit in sorted(units):
         for start, end in unit.pieces:

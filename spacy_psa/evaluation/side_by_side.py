@@ -1,4 +1,4 @@
-"""The outputs of two systems for a sentence, side by side with the gold standard."""
+"""Show the outputs of two systems side by side with the gold standard."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from .sentences import ScoredSentence
 from .tables import Table, visible
 from .units import Unit
 
-CONTEXT = 2  # words to show around those that differ
+CONTEXT = 2  # words to show around differences
 ELLIPSIS = "…"
 INSIDE, LAST = "│", "└"
 
 
 @dataclass(frozen=True)
 class DifferingSentence:
-    """A sentence, or one of its wholes, for which two systems predict different things.
+    """A sentence, or one of its wholes, for which the predictions of two systems differ.
 
-    doc (int): Which document of the data it is in, from 1.
-    token (int): Its first token in the document, from 0.
+    doc (int): The number of its document in the data, from 1.
+    token (int): The index of its first token in the document, from 0.
     words (List[str]): Its words.
-    gold (List[str]): The gold standard, one text a token: a label where a unit begins, bars down
-        to where it ends.
+    gold (List[str]): The gold units, one string per token: a label where a unit begins, then bars
+        down to its end.
     first (List[str]): The same for the first system.
-    second (List[str]): The same for the second one.
-    anchor (Optional[int]): The token that the units belong to, e.g. the predicate, counted from the
-        first one; None if units of the layer have no anchors.
-    gain (int): How many more units the second system has right, wrong ones subtracted.
+    second (List[str]): The same for the second system.
+    anchor (Optional[int]): The token that the units belong to, e.g. the predicate, relative to the
+        sentence; None if units of the layer have no anchors.
+    gain (int): The gain of the second system in correct minus incorrect units.
     """
 
     doc: int
@@ -42,22 +42,22 @@ class DifferingSentence:
     anchor: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        """RETURNS (Dict[str, Any]): The sentence, for JSON."""
         return asdict(self)
 
 
 def differs(first: ScoredSentence, second: ScoredSentence) -> bool:
-    """RETURNS (bool): Whether two systems predict different things for a sentence."""
+    """RETURNS (bool): Whether the predictions of two systems differ for a sentence."""
     return set(first.predicted) != set(second.predicted)
 
 
 def columns(units: Sequence[Unit], length: int) -> list[str]:
-    """Write units beside their tokens.
+    """Format units token by token.
 
     units (Sequence[Unit]): The units.
     length (int): The number of tokens.
-    RETURNS (List[str]): For each token, the labels of units that begin there, or a bar for one
-        that goes on there.
+    RETURNS (List[str]): For each token, the labels of units that begin there, or a bar for a unit
+        that continues there.
     """
     cells = [""] * length
     for unit in sorted(units):
@@ -73,12 +73,12 @@ def columns(units: Sequence[Unit], length: int) -> list[str]:
 
 
 def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> DifferingSentence:
-    """Put two systems side by side.
+    """Put the predictions of two systems side by side.
 
     first (ScoredSentence): Gold standard and predictions of the first system.
-    second (ScoredSentence): The same sentence with the predictions of the second one. Either has
+    second (ScoredSentence): The same sentence with the predictions of the second system. Each has
         at most one anchor, see `ScoredSentence.wholes`.
-    gain (int): What the second system has gained.
+    gain (int): The gain of the second system.
     RETURNS (DifferingSentence): The sentence.
     """
     length = len(first.words)
@@ -95,11 +95,11 @@ def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> Di
 
 
 def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table:
-    """Lay out a sentence: one line a token, those far from any difference left out.
+    """Format a sentence as a table with one row per token, without tokens far from any difference.
 
-    sentence (DifferingSentence): The sentence. Its anchor stands in square brackets.
-    names (Tuple[str, str]): The systems.
-    RETURNS (Table): Words, gold standard, and predictions.
+    sentence (DifferingSentence): The sentence. Its anchor is shown in square brackets.
+    names (Tuple[str, str]): The names of the systems.
+    RETURNS (Table): Words, gold standard and predictions.
     """
     s = sentence
     seen = [visible(word) for word in s.words]

@@ -1,4 +1,4 @@
-"""Is one system better than another, or only luckier with these sentences?"""
+"""Significance tests: is one system better than another, or just lucky on these sentences?"""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from numpy.typing import NDArray
 
 from .resampling import Interval, percentile_interval, resampled_sums
 
-CHUNK_SIZE = 2_000_000  # swaps that are held in memory at a time
-SLACK = 1e-12  # differences that are equal but for rounding
+CHUNK_SIZE = 2_000_000  # the number of swaps in memory at a time
+SLACK = 1e-12  # tolerance for rounding errors in differences
 
 Score = Callable[[NDArray], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """How likely a difference at least as large, in either direction, is by chance.
+    """The result of a two-sided test: how likely a difference at least as large is by chance.
 
-    name (str): The test.
-    p_value (Optional[float]): The probability, above 0 and at most 1; None if there is nothing to
-        look at.
-    n_trials (int): How many resamples or permutations were looked at.
-    exact (bool): Whether these were all that there are.
+    name (str): The name of the test.
+    p_value (Optional[float]): The p-value, above 0 and at most 1; None if the test is not possible.
+    n_trials (int): The number of resamples or permutations.
+    exact (bool): Whether these were all possible permutations.
     """
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a pytest class
 
     name: str
     p_value: float | None
@@ -36,17 +35,17 @@ class TestResult:
     exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, ready for JSON."""
+        """RETURNS (Dict[str, Any]): The result, for JSON."""
         return asdict(self)
 
 
 def difference(first: NDArray, second: NDArray, score: Score) -> float:
-    """The score of the second system less that of the first.
+    """Compute the score of the second system minus the score of the first.
 
     first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second one.
-    score (Score): From counts to a score, e.g. `counts.f1`.
-    RETURNS (float): The difference. A score that is not defined counts as 0.
+    second (NDArray): The same for the second system.
+    score (Score): Computes a score from counts, e.g. `counts.f1`.
+    RETURNS (float): The difference. An undefined score counts as 0.
     """
     return float(_differences(first.sum(0), second.sum(0), score))
 
@@ -54,19 +53,19 @@ def difference(first: NDArray, second: NDArray, score: Score) -> float:
 def paired_bootstrap(
     first: NDArray, second: NDArray, score: Score, *, n_trials: int = 10_000, seed: int = 0
 ) -> TestResult:
-    """Test a difference by drawing sentences, the same ones for both systems.
+    """Test a difference with the paired bootstrap: draw the same sentences for both systems.
 
-    If both were equally good, differences of draws would vary around 0 as they do around the
-    difference observed. So the p-value is the share of draws whose difference is as far from the
-    observed one as that is from 0.
+    If both systems were equally good, the differences of samples would vary around 0 as they vary
+    around the observed difference. The p-value is therefore the share of samples whose difference
+    is at least as far from the observed difference as that is from 0.
 
     first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second one.
-    score (Score): From counts to a score.
-    n_trials (int): How often to draw.
-    seed (int): Where the random numbers start.
-    RETURNS (TestResult): The two-sided p-value, with one added to both sides of the fraction, so
-        that it is never 0; none for a single sentence, of which all draws are the same.
+    second (NDArray): The same for the second system.
+    score (Score): Computes a score from counts.
+    n_trials (int): The number of samples.
+    seed (int): The random seed.
+    RETURNS (TestResult): The two-sided p-value, with 1 added to the numerator and the denominator,
+        so that it is never 0; None for a single sentence, for which all samples are the same.
 
     Source: Berg-Kirkpatrick, Burkett and Klein (2012), An Empirical Investigation of Statistical
         Significance in NLP, figure 1; for both directions.
@@ -88,9 +87,9 @@ def bootstrap_interval(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Interval | None:
-    """The interval in which the difference lies with some confidence. See `paired_bootstrap`.
+    """Compute the bootstrap interval of the difference. See `paired_bootstrap`.
 
-    confidence (float): How sure it shall be.
+    confidence (float): The confidence level.
     RETURNS (Optional[Tuple[float, float]]): Its ends; None for a single sentence.
     """
     draws = _drawn_differences(first, second, score, n_trials, seed)
@@ -102,23 +101,24 @@ def approximate_randomization(
 ) -> TestResult:
     """Test a difference by swapping the outputs of the two systems, sentence by sentence.
 
-    If both were equally good, it would not matter which system an output is from. So the p-value
-    is the share of swaps whose difference is at least as large as the observed one. If there are
-    no more than `n_trials` ways to swap, all of them are looked at, and the p-value is exact.
+    If both systems were equally good, it would not matter which system an output is from. The
+    p-value is therefore the share of permutations whose difference is at least as large as the
+    observed one. If there are at most `n_trials` permutations, all of them are used, and the
+    p-value is exact.
 
     first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second one.
-    score (Score): From counts to a score.
-    n_trials (int): How many swaps to look at.
-    seed (int): Where the random numbers start.
-    RETURNS (TestResult): The two-sided p-value; where it is not exact, with one added to both sides
-        of the fraction.
+    second (NDArray): The same for the second system.
+    score (Score): Computes a score from counts.
+    n_trials (int): The maximum number of permutations.
+    seed (int): The random seed.
+    RETURNS (TestResult): The two-sided p-value; if it is not exact, with 1 added to the numerator
+        and the denominator.
 
     Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; Yeh (2000), More
         accurate tests for the statistical significance of result differences.
     """
     observed = abs(difference(first, second, score))
-    # To swap what is equal changes nothing: only the other sentences have a say.
+    # Swapping equal outputs changes nothing, so only the other sentences matter.
     gains = (second - first)[(first != second).any(axis=1)]
     n = len(gains)
     exact = n < 63 and 2**n <= n_trials
@@ -132,7 +132,7 @@ def approximate_randomization(
             swaps = (np.arange(begin, begin + rows)[:, None] >> np.arange(n)) & 1
         else:
             swaps = rng.integers(0, 2, size=(rows, n))
-        # Floats, because matrix products of whole numbers are slow; all are exact up to 2^53.
+        # Integer matrix multiplication is slow, and floats are exact up to 2^53.
         moved = swaps.astype(np.float64) @ gains.astype(np.float64)
         found = _differences(first.sum(0) + moved, second.sum(0) - moved, score)
         extreme += int((np.abs(found) >= observed - SLACK).sum())

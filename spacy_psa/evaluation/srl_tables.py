@@ -1,4 +1,4 @@
-"""The scores of semantic roles as tables: that of the evaluator, and those of the papers."""
+"""Semantic role scores as tables, in the formats of the evaluator and of the papers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ MAX_ROLES = 10
 
 
 def format_result(result: SRLResult) -> str:
-    """Lay out scores as the evaluator prints them, in percent.
+    """Format scores as the evaluator does, in percent.
 
     result (SRLResult): The scores.
-    RETURNS (str): Numbers of sentences and propositions; a line for each role, V at the end.
+    RETURNS (str): The numbers of sentences and propositions; a line for each role, V at the end.
     """
     header = f"{'':>10}   {'corr.':>6}  {'excess':>6}  {'missed':>6}   "
     header += f"{'prec.':>6}  {'rec.':>6}  {'F1':>6}"
@@ -44,21 +44,20 @@ def _line(name: str, counts: RoleCounts) -> str:
 
 
 def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
-    """Lay out how well the words of arguments and their roles are found, and which roles are taken
-    for which others.
+    """Format unlabeled scores, role accuracy and role confusions.
 
     result (SRLResult): The scores.
-    max_roles (int): How many roles to show, the most frequent ones.
-    RETURNS (str): The scores without roles, with the accuracy of roles where the words are right,
-        as in table 6 of Tan et al. (2018); and a table of predicted roles (lines) for gold roles
-        (columns), in percent of the errors of a gold role, as in their table 7.
+    max_roles (int): The maximum number of roles to show, the most frequent ones.
+    RETURNS (str): The scores without roles, with the role accuracy for correctly identified
+        arguments, as in table 6 of Tan et al. (2018); and a table of predicted roles (rows) for
+        gold roles (columns), in percent of the errors of a gold role, as in their table 7.
     """
     unlabeled = result.unlabeled
     lines = [
-        "Arguments without roles, and accuracy of the roles where the words are right",
+        "Unlabeled arguments, and role accuracy for correctly identified arguments",
         f"{_line('Unlabeled', unlabeled)}  {100 * result.label_accuracy:6.2f}",
         "",
-        "Predicted roles (lines) of gold roles (columns), in percent of the gold role's errors",
+        "Predicted roles (rows) by gold role (columns), in percent of the gold role's errors",
     ]
     frequency: Counter[str] = Counter()
     errors: Counter[str] = Counter()

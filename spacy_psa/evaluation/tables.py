@@ -1,4 +1,4 @@
-"""Tables of texts, for the terminal, Markdown and HTML."""
+"""Text tables for the terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..analysis.page import make_table, printable
 from ..text_tables import text_table
 
 DASH = "-"
-# What Markdown may read otherwise, wherever in a line it stands. Within a word, `_` is none.
+# Characters that can be Markdown markup anywhere in a line. Within a word, `_` is not markup.
 MARKDOWN_SIGNS = re.compile(r"[\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass
 class Table:
-    """A table of texts.
+    """A text table.
 
-    title (str): What it is about.
+    title (str): The title.
     header (List[str]): The names of the columns.
     rows (List[List[str]]): The rows, each as long as the header.
-    numbers (bool): Whether all columns but the first are of numbers, which stand to the right.
+    numbers (bool): Whether all columns except the first are numeric, and thus right-aligned.
     """
 
     title: str
@@ -32,11 +32,11 @@ class Table:
     numbers: bool = True
 
     def to_markdown(self, *, plain: bool = False) -> str:
-        """Write the table in Markdown, below its title.
+        """Format the table in Markdown, below its title.
 
-        plain (bool): Whether title and cells are plain texts, of which nothing is to be read as
-            Markdown. If not, they are Markdown, such as code in backticks.
-        RETURNS (str): The text.
+        plain (bool): Whether title and cells are plain text, to be escaped. Otherwise, they are
+            Markdown, such as code in backticks.
+        RETURNS (str): The Markdown text.
         """
         rule = "---:" if self.numbers else "---"
         lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
@@ -56,28 +56,28 @@ class Table:
 
 
 def visible(text: str) -> str:
-    """RETURNS (str): A text in one line, with signs for what is not to be seen; nothing if it is
-    empty.
+    """RETURNS (str): The text on one line, with symbols for invisible characters; empty if the text
+    is empty.
     """
     return printable(text) if text else ""
 
 
 def markdown_text(text: str) -> str:
-    """Write a text in Markdown.
+    """Escape text for Markdown.
 
     text (str): Any text.
-    RETURNS (str): The text in one line, of which nothing is read as Markdown or HTML, unless it is
-        at the beginning of a line.
+    RETURNS (str): The text on one line, with Markdown and HTML escaped, except markup that is only
+        recognized at the beginning of a line.
     """
     return MARKDOWN_SIGNS.sub(r"\\\g<0>", visible(text))
 
 
 def percent(value: float | None, decimals: int = 2) -> str:
-    """Write a share in percent.
+    """Format a fraction as a percentage.
 
-    value (Optional[float]): The share, 0 to 1.
-    decimals (int): How many decimals.
-    RETURNS (str): The number; a dash where there is none.
+    value (Optional[float]): The fraction, 0 to 1.
+    decimals (int): The number of decimals.
+    RETURNS (str): The number; a dash if there is none.
     """
     if value is None or math.isnan(value):
         return DASH
@@ -85,11 +85,11 @@ def percent(value: float | None, decimals: int = 2) -> str:
 
 
 def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
-    """Write an interval in percent.
+    """Format an interval in percent.
 
-    ends (Optional[Sequence[float]]): Its low and its high end.
-    decimals (int): How many decimals.
-    RETURNS (str): As in `91.02–92.31`; a dash where there is none.
+    ends (Optional[Sequence[float]]): Its lower and upper ends.
+    decimals (int): The number of decimals.
+    RETURNS (str): E.g. `91.02–92.31`; a dash if there is none.
     """
     if ends is None:
         return DASH

@@ -1,4 +1,4 @@
-"""What is right or wrong as a whole, and what reads it from a `Doc`: the base of all layers."""
+"""The units of evaluation, and the base class of the layers that read them from a `Doc`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Piece = tuple[int, int]
 
 
 class Unit(NamedTuple):
-    """What is right or wrong as a whole: a labeled token or span.
+    """A unit of evaluation, which is correct or incorrect as a whole: a labeled token or span.
 
     start (int): Its first token.
-    end (int): The token after its last one; of a unit of several pieces, after its first piece.
+    end (int): The token after its last one, or after its first piece if it has several pieces.
     label (str): Its label.
     anchor (int): The token that it belongs to, e.g. the predicate of an argument; -1 for none.
     rest (Tuple[Tuple[int, int], ...]): Start and end of its other pieces, in order.
@@ -37,25 +37,24 @@ class Unit(NamedTuple):
 
     @property
     def first(self) -> int:
-        """RETURNS (int): The token that says in which sentence it is: its anchor if it has one."""
+        """RETURNS (int): The token that determines its sentence: its anchor, or its first token."""
         return self.start if self.anchor < 0 else self.anchor
 
     def moved(self, offset: int) -> Unit:
-        """RETURNS (Unit): The unit with tokens counted from another one."""
+        """RETURNS (Unit): The unit with token indices relative to the offset."""
         anchor = self.anchor if self.anchor < 0 else self.anchor - offset
         rest = tuple((start - offset, end - offset) for start, end in self.rest)
         return Unit(self.start - offset, self.end - offset, self.label, anchor, rest)
 
 
 class Pairing(NamedTuple):
-    """What gold standard and predictions say of a document.
+    """The gold and predicted units of a document.
 
-    gold (List[Unit]): The gold standard, each unit once.
-    predicted (List[Unit]): The predictions that count, each unit once.
-    anchors (Sequence[int]): The tokens that units of the gold standard can belong to, also those
-        that none belongs to.
-    skipped (Sequence[int]): Such tokens of the predictions that the gold standard does not have:
-        what belongs to them does not count.
+    gold (List[Unit]): The gold units, each once.
+    predicted (List[Unit]): The predicted units that count, each once.
+    anchors (Sequence[int]): The tokens that gold units can belong to, including those without
+        units.
+    skipped (Sequence[int]): The anchors that are only in the predictions, whose units do not count.
     """
 
     gold: list[Unit]
@@ -65,19 +64,20 @@ class Pairing(NamedTuple):
 
 
 class Layer(ABC):
-    """A layer of annotation.
+    """An annotation layer.
 
-    To evaluate another one, write a subclass, and let `LAYERS_OF_FACTORIES` make it of the
-    component that predicts it.
+    To evaluate another layer, write a subclass and add a function to `LAYERS_OF_FACTORIES` that
+    creates it from the component that predicts it.
 
-    name (str): What users call it.
-    unit (str): What its units are called, in the plural.
-    label (str): What their labels are called.
-    whole (str): What units with an anchor are parts of, in the plural; empty if none has one.
-    main_score (str): The score that counts: one of `scores`.
-    scores (Tuple[str, ...]): The names in `counts.SCORES` that make sense.
-    groups (Tuple[str, ...]): The ways to group units that make sense, see `report.BREAKDOWNS`.
-    is_given (bool): Whether the task gives something beside the words, see `give`.
+    name (str): The name that users see.
+    unit (str): The name of its units, in the plural.
+    label (str): The name of their labels.
+    whole (str): The name of the wholes that units with an anchor are parts of, in the plural; empty
+        if units have no anchors.
+    main_score (str): The main score: one of `scores`.
+    scores (Tuple[str, ...]): The names in `counts.SCORES` that apply.
+    groups (Tuple[str, ...]): The names in `breakdowns.BREAKDOWNS` that apply.
+    is_given (bool): Whether the task provides more than the words, see `give`.
     """
 
     name: str
@@ -91,10 +91,10 @@ class Layer(ABC):
 
     @abstractmethod
     def is_annotated(self, doc: Doc) -> bool:
-        """Whether a document has the layer, be it without any unit.
+        """Check whether a document has the layer, even without any units.
 
         doc (Doc): The document.
-        RETURNS (bool): Whether it has.
+        RETURNS (bool): Whether it does.
         """
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Layer(ABC):
         """
 
     def known(self, doc: Doc) -> NDArray[np.bool_]:
-        """Say where the gold standard is annotated: elsewhere nothing can be right or wrong.
+        """Get the tokens with gold annotation; other tokens are not scored.
 
         doc (Doc): A gold-standard document that has the layer.
         RETURNS (NDArray): Whether each token is annotated. *Shape:* (tokens,).
@@ -114,27 +114,27 @@ class Layer(ABC):
         return np.ones(len(doc), dtype=bool)
 
     def pair(self, gold: Doc, predicted: Doc, where: str) -> Pairing:
-        """Read both sides of a document.
+        """Read the gold and predicted units of a document.
 
         gold (Doc): A gold-standard document that has the layer.
-        predicted (Doc): The same words with predictions, or without any.
-        where (str): What to call the document in messages, e.g. "Document 3".
+        predicted (Doc): The same words, with or without predictions.
+        where (str): The name of the document in messages, e.g. "Document 3".
         RETURNS (Pairing): The units that count.
         """
         found = self.units(predicted) if self.is_annotated(predicted) else []
         return Pairing(self.units(gold), found)
 
     def give(self, doc: Doc, gold: Doc) -> None:
-        """Give a document what the task gives to a component of ours beside the words: nothing,
+        """Copy the gold annotation that the task provides to a component of this package; nothing,
         unless `is_given`.
 
-        doc (Doc): The document to predict on: words alone.
+        doc (Doc): The document to predict on, with only words.
         gold (Doc): The gold standard.
         """
         return None
 
     def check_score(self, score: str) -> None:
-        """Check that a score makes sense.
+        """Check that a score applies to the layer.
 
         score (str): A name in `counts.SCORES`.
         RAISES (ValueError): If it does not.

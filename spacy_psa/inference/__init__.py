@@ -1,4 +1,4 @@
-"""The linear-chain distribution over label sequences: everything after the network's scores."""
+"""Linear-chain distributions over label sequences: everything that follows the network's scores."""
 
 from .backends import Backend, ExpectedCounts
 from .constraints import Constraints

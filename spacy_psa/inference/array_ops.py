@@ -1,7 +1,7 @@
-"""What recursions need of an array library, where NumPy and PyTorch differ.
+"""The array operations that recursions need and that NumPy and PyTorch spell differently.
 
-Recursions over a trellis are written once, for NumPy (fast on the CPU) and for PyTorch (on other
-devices, or where a gradient is wanted). All else that they do is spelled alike in both.
+Recursions over a trellis are written once, for both NumPy (fast on the CPU) and PyTorch (for other
+devices, or if a gradient is needed). All other operations look the same in both libraries.
 """
 
 from typing import Any, Protocol
@@ -13,47 +13,47 @@ from torch import Tensor
 from . import log_product
 from .log_domain import logsumexp
 
-Array = Any  # np.ndarray or Tensor; never a mixture of both
+Array = Any  # np.ndarray or Tensor, never mixed
 
-# The k largest numbers are found by partitioning all of them, or by k searches for the maximum.
-# What each takes, if looking at a number takes 1: to partition, for a number; to start a search.
+# The k largest values are found either by partitioning a row or by k searches for its maximum.
+# Costs relative to one comparison: partitioning, per value, and the overhead of one search.
 PARTITION = 30
 SEARCH = 25_000
 LOWEST = float(np.finfo(np.float64).min)
 
 
 class ArrayOps(Protocol):
-    """Operations on arrays in float64, in which -inf stands for what is impossible."""
+    """Operations on float64 arrays of log-scores, in which -inf means impossible."""
 
     def concatenate(self, parts: list[Array]) -> Array:
-        """RETURNS (Array): The parts, of which there is at least one, below each other."""
+        """RETURNS (Array): The parts (at least one), concatenated along the first axis."""
         ...
 
     def integers(self, array: np.ndarray) -> Array:
-        """RETURNS (Array): Integers of the layout, where the other arrays are."""
+        """RETURNS (Array): Indices from the layout, on the device of the other arrays."""
         ...
 
     def from_tensor(self, tensor: Tensor) -> Array:
-        """RETURNS (Array): Numbers in float64, where the other arrays are."""
+        """RETURNS (Array): The values in float64, on the device of the other arrays."""
         ...
 
     def zeros(self, *shape: int) -> Array:
-        """RETURNS (Array): *Shape:* as asked for."""
+        """RETURNS (Array): *Shape:* as given."""
         ...
 
     def finite(self, scores: Array) -> Array:
-        """RETURNS (Array): *Shape:* as the scores. The lowest number in place of -inf."""
+        """RETURNS (Array): *Shape:* as the scores. -inf is replaced by the lowest finite number."""
         ...
 
     def peak(self, scores: Array) -> Array:
         """scores (Array): *Shape:* (…, L)
-        RETURNS (Array): *Shape:* (…, 1). The maximum, to be subtracted; 0 in place of -inf.
+        RETURNS (Array): *Shape:* (…, 1). The maximum, to be subtracted; 0 instead of -inf.
         """
         ...
 
     def logsumexp(self, scores: Array) -> Array:
         """scores (Array): *Shape:* (…, L)
-        RETURNS (Array): *Shape:* (…). -inf where everything is -inf.
+        RETURNS (Array): *Shape:* (…). -inf if all scores are -inf.
         """
         ...
 
@@ -63,25 +63,24 @@ class ArrayOps(Protocol):
 
     def top(self, values: Array, k: int) -> Array:
         """values (Array): *Shape:* (n, m), m ≥ k
-        RETURNS (Array): *Shape:* (n, k). Where the k largest values of each row are, from left to
-            right, counted from the beginning of the first row. Of equal values, those further left
-            are taken.
+        RETURNS (Array): *Shape:* (n, k). The flat indices of the k largest values of each row, in
+            ascending order. Ties go to the values further left.
         """
         ...
 
     def ranking(self, values: Array) -> Array:
         """values (Array): *Shape:* (n, k)
-        RETURNS (Array): *Shape:* (n, k). Where the largest value of each row is, the second largest
-            and so on. Of equal values, the one further left comes first.
+        RETURNS (Array): *Shape:* (n, k). The column indices that sort each row in descending order.
+            Of equal values, the one further left comes first.
         """
         ...
 
     def draw(self, scores: Array, uniform: Array) -> Array:
-        """Draw from distributions ∝ exp(scores), by the inverse of the cumulative distribution.
+        """Sample from distributions ∝ exp(scores), by inverting the cumulative distribution.
 
         scores (Array): *Shape:* (n, m, L) or (n, 1, L). Overwritten.
-        uniform (Array): *Shape:* (n, m). From 0 up to but not including 1.
-        RETURNS (Array): *Shape:* (n, m). Labels; some label where none is possible.
+        uniform (Array): *Shape:* (n, m). Uniform in [0, 1).
+        RETURNS (Array): *Shape:* (n, m). Labels; an arbitrary label if none is possible.
         """
         ...
 
@@ -116,7 +115,7 @@ class NumpyOps:
     def top(self, values: np.ndarray, k: int) -> np.ndarray:
         if PARTITION * values.size < k * (SEARCH + values.size):
             return self._top_by_partition(values, k)
-        # What is impossible is still better than what is taken already
+        # -inf marks values already taken, so impossible ones must rank above it
         rest = np.maximum(values, LOWEST, order="C")
         flat, first = rest.reshape(-1), np.arange(0, rest.size, rest.shape[1])
         found = np.empty((k, len(rest)), dtype=np.int64)
@@ -131,12 +130,12 @@ class NumpyOps:
     def _top_by_partition(self, values: np.ndarray, k: int) -> np.ndarray:
         n_rows, width = values.shape
         largest = np.partition(values, width - k, axis=1)[:, width - k :]
-        if np.isnan(largest).any():  # which comes first where a search finds the maximum, too
+        if np.isnan(largest).any():  # argmax, too, takes NaN for the maximum
             best = self.ranking(np.where(np.isnan(values), np.inf, values))[:, :k]
             return np.sort(best, axis=1) + width * np.arange(n_rows)[:, None]
         smallest = largest[:, :1]
         found = np.flatnonzero(values >= smallest)
-        if found.size > n_rows * k:  # too many, as several are equal to the smallest
+        if found.size > n_rows * k:  # too many: there are ties with the smallest
             larger, equal = values > smallest, values == smallest
             room = k - larger.sum(axis=1, keepdims=True)
             found = np.flatnonzero(larger | (equal & (equal.cumsum(axis=1) <= room)))
@@ -148,15 +147,15 @@ class NumpyOps:
     def draw(self, scores: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         scores -= self.peak(scores)
         cumulative = np.exp(scores, out=scores)
-        for label in range(1, scores.shape[2]):  # rather than cumsum, which is slow on short rows
+        for label in range(1, scores.shape[2]):  # cumsum is slow on short rows
             cumulative[:, :, label] += cumulative[:, :, label - 1]
-        # The largest number that generators give is 1 - 2^-53, whose product with any total is less
+        # The largest number that generators return is 1 - 2^-53; times any total, it is less
         target = uniform * cumulative[:, :, -1]
         return (cumulative > target[:, :, None]).argmax(axis=2)
 
 
 class TorchOps:
-    """Tensors of one device.
+    """PyTorch tensors on one device.
 
     device (torch.device): The device.
     """
@@ -184,7 +183,7 @@ class TorchOps:
         return peak.masked_fill(peak == -torch.inf, 0.0)
 
     def logsumexp(self, scores: Tensor) -> Tensor:
-        # PyTorch's own has the gradient NaN where everything is -inf
+        # The gradient of torch.logsumexp is NaN if all scores are -inf
         peak = self.peak(scores.detach())
         sums = (scores - peak).exp().sum(dim=-1)
         impossible = sums == 0.0

@@ -10,7 +10,7 @@ from .workspace import Workspace
 
 
 class Scores(NamedTuple):
-    """What `Potentials` holds, with zeros for what is missing."""
+    """The fields of `Potentials`, with zeros for those that are missing."""
 
     emissions: np.ndarray  # (N, L)
     transitions: np.ndarray  # (L, L)
@@ -27,7 +27,7 @@ class Scores(NamedTuple):
         end: Tensor | None,
         pairwise: Tensor | None,
     ) -> "Scores":
-        """RETURNS (Scores): The arrays, which share memory with the tensors where they can."""
+        """RETURNS (Scores): The arrays, which share memory with the tensors if possible."""
         n_labels = emissions.shape[1]
         return cls(
             _array(emissions),
@@ -38,7 +38,7 @@ class Scores(NamedTuple):
         )
 
     def of_tokens(self, tokens: np.ndarray) -> "Scores":
-        """RETURNS (Scores): Those of some of the tokens only, in float64."""
+        """RETURNS (Scores): The scores of these tokens only, in float64."""
         return Scores(
             _wide(self.emissions[tokens]),
             _wide(self.transitions),
@@ -48,8 +48,8 @@ class Scores(NamedTuple):
         )
 
     def with_wide_tables(self) -> "Scores":
-        """RETURNS (Scores): All in float64 but the pairwise scores, which are too large to be
-        converted as a whole.
+        """RETURNS (Scores): All in float64 except for the pairwise scores, which are too large to
+        be converted as a whole.
         """
         return Scores(
             _wide(self.emissions),
@@ -61,9 +61,9 @@ class Scores(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """A gradient of something that is summed over chains, or a derivative of that gradient.
+    """The gradient of a sum over chains, or a derivative of that gradient.
 
-    The emissions may lie in a workspace: copy them, and keep this object until then.
+    The emissions may lie in a workspace: copy them before you release this object.
     """
 
     emissions: np.ndarray  # (N, L), in the order of the tokens
@@ -74,11 +74,11 @@ class Gradient(NamedTuple):
     workspace: Workspace | None = None
 
     def add(self, other: "Gradient", tokens: np.ndarray) -> "Gradient":
-        """Put in the part of the chains that were left out at first.
+        """Add the gradient of chains that were left out at first.
 
-        other (Gradient): Their gradient, with the same parts.
+        other (Gradient): Their gradient, with the same fields.
         tokens (np.ndarray): Their tokens.
-        RETURNS (Gradient): The sum. It takes over the arrays.
+        RETURNS (Gradient): The sum. It reuses the arrays of this object.
         """
         self.emissions[tokens] = other.emissions
         if self.transitions is not None:
@@ -89,10 +89,10 @@ class Gradient(NamedTuple):
 
 
 def to_tensor(array: np.ndarray, like: Tensor) -> Tensor:
-    """Copy an array.
+    """Copy an array to a tensor.
 
     array (np.ndarray): The array.
-    like (Tensor): A tensor of the type and on the device that are wanted.
+    like (Tensor): A tensor with the dtype and device of the copy.
     RETURNS (Tensor): The copy.
     """
     return torch.from_numpy(array).to(like, copy=True)
@@ -104,5 +104,5 @@ def _wide(array: np.ndarray) -> np.ndarray:
 
 def _array(tensor: Tensor) -> np.ndarray:
     tensor = tensor.detach().cpu()
-    # NumPy has no bfloat16, and float16 is slow
+    # NumPy has no bfloat16, and its float16 is slow
     return (tensor.float() if tensor.element_size() < 4 else tensor).numpy()

@@ -1,4 +1,4 @@
-"""Whatever follows from a differentiable log Z by automatic differentiation."""
+"""Everything that automatic differentiation derives from log Z."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class AutogradBackend(ABC):
     """Expectations as derivatives of log Z (Eisner 2016, "Inside-outside and forward-backward
     algorithms are just backprop"), on any device, differentiable any number of times.
 
-    Subclasses say how log Z is computed, in differentiable operations of PyTorch.
+    Subclasses compute log Z with differentiable PyTorch operations.
     """
 
     @abstractmethod
@@ -33,7 +33,7 @@ class AutogradBackend(ABC):
         if not (torch.is_grad_enabled() and potentials.requires_grad):
             return self._expectations(potentials, ["emissions"], False)["emissions"]
         marginals = self._expectations(potentials, ["emissions"], True)["emissions"]
-        # Those of no token depend on nothing, and would refuse to be differentiated
+        # Without tokens, marginals depend on nothing and could not be differentiated
         return marginals + unused_zero(potentials).to(marginals.dtype)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
@@ -43,10 +43,10 @@ class AutogradBackend(ABC):
     def _expectations(
         self, potentials: Potentials, names: list[str], differentiable: bool
     ) -> dict[str, Tensor]:
-        """The gradient of log Z, summed over chains, with respect to the fields of these names."""
+        """The gradient of log Z, summed over chains, with respect to the named fields."""
         n_labels = potentials.n_labels
         fields = potentials.tensors()
-        # Inference mode, which `enable_grad` does not end, records nothing to be differentiated
+        # In inference mode, which `enable_grad` does not leave, no graph is recorded
         with torch.inference_mode(False), torch.enable_grad():
             if not differentiable:
                 fields = {name: ordinary(tensor) for name, tensor in fields.items()}
@@ -69,8 +69,8 @@ class AutogradBackend(ABC):
 
 
 class OnceDifferentiable(torch.autograd.Function):
-    """Refuse a second derivative, which would silently lack our part otherwise. PyTorch's own
-    `once_differentiable` does so only where the upstream gradient is not a constant.
+    """Raise an error on a second derivative, which would silently lack our part otherwise.
+    PyTorch's `once_differentiable` does so only if the upstream gradient is not a constant.
     """
 
     @staticmethod
@@ -83,20 +83,22 @@ class OnceDifferentiable(torch.autograd.Function):
 
 
 def ordinary(tensor: Tensor) -> Tensor:
-    """A tensor that a gradient can be found with, which is not so for those of inference mode.
+    """Make sure that autograd can use a tensor, even one created in inference mode.
+
+    Call this outside of inference mode.
 
     tensor (Tensor): Any tensor.
-    RETURNS (Tensor): The same, or a copy of one that was made in inference mode. To be called
-        outside of it.
+    RETURNS (Tensor): The tensor itself, or a copy if it was created in inference mode.
     """
     return tensor.detach().clone() if tensor.is_inference() else tensor
 
 
 def wants_pairs(ctx: Any) -> bool:
-    """Tell what a function of emissions, transitions, start, end and pairwise scores has to find.
+    """Whether a function of emissions, transitions, start, end and pairwise scores needs the
+    gradient of the scores of label pairs.
 
-    ctx (Any): Its context.
-    RETURNS (bool): Whether a gradient is wanted for scores of pairs of labels.
+    ctx (Any): The function's context.
+    RETURNS (bool): Whether transitions or pairwise scores need a gradient.
     """
     _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
     return transitions or pairwise
@@ -108,13 +110,13 @@ def to_inputs(
     grad: Tensor,
     convert: Callable[[Part, Tensor], Tensor],
 ) -> list[Tensor | None]:
-    """What such a function gives back: the gradient of each input that needs one, which refuses to
-    be differentiated.
+    """The return value of such a function's backward pass: the gradient of each input that needs
+    one. Differentiating it again raises an error.
 
-    ctx (Any): Its context, which has saved the inputs alone.
-    gradient (Sequence[Optional[Any]]): What was found for each of them.
+    ctx (Any): The function's context, in which only the inputs were saved.
+    gradient (Sequence[Optional[Any]]): The gradient found for each input.
     grad (Tensor): The upstream gradient.
-    convert (Callable): Makes a tensor of what was found, like an input.
+    convert (Callable): Converts such a gradient to a tensor like the given input.
     RETURNS (List[Optional[Tensor]]): The gradients.
     """
     inputs = ctx.saved_tensors
@@ -122,7 +124,7 @@ def to_inputs(
     for part, like, needed in zip(gradient, inputs, ctx.needs_input_grad[:5], strict=True):
         assert part is not None or not needed
         tensors.append(convert(part, like) if part is not None and needed else None)
-    if not torch.is_grad_enabled():  # nobody is going to differentiate them
+    if not torch.is_grad_enabled():  # no graph is recorded, so there is nothing to guard
         return tensors
     return [
         None if tensor is None else OnceDifferentiable.apply(tensor, grad, *inputs)
@@ -131,12 +133,12 @@ def to_inputs(
 
 
 def unused_zero(potentials: Potentials) -> Tensor:
-    """A zero to which all potentials are connected, where log Z does not make use of all of them.
+    """A zero that connects potentials to the graph if log Z does not use all of them.
 
-    What no token or no transition makes use of has the gradient zero, but it has one.
+    Potentials that no token or no transition uses get a zero gradient, not none.
 
     potentials (Potentials): The potentials.
-    RETURNS (Tensor): *Shape:* (). In the working type.
+    RETURNS (Tensor): *Shape:* (). In the working dtype.
     """
     zero = torch.zeros((), dtype=working_dtype(potentials), device=potentials.device)
     if max(potentials.lengths, default=0) < 2:

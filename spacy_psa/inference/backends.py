@@ -1,4 +1,4 @@
-"""What computes sums over label sequences, and the ways to choose from."""
+"""The interface of backends, which compute sums over label sequences, and their lookup."""
 
 from typing import NamedTuple, Protocol
 
@@ -9,18 +9,18 @@ from .potentials import Potentials
 
 
 class ExpectedCounts(NamedTuple):
-    """How often each thing is expected to happen, summed over the chains."""
+    """Expected counts, summed over the chains."""
 
-    transitions: Tensor  # (L, L): label j right after label i
-    start: Tensor  # (L,): a chain begins with the label
-    end: Tensor  # (L,): a chain ends with the label
+    transitions: Tensor  # (L, L), label j right after label i
+    start: Tensor  # (L,), chains that begin with the label
+    end: Tensor  # (L,), chains that end with the label
 
 
 class Backend(Protocol):
     """Sums over all label sequences of each chain.
 
-    Log-scores come back in `scores.working_dtype`, gradients in the types of the potentials.
-    A chain without a possible sequence has log_partition -inf and the gradient zero.
+    Log-scores are returned in `scores.working_dtype`, gradients in the dtypes of the potentials.
+    A chain without a possible sequence has log_partition -inf and zero gradient.
     """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
@@ -29,18 +29,20 @@ class Backend(Protocol):
 
     def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
         """RETURNS (Tensor): *Shape:* (C,). The log-probability of complete label sequences (N,);
-        -inf, with the gradient zero, where they are impossible. Differentiable.
+        -inf, with zero gradient, if they are impossible. Differentiable.
         """
         ...
 
     def marginals(self, potentials: Potentials) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (N, L). Each token's label probabilities, in the type of the
+        """RETURNS (Tensor): *Shape:* (N, L). Each token's label probabilities, in the dtype of the
         emissions. Differentiable.
         """
         ...
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
-        """RETURNS (ExpectedCounts): Expected transitions, first and last labels. No gradient."""
+        """RETURNS (ExpectedCounts): Expected transitions, first labels and last labels. No
+        gradient.
+        """
         ...
 
 
@@ -48,9 +50,9 @@ def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
     """Look up a backend.
 
     name (str): The name.
-    backends (Dict[str, Backend]): The known ones.
+    backends (Dict[str, Backend]): The available backends.
     RETURNS (Backend): The backend.
-    RAISES (ValueError): If there is none of this name.
+    RAISES (ValueError): If there is no backend of this name.
     """
     if name not in backends:
         nearest, options = suggestion(name, backends), ", ".join(sorted(backends))

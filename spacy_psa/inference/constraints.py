@@ -1,4 +1,4 @@
-"""Which label sequences are possible at all, for example under a tag scheme such as BIOES."""
+"""Hard constraints on label sequences, for example those of a tag scheme such as BIOES."""
 
 from dataclasses import dataclass, replace
 
@@ -12,12 +12,12 @@ from .potentials import Potentials
 
 @dataclass(frozen=True, init=False)
 class Constraints:
-    """Which labels may follow which, begin a chain, and end it. True means allowed.
+    """Which labels may follow each other, begin a chain and end it. True means allowed.
 
     transitions (Union[np.ndarray, Tensor]): *Shape:* (L, L). [i, j]: may label j follow label i?
     start (Union[np.ndarray, Tensor]): *Shape:* (L,). May a chain begin with this label?
     end (Union[np.ndarray, Tensor]): *Shape:* (L,). May a chain end with this label?
-    RAISES (ValueError): If the three do not hold booleans or do not fit together.
+    RAISES (ValueError): If one of them is not boolean, or if their shapes do not match.
     """
 
     transitions: Tensor
@@ -34,7 +34,7 @@ class Constraints:
         for name, value in given.items():
             allowed = torch.as_tensor(value)
             if allowed.dtype != torch.bool:
-                problem = f"{name} holds {allowed.dtype}, not booleans"
+                problem = f"{name} is {allowed.dtype}, not boolean"
                 raise ValueError(Errors.P004.format(problem=problem))
             object.__setattr__(self, name, allowed)
         n_labels = self.n_labels
@@ -42,7 +42,7 @@ class Constraints:
         for name, shape in shapes.items():
             actual = tuple(getattr(self, name).shape)
             if actual != shape:
-                problem = f"{name} has the shape {actual} instead of {shape}"
+                problem = f"{name} has shape {actual}, not {shape}"
                 raise ValueError(Errors.P004.format(problem=problem))
 
     @property
@@ -51,14 +51,14 @@ class Constraints:
         return self.start.numel()
 
     def apply(self, potentials: Potentials) -> Potentials:
-        """Give everything that is not allowed the score -inf. No gradient flows to such a place.
+        """Set the score of everything that is not allowed to -inf. No gradient flows there.
 
         potentials (Potentials): The scores. Missing transitions, start and end count as zeros.
         RETURNS (Potentials): A copy with transitions, start and end.
         RAISES (ValueError): If the number of labels differs.
         """
         if potentials.n_labels != self.n_labels:
-            problem = f"they are about {self.n_labels} labels, the potentials about "
+            problem = f"they are for {self.n_labels} labels, the potentials for "
             problem += f"{potentials.n_labels}"
             raise ValueError(Errors.P004.format(problem=problem))
         constrained = {}

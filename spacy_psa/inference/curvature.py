@@ -1,15 +1,15 @@
-"""Marginals and their derivative: the second derivative of log Z, times a vector.
+"""Marginals and their derivative: Hessian-vector products of log Z.
 
-The marginals are the gradient of Σ log Z with respect to the emissions. What backpropagation wants
-of them is H·v: the Hessian of Σ log Z, with all scores on one axis and the emissions on the other,
-times the upstream gradient v. Since a Hessian is symmetric, this is also how the gradient with
-respect to each of the scores changes when the emissions move in the direction v. So the recursion
-is differentiated forwards, along with the scores (Pearlmutter 1994, "Fast exact multiplication by
-the Hessian"; the second-order expectation semiring of Li and Eisner 2009).
+The marginals are the gradient of Σ log Z with respect to the emissions. Backpropagation through
+them needs H·v: the Hessian of Σ log Z, with all scores on one axis and the emissions on the other,
+times the upstream gradient v. Since a Hessian is symmetric, H·v is also how the gradient with
+respect to each score changes when the emissions move in the direction v. The recursion is therefore
+differentiated in forward mode (Pearlmutter 1994, "Fast exact multiplication by the Hessian"; the
+second-order expectation semiring of Li and Eisner 2009).
 
-A number added to all emissions of a token changes no probability. So v may be shifted such that its
-mean under the marginals is zero at each token: then log Z stands still, and with it every
-normaliser, and forward and backward scores may be differentiated as they are, scaled.
+Adding a constant to all emissions of a token changes no probability. v may therefore be shifted so
+that its mean under the marginals is zero at each token. Then log Z and all normalizers stay
+constant, and the scaled forward and backward scores can be differentiated as they are.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ from .workspace import Workspace
 
 
 class Posterior:
-    """The marginals under a recursion, and all that their derivative takes.
+    """The marginals of a recursion, and everything that their derivative needs.
 
-    recursion (ScaledRecursion): The recursion, which has run forward.
+    recursion (ScaledRecursion): The recursion, after its forward pass.
     """
 
-    marginals: np.ndarray  # (N, L), zeros for a chain for which no sequence is possible
+    marginals: np.ndarray  # (N, L), zeros for a chain without a possible sequence
 
     def __init__(self, recursion: ScaledRecursion) -> None:
         self._recursion = recursion
@@ -46,11 +46,11 @@ class Posterior:
             self.marginals[recursion._doubtful_tokens] = again.emissions
 
     def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """How the gradient of Σ log Z changes when the emissions move.
+        """The directional derivative of the gradient of Σ log Z.
 
-        direction (np.ndarray): *Shape:* (N, L). Where to the emissions move.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): The derivative, zeros for a chain for which no sequence is possible.
+        direction (np.ndarray): *Shape:* (N, L). The direction in which the emissions move.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): The derivative, zeros for a chain without a possible sequence.
         """
         recursion, workspace = self._recursion, Workspace()
         layout, steps, alphas = recursion.layout, recursion._steps, recursion._alphas
@@ -68,7 +68,7 @@ class Posterior:
             part *= self._ratios[begin:stop]
             d_alphas[begin:stop] += part
 
-        # d beta_{t-1} = step @ d onward_t, where onward_t = ratio * beta_t moves with both factors
+        # d beta_{t-1} = step @ d onward_t, and both factors of onward_t = ratio * beta_t move
         d_onward = np.multiply(self._onward, move, out=move)
         d_betas = workspace.empty(*alphas.shape)
         d_betas[layout.last_rows] = 0.0

@@ -1,4 +1,4 @@
-"""How far one distribution over label sequences is from another."""
+"""The Kullback-Leibler divergence between distributions over label sequences."""
 
 import torch
 from torch import Tensor
@@ -10,40 +10,39 @@ from .scores import working_dtype
 
 
 def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
-    """The Kullback-Leibler divergence of a student from a teacher, summed over all chains.
+    """The Kullback-Leibler divergence of a student from a teacher, summed over chains.
 
         KL(p ‖ q) = log Z_q − log Z_p + E_p[score_p(y) − score_q(y)]
 
     Scores are sums over tokens and transitions, so the expectation needs only the teacher's
-    marginals and expected transitions; nothing is enumerated or sampled.
+    marginals and expected transitions; no sequences are enumerated or sampled.
 
     teacher (LinearChain): The distribution p. No gradient flows into it.
     student (LinearChain): The distribution q, over the same chains and labels, with the same kinds
         of potentials.
-    RETURNS (Tensor): A scalar, zero where both agree; inf where the student rules out what the
-        teacher does not. A chain for which neither has a possible sequence counts for nothing.
-        Differentiable in the student's potentials.
-    RAISES (ValueError): If the two are not about the same chains, or have other kinds of
-        potentials.
+    RETURNS (Tensor): A scalar: zero if the two agree, inf if the student rules out a sequence that
+        the teacher allows. A chain without a possible sequence in either adds nothing.
+        Differentiable with respect to the student's potentials.
+    RAISES (ValueError): If the two differ in their chains or in their kinds of potentials.
     """
     p, q = teacher.potentials.detach().tensors(), student.potentials.tensors()
     if teacher.potentials.lengths != student.potentials.lengths or p.keys() != q.keys():
         raise ValueError(Errors.P006)
-    # Expected counts, and marginals, are the gradient of log Z
+    # The gradient of log Z holds the expected counts and the marginals
     with torch.inference_mode(False), torch.enable_grad():
         leaf = teacher.potentials.map(ordinary).requires_grad_()
         log_p = teacher._backend.log_partition(leaf)
         log_p.sum().backward()
-    # In the type of log-scores: differences of large scores may leave the range of their own.
+    # In the dtype of log-scores: differences of large scores may overflow their own dtype
     dtype = working_dtype(student.potentials)
     counts = {name: count.to(dtype) for name, count in leaf.gradients().items()}
-    # What the teacher rules out (-inf) it expects no time; -inf - -inf must not spoil the sum.
+    # The expected count of what the teacher rules out (-inf) is 0; -inf - -inf must not make it NaN
     differences = (
         counts[name] * (p[name].to(dtype) - q[name].to(dtype)).masked_fill(counts[name] == 0, 0)
         for name in q
     )
     difference = torch.stack([terms.sum() for terms in differences]).sum()
-    # Nor must a chain that the student rules out: what the teacher expects there is inf already
+    # If the student rules out a chain, the expected difference is inf already, and inf - inf is NaN
     log_q = student.log_partition
     impossible = log_q == -torch.inf
     log_q, log_p = (log_z.masked_fill(impossible, 0.0) for log_z in (log_q, log_p.detach()))

@@ -1,4 +1,4 @@
-"""How uncertain a distribution over label sequences is: its entropy, in nats."""
+"""The entropy of distributions over label sequences, in nats."""
 
 import torch
 from torch import Tensor
@@ -13,14 +13,14 @@ from .trellis import Trellis
 def chain_entropy(trellis: Trellis, potentials: Potentials) -> Tensor:
     """The entropy of each chain's label sequences.
 
-    trellis (Trellis): The scores.
-    potentials (Potentials): The same.
-    RETURNS (Tensor): *Shape:* (C,). At least 0; 0 for an empty chain, and for one for which no
-        sequence is possible. Differentiable if the trellis is.
+    trellis (Trellis): The trellis of the potentials.
+    potentials (Potentials): The scores.
+    RETURNS (Tensor): *Shape:* (C,). At least 0; 0 for an empty chain and for one without a possible
+        sequence. Differentiable if the trellis is.
     """
     dtype, device = working_dtype(potentials), potentials.device
     entropies = torch.zeros(len(potentials.lengths), dtype=dtype, device=device)
-    # What no token makes use of: it has the gradient zero, but it has one
+    # Potentials that no token uses get a zero gradient, not none
     for tensor in potentials.tensors().values():
         entropies = entropies + tensor.flatten()[:0].sum()
     if not potentials.n_tokens:
@@ -31,17 +31,17 @@ def chain_entropy(trellis: Trellis, potentials: Potentials) -> Tensor:
 def path_entropy(trellis: Trellis) -> Array:
     """The entropy −Σ_y p(y) log p(y) of the paths of each chain.
 
-    Given a label, what precedes it does not depend on what follows. So the entropy of the path up
-    to label j at t is the entropy of the label i before, and the mean entropy of the path up to i
-    (Hernando, Crespi and Cybenko 2005, "Efficient computation of the hidden Markov model entropy
-    for a given observation sequence"):
+    Given a label, the labels before it are independent of those after it. The entropy of the path
+    up to label j at t is therefore the entropy of the previous label i plus the mean entropy of the
+    path up to i (Hernando, Crespi and Cybenko 2005, "Efficient computation of the hidden Markov
+    model entropy for a given observation sequence"):
 
         H_t(j) = Σ_i q_ij · (H_{t−1}(i) − log q_ij),    q_ij = p(y_{t−1} = i | y_t = j, x_1 … x_t)
 
-    and the whole is the same sum over the last label. So it comes with the forward messages, and no
-    marginals are needed.
+    The entropy of the whole path is the same sum over the last label. It needs only the forward
+    messages, not the marginals.
 
-    trellis (Trellis): The scores, of one token at least.
+    trellis (Trellis): The trellis of at least one token.
     RETURNS (Array): *Shape:* (counts[0],). From the longest chain to the shortest.
     """
     if isinstance(trellis, FusedTrellis):

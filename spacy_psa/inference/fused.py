@@ -1,8 +1,8 @@
-"""The forward-backward algorithm as programs of a GPU: a launch for a batch, not for each token.
+"""The forward-backward algorithm in GPU kernels, launched once per batch instead of once per token.
 
-Messages from both sides are passed in the log domain, and all that is asked for follows from them
-for all tokens at once. What is computed on the GPU stands in `kernels.message_kernels`; here it is
-put together, in the same way as on the CPU by `recursion` and `curvature`.
+Forward and backward messages are passed in the log domain; everything else follows from them for
+all tokens at once. The kernels are in `kernels.message_kernels`. This module combines their
+results, as `recursion` and `curvature` do on the CPU.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .scores import places_on, working_dtype
 if TYPE_CHECKING:
     from ..kernels.chains import Chains, ChainScores
 
-# One program goes through a chain on its own: with many labels, it leaves most of a GPU idle, which
-# fills up with what goes token by token. Where they meet is not measured yet
+# A single program processes each chain. With many labels this leaves most of the GPU idle, whereas
+# token-by-token operations fill it. The break-even point has not been measured yet
 MAX_LABELS = 1 << 10
 
 
 def can_be_fused(potentials: Potentials) -> bool:
-    """Tell whether there are kernels for these scores.
+    """Check whether the kernels support these scores.
 
     potentials (Potentials): The scores.
-    RETURNS (bool): Whether there are: on a GPU that Triton knows, for up to 1,024 labels.
+    RETURNS (bool): True for up to 1,024 labels on a GPU that Triton supports.
     """
     if not (potentials.n_tokens and 0 < potentials.n_labels <= MAX_LABELS):
         return False
@@ -39,11 +39,11 @@ def can_be_fused(potentials: Potentials) -> bool:
 
 
 def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, Chains]:
-    """What kernels are given.
+    """The arguments of the kernels.
 
     fields (Fields): Emissions, transitions, start, end and pairwise scores.
     lengths (Tuple[int, ...]): The lengths of the chains.
-    RETURNS (Tuple[ChainScores, Chains]): The scores, and where chains lie.
+    RETURNS (Tuple[ChainScores, Chains]): The scores, and the positions of the chains.
     """
     from ..kernels.chains import Chains, ChainScores
 
@@ -52,8 +52,8 @@ def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, 
 
 
 class FusedBackend(LogSpaceBackend):
-    """Sums over label sequences in Triton, see `fused`; where they cannot be had there, by PyTorch,
-    token by token. Log-scores and marginals can be differentiated once.
+    """Sums over label sequences in Triton kernels, see `fused`; if they are not available, in
+    PyTorch, token by token. Log-scores and marginals can be differentiated once.
     """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
@@ -84,7 +84,7 @@ class FusedBackend(LogSpaceBackend):
 
 
 class Gradient(NamedTuple):
-    """A gradient of something that is summed over chains, or a derivative of that gradient."""
+    """The gradient of a sum over chains, or a derivative of that gradient."""
 
     emissions: Tensor  # (N, L)
     transitions: Tensor | None  # (L, L)
@@ -94,14 +94,14 @@ class Gradient(NamedTuple):
 
 
 class FusedRecursion:
-    """log Z of each chain, and on demand its gradient and the derivative of that.
+    """log Z of each chain, and on demand its gradient and the derivative of the gradient.
 
-    Nothing is differentiable by PyTorch here.
+    Autograd cannot differentiate any of it.
 
     emissions, transitions, start, end, pairwise (Tensor): The scores, as in `Potentials`.
     lengths (Tuple[int, ...]): The lengths of the C chains.
-    dtype (torch.dtype): In which to compute, float32 or float64.
-    both_sides (bool): Whether more than log Z will be wanted.
+    dtype (torch.dtype): The dtype to compute in, float32 or float64.
+    both_sides (bool): Whether more than log Z will be needed.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class FusedRecursion:
             self.marginals = kernels.marginals_of(self._messages)
 
     def of_tokens(self, weights: Tensor) -> Tensor:
-        """weights (Tensor): *Shape:* (C,). One for each chain.
-        RETURNS (Tensor): *Shape:* (N,). For each token that of its chain, and zero where no
-            sequence is possible.
+        """weights (Tensor): *Shape:* (C,). One per chain.
+        RETURNS (Tensor): *Shape:* (N,). The weight of each token's chain; zero if no sequence is
+            possible.
         """
         impossible = self.log_partition == -torch.inf
         weights = weights.to(self.marginals.dtype).masked_fill(impossible, 0.0)
@@ -140,23 +140,22 @@ class FusedRecursion:
         """The gradient of the weighted sum of log Z.
 
         weights (Tensor): *Shape:* (N,). The upstream gradient of each token's chain.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
         return self._assemble(self.marginals * weights.unsqueeze(1), weights, None, pairs)
 
     def derivative(self, direction: Tensor, *, pairs: bool) -> Gradient:
-        """The derivative of the gradient of the sum of log Z, when the emissions move. See
-        `curvature`.
+        """The directional derivative of the gradient of Σ log Z, see `curvature`.
 
-        direction (Tensor): *Shape:* (N, L). Where to they move.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        direction (Tensor): *Shape:* (N, L). The direction in which the emissions move.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
-        # Such that log Z stands still
+        # Centered, so that log Z stays constant
         moved = self._centred(direction.to(self.marginals.dtype))
         sides = self._kernels.tangents_of(*self._chains, self._messages, moved)
-        # The move of the emission itself comes from both sides
+        # Both sides include the move of the emission itself
         rows = self.marginals * self._centred(sides[0] + sides[1] - moved)
         return self._assemble(rows, torch.ones_like(rows[:, 0]), sides, pairs)
 
@@ -184,7 +183,7 @@ class FusedLogPartition(torch.autograd.Function):
         """given: As `FusedRecursion`."""
         ctx.recursion = FusedRecursion(*given, both_sides=True)
         ctx.save_for_backward(*given[:5])
-        # A copy: what is returned leads back to this function, which must not hold it
+        # A copy: the output refers to this function, which must not keep a reference to it
         return ctx.recursion.log_partition.to(given[-1], copy=True)
 
     @staticmethod
@@ -215,5 +214,5 @@ def _like(part: Tensor, scores: Tensor) -> Tensor:
 
 
 def _arguments(potentials: Potentials) -> tuple[Any, ...]:
-    """Scores, lengths, and the type in which to compute."""
+    """Scores, lengths, and the dtype to compute in."""
     return (*potentials.fields(), potentials.lengths, working_dtype(potentials))

@@ -1,4 +1,4 @@
-"""A trellis whose sums over paths, and paths, are programs of a GPU."""
+"""A trellis whose sums over paths and searches for paths run in GPU kernels."""
 
 from functools import cached_property
 from types import ModuleType
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class FusedTrellis(Trellis):
-    """As `Trellis`, in float64 on a GPU, where all that goes through a chain is one program. No
+    """As `Trellis`, in float64 on a GPU, where one kernel processes all time steps of a chain. No
     gradient flows through it.
 
-    potentials (Potentials): The scores, which `can_be_fused`.
+    potentials (Potentials): The scores; `can_be_fused` must be true of them.
     """
 
     potentials: Potentials
 
     def __init__(self, potentials: Potentials) -> None:
-        # What a trellis of tensors has is made only if it is asked for
+        # The fields of a trellis of tensors are created lazily, see `__getattr__`
         vars(self).update(
             potentials=potentials.detach(),
             layout=time_major(potentials.lengths),
@@ -35,7 +35,7 @@ class FusedTrellis(Trellis):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """emissions, start, end and moves, step by step."""
+        """emissions, start, end and moves, created on first access."""
         if name not in ("emissions", "start", "end", "moves"):
             raise AttributeError(name)
         steps = torch_trellis(self.potentials)
@@ -68,7 +68,7 @@ class FusedTrellis(Trellis):
 
     def ranked_paths(self, k: int) -> tuple[Tensor, Tensor, Tensor] | None:
         """RETURNS (Optional[Tuple[Tensor, Tensor, Tensor]]): As `nbest.ranked_paths`; None if there
-        are too many labels and paths for a program.
+        are too many labels and paths for a kernel.
         """
         if not self._queries.fits_k_best(self.potentials.n_labels, k):
             return None
@@ -96,10 +96,10 @@ class FusedTrellis(Trellis):
 
 
 def make_trellis(potentials: Potentials) -> Trellis:
-    """The trellis to compute with on a device.
+    """Create the kind of trellis that suits the device.
 
     potentials (Potentials): The scores.
-    RETURNS (Trellis): One of tensors for CUDA devices, one of NumPy arrays for others. No gradient
+    RETURNS (Trellis): A trellis of tensors on CUDA devices, of NumPy arrays on others. No gradient
         flows through it.
     """
     if potentials.device.type != "cuda":

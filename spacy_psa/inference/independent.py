@@ -1,4 +1,4 @@
-"""Independent labels, the chain without transitions: a softmax. No recursion is needed."""
+"""Independent labels: a chain without transitions is a softmax per token, without recursions."""
 
 import torch
 from torch import Tensor
@@ -12,11 +12,11 @@ from .scores import log_ratio, path_score, sum_by_chain, working_dtype
 
 
 class IndependentBackend:
-    """Log Z is a sum of logsumexp over the tokens, and marginals are softmax probabilities."""
+    """log Z is the sum of the tokens' logsumexp, and marginals are softmax probabilities."""
 
     def log_partition(self, potentials: Potentials) -> Tensor:
         log_z = sum_by_chain(_token_log_partition(potentials), potentials)
-        # As for any chain: if a token has no possible label, no token passes on a gradient
+        # As for any chain: if one token has no possible label, the whole chain gets no gradient
         return torch.where(log_z == -torch.inf, log_z.detach(), log_z)
 
     def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Labels of which it is known only that they are in a set (Tsuboi et al. 2008)."""
+"""Ambiguous annotation: labels known only to be in a set (Tsuboi et al. 2008)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,23 +21,22 @@ def log_prob_of_sets(
     """The log of the total probability of all label sequences that agree with an annotation in
     which some tokens have a set of labels. Differentiable.
 
-    With constraints, a sequence agrees only if, wherever two neighbouring tokens both have sets, it
-    takes a transition that they allow. So of the sets {B-A, B-B} and {E-A, E-B}, which stand for a
-    span of the label A or B, BIOES leaves B-A E-A and B-B E-B. All other transitions are as in
-    `chain`: what constrains the sets does not constrain labels that are known or unknown, nor the
-    distribution.
+    With constraints, a sequence agrees only if its transitions between adjacent tokens with sets
+    are allowed. For the sets {B-A, B-B} and {E-A, E-B}, which stand for a span labeled A or B,
+    BIOES leaves B-A E-A and B-B E-B. All other transitions remain as in `chain`: these constraints
+    affect neither known nor unknown labels, nor the distribution itself.
 
-    Nothing but the sum within the sets takes longer for it. There, the labels of sets count as
-    further labels, with the same scores, which only tokens with sets may have; so what the
-    constraints forbid can be forbidden among these alone, without scores for each token.
+    This slows down only the sum within the sets. There, the labels in sets are duplicated, with the
+    same scores, and only tokens with sets may have the copies. Constraints can then forbid
+    transitions between copies alone, without per-token scores.
 
     chain (LinearChain): The distribution.
-    labels (Tensor): *Shape:* (N,). The labels of tokens without sets; -1 where they are unknown.
-    sets (Mapping[int, Sequence[int]]): By token, the labels in its set.
-    constraints (Optional[Constraints]): Which labels may follow each other in neighbouring sets.
-        Not needed if `chain` is constrained by them.
-    RETURNS (Tensor): *Shape:* (C,). -inf, with the gradient zero, where no sequence is left.
-    RAISES (ValueError): If the labels do not fit the potentials.
+    labels (Tensor): *Shape:* (N,). The labels of tokens without sets; -1 for unknown labels.
+    sets (Mapping[int, Sequence[int]]): The labels in each set, by token.
+    constraints (Optional[Constraints]): Which labels may follow each other in adjacent sets. Not
+        needed if `chain` already has these constraints.
+    RETURNS (Tensor): *Shape:* (C,). -inf, with zero gradient, if no sequence agrees.
+    RAISES (ValueError): If the labels do not match the potentials.
 
     Source: Tsuboi et al. (2008), 'Training Conditional Random Fields Using Incomplete Annotations',
     for ambiguous annotation.
@@ -60,14 +59,14 @@ def log_prob_of_sets(
     allowed[tokens] = False
     doubled = _with_copies(chain.potentials, copied, constraints)
     doubled = doubled.within(torch.cat([allowed, copies], dim=1))
-    # A softmax becomes a chain here
+    # The copies' transitions turn a softmax into a chain
     backend = (LinearChain(doubled) if chain.potentials.is_independent else chain)._backend
     return log_ratio(backend.log_partition(doubled), chain.log_partition)
 
 
 def _with_copies(potentials: Potentials, copied: Tensor, constraints: Constraints) -> Potentials:
-    """Some labels a second time, with all their scores but those of the transitions among the
-    copies that the constraints forbid.
+    """Duplicate labels with all their scores, except that the constraints apply to transitions
+    between copies.
     """
     n_labels = potentials.n_labels
     labels = torch.cat([torch.arange(n_labels, device=potentials.device), copied])

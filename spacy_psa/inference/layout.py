@@ -1,25 +1,25 @@
-"""The order in which recursions visit tokens: time step by time step, without padding."""
+"""The time-major order in which recursions visit tokens, without padding."""
 
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-# Tokens of a batch whose layout is remembered: that of a long document takes megabytes, and next to
-# no time compared with the rest.
+# Layouts of batches of up to this many tokens are cached. That of a long document takes megabytes,
+# and little time to compute compared with the rest
 REMEMBERED = 1 << 14
-# Tokens of a chain whose layout is remembered for longer: for a single sentence, to lay it out
-# takes a good part of the time of finding its best labels.
+# Layouts of single chains of up to this many tokens are cached for longer: for one sentence,
+# computing the layout takes a good part of the decoding time
 SHORT = 1 << 8
 
 
 class TimeMajor:
-    """Tokens of many chains, sorted by their position in the chain, then by the chain's length.
+    """The tokens of many chains, sorted by position in the chain, then by the chain's length.
 
     Chains are ranked from the longest to the shortest. Step t of a recursion then works on one
-    contiguous block of rows, the t-th tokens of the `counts[t]` longest chains, and its
-    predecessors are the first `counts[t]` rows of the block before. Nothing is padded.
+    contiguous block of rows, the t-th tokens of the `counts[t]` longest chains, and their
+    predecessors are the first `counts[t]` rows of the previous block. No padding is needed.
 
-    lengths (Tuple[int, ...]): The lengths of the C chains, N tokens together.
+    lengths (Tuple[int, ...]): The lengths of the C chains, N tokens in total.
     """
 
     def __init__(self, lengths: tuple[int, ...]) -> None:
@@ -29,11 +29,11 @@ class TimeMajor:
         n_steps = int(sizes.max(initial=0))
         counts = self.n_chains - np.cumsum(np.bincount(sizes, minlength=n_steps + 1))[:n_steps]
         offsets = np.cumsum(counts) - counts
-        # The chains that have tokens, from the longest to the shortest
+        # The nonempty chains, from the longest to the shortest
         self.chains = np.argsort(-sizes, kind="stable")[: counts[0] if n_steps else 0]
         rank = np.zeros(self.n_chains, dtype=np.int64)
         rank[self.chains] = np.arange(self.chains.size)
-        # Per token in its original place: its chain, its time step, its row in our order
+        # Per token in the original order: its chain, its time step, its row in our order
         self.chain_of_token = np.repeat(np.arange(self.n_chains), sizes)
         self.first_tokens = (np.cumsum(sizes) - sizes)[self.chains]
         self.last_tokens = (np.cumsum(sizes) - 1)[self.chains]
@@ -46,22 +46,22 @@ class TimeMajor:
         self.chain_of_row = self.chain_of_token[self.order]
         self.last_rows = self.row_of_token[self.last_tokens]
         self.sizes = sizes
-        # Plain integers, since they slice arrays in inner loops
+        # Python integers, since inner loops use them to slice arrays
         self.counts: list[int] = counts.tolist()
         self.offsets: list[int] = offsets.tolist()
 
     @cached_property
     def blocks(self) -> list[tuple[int, int, int, int]]:
-        """RETURNS (List[Tuple[int, int, int, int]]): For each time step after the first, from and
-        to which row its tokens go, and from and to which row their predecessors.
+        """RETURNS (List[Tuple[int, int, int, int]]): For each time step after the first, begin and
+        stop of the rows of its tokens, and begin and stop of those of their predecessors.
         """
         steps = zip(self.offsets[1:], self.counts[1:], self.offsets[:-1], strict=True)
         return [(row, row + count, before, before + count) for row, count, before in steps]
 
     @cached_property
     def runs(self) -> list[tuple[int, int, int, int]]:
-        """RETURNS (List[Tuple[int, int, int, int]]): As `blocks`, but as few as possible: steps in
-        a row whose predecessors are in a row as well make one.
+        """RETURNS (List[Tuple[int, int, int, int]]): As `blocks`, but with consecutive steps merged
+        if their predecessors are contiguous, too.
         """
         runs = self.blocks[:1]
         for begin, stop, before, before_stop in self.blocks[1:]:
@@ -74,22 +74,22 @@ class TimeMajor:
 
 
 def sum_by(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """Add up the values of each index.
+    """Sum the values of each index.
 
     index (np.ndarray): *Shape:* (n,). Integers from 0 to size - 1.
     values (np.ndarray): *Shape:* (n,)
     size (int): The number of different indices.
     RETURNS (np.ndarray): *Shape:* (size,). float64.
     """
-    # The sum of no floats is an array of integers
+    # Without values, bincount returns integers
     return np.bincount(index, values, size).astype(np.float64, copy=False)
 
 
 def time_major(lengths: tuple[int, ...]) -> TimeMajor:
-    """The layout for these lengths. The same batch asks for it several times.
+    """The layout for these lengths, cached because each batch needs it several times.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
-    RETURNS (TimeMajor): The layout, shared between callers: not to be changed.
+    RETURNS (TimeMajor): The layout. It is shared between callers: do not change it.
     """
     if len(lengths) == 1 and lengths[0] <= SHORT:
         return _of_one_chain(lengths)

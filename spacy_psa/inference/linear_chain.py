@@ -1,4 +1,4 @@
-"""The probability distribution over the label sequences of linear chains."""
+"""The probability distribution of linear chains over label sequences."""
 
 from functools import cached_property
 from numbers import Integral
@@ -34,24 +34,29 @@ INDEPENDENT = IndependentBackend()
 
 
 class LinearChain:
-    """p(y | x) ∝ exp(score of y), for each of a batch of chains: a linear-chain CRF (Lafferty et
-    al. 2001). Without transitions, start and end it is a softmax for each token.
+    """p(y | x) ∝ exp(score of y) for each chain in a batch: a linear-chain CRF (Lafferty et al.
+    2001). Without transitions, start and end it is a softmax per token.
 
-    Log-scores come back in float64 if the potentials lie on the CPU, otherwise in the type of the
-    emissions, or in float32 if that is narrower. Marginals, expected counts and gradients come back
-    in the types of the potentials. What comes out for a chain does not depend on its batch mates.
-    An empty chain has one label sequence, the empty one, of log-score 0.
+    Log-scores are returned in float64 if the potentials are on the CPU, otherwise in the dtype of
+    the emissions, but at least float32. Marginals, expected counts and gradients are returned in
+    the dtypes of the potentials. The results for a chain do not depend on the rest of the batch.
+    An empty chain has one label sequence, the empty one, with log-score 0.
+
+    The backends, all of them exact:
+
+    - "scaled": on the CPU in the exp domain. Differentiable once. The default on the CPU, and the
+      fastest there.
+    - "fused": Triton kernels that process the whole batch. Differentiable once. The default on
+      other devices. Where the kernels are not available, the same as "logspace".
+    - "logspace": token by token on any device. Differentiable any number of times.
+    - "scan": multiplies the matrices of all tokens in a tree. Differentiable any number of times.
+      Needs fewer steps, but more arithmetic and an (L, L) matrix in memory for each token.
 
     potentials (Potentials): The scores.
     constraints (Optional[Constraints]): Label sequences to rule out.
-    backend (Optional[str]): What sums over label sequences; all are exact. "scaled", the default on
-        the CPU and the fastest there, computes on the CPU, and what it returns is differentiable
-        once. So is what "fused" returns, the default elsewhere: a program of a GPU for the whole
-        batch, in Triton; where there is none, it is "logspace". That goes token by token on any
-        device, and is differentiable any number of times. So is "scan", which multiplies the
-        matrices of all tokens in a tree: fewer steps, more arithmetic, and a matrix (L, L) in
-        memory for each token. None is needed where there are emissions only.
-    RAISES (ValueError): If the backend is unknown, or the constraints are about other labels.
+    backend (Optional[str]): How to sum over label sequences. Not used if there are only emissions.
+    RAISES (ValueError): If the backend is unknown, or the constraints have a different number of
+        labels.
     """
 
     def __init__(
@@ -71,17 +76,17 @@ class LinearChain:
     @property
     def log_partition(self) -> Tensor:
         """RETURNS (Tensor): *Shape:* (C,). log Z, the log of the sum of exp(score) over all label
-        sequences; -inf, with the gradient zero, where none is possible. Differentiable.
+        sequences; -inf, with zero gradient, if none is possible. Differentiable.
         """
         return self._backend.log_partition(self.potentials)
 
     def log_prob(self, labels: Tensor) -> Tensor:
-        """The log-probability of labels. Unknown ones are summed over: what comes out is the
-        probability of all label sequences that agree with the known ones. Differentiable.
+        """The log-probability of labels. Unknown labels are summed over: the result is the log of
+        the total probability of all sequences that agree with the known labels. Differentiable.
 
         labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
-        RETURNS (Tensor): *Shape:* (C,). -inf, with the gradient zero, for impossible labels.
-        RAISES (ValueError): If the labels do not fit the potentials.
+        RETURNS (Tensor): *Shape:* (C,). -inf, with zero gradient, for impossible labels.
+        RAISES (ValueError): If the labels do not match the potentials.
         """
         labels = self._check_labels(labels)
         unknown = labels == UNKNOWN
@@ -95,49 +100,49 @@ class LinearChain:
         """The log of the total probability of all label sequences within given sets.
         Differentiable.
 
-        allowed (Tensor): *Shape:* (N, L). Booleans: which labels may each token have?
-        RETURNS (Tensor): *Shape:* (C,). -inf, with the gradient zero, where no sequence is left.
-        RAISES (ValueError): If `allowed` does not fit the potentials.
+        allowed (Tensor): *Shape:* (N, L). Booleans: the labels that each token may have.
+        RETURNS (Tensor): *Shape:* (C,). -inf, with zero gradient, if no sequence is left.
+        RAISES (ValueError): If `allowed` does not match the potentials.
         """
         within = self.potentials.within(allowed)
         return log_ratio(self._backend.log_partition(within), self.log_partition)
 
     def score(self, labels: Tensor) -> Tensor:
-        """The log-score of labels, which is not normalised. Differentiable.
+        """The unnormalized log-score of labels. Differentiable.
 
         labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1.
         RETURNS (Tensor): *Shape:* (C,)
-        RAISES (ValueError): If the labels do not fit the potentials.
+        RAISES (ValueError): If the labels do not match the potentials.
         """
         labels = self._check_labels(labels)
         if bool((labels == UNKNOWN).any()):
-            raise ValueError(Errors.P003.format(problem="an unknown label (-1) has no score"))
+            raise ValueError(Errors.P003.format(problem="unknown labels (-1) have no score"))
         return path_score(self.potentials, labels)
 
     @property
     def marginals(self) -> Tensor:
         """The probability of each label of each token. Differentiable.
 
-        RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
+        RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain without a possible sequence.
         """
         return self._backend.marginals(self.potentials)
 
     def expected_counts(self) -> ExpectedCounts:
-        """How often each transition, first label and last label is expected, summed over chains.
-        This is the gradient of the sum of log_partition; that with respect to `pairwise` has the
-        expected transitions of each token. No gradient flows through it.
+        """The expected number of each transition, first label and last label, summed over chains.
+        These are gradients of the sum of log_partition; its gradient with respect to `pairwise`
+        holds the expected transitions of each token. No gradient flows through the counts.
 
-        RETURNS (ExpectedCounts): The named tuple (transitions, start, end), of the *Shapes* (L, L),
-            (L,) and (L,).
+        RETURNS (ExpectedCounts): A named tuple (transitions, start, end) of *Shapes* (L, L), (L,)
+            and (L,).
         """
         return self._backend.expected_counts(self.potentials.detach())
 
     @cached_property
     def argmax(self) -> Tensor:
         """The best label sequence of each chain (Viterbi 1967). Ties go to the lower label index,
-        decided from the end of the chain to its beginning.
+        from the end of the chain to its beginning.
 
-        RETURNS (Tensor): *Shape:* (N,). Meaningless for a chain of max_score -inf.
+        RETURNS (Tensor): *Shape:* (N,). Meaningless for a chain with max_score -inf.
         """
         return best_labels(self.potentials.detach())
 
@@ -147,15 +152,14 @@ class LinearChain:
         return path_score(self.potentials, self.argmax)
 
     def topk(self, k: int) -> KBest:
-        """The k best label sequences of each chain, the best one first. Of sequences with the same
-        score, the one that is lower in its last label comes first; if that is the same, lower in
-        the last but one, and so on. So the first one is `argmax`. No gradient flows through it.
+        """The k best label sequences of each chain, best first. Sequences with the same score are
+        ordered by the index of their last label, then by the last but one, and so on. The first
+        sequence is therefore `argmax`. No gradient flows through the result.
 
-        k (int): How many, at least 1.
-        RETURNS (KBest): The named tuple (labels, log_prob), of the *Shapes* (N, k) and (C, k).
-            Where a chain has fewer than k possible sequences, the rest has log_prob -inf and
-            labels -1.
-        RAISES (ValueError): If k is not a whole number above 0.
+        k (int): The number of sequences, at least 1.
+        RETURNS (KBest): A named tuple (labels, log_prob) of *Shapes* (N, k) and (C, k). If a chain
+            has fewer than k possible sequences, the rest has log_prob -inf and labels -1.
+        RAISES (ValueError): If k is not a positive integer.
         """
         _check_count("k", k)
         log_z = self._backend.log_partition(self.potentials.detach())
@@ -166,36 +170,36 @@ class LinearChain:
     def entropy(self) -> Tensor:
         """The entropy of each chain's distribution, −Σ_y p(y) log p(y), in nats. Differentiable.
 
-        RETURNS (Tensor): *Shape:* (C,). 0 where just one sequence is possible, and where none is.
+        RETURNS (Tensor): *Shape:* (C,). 0 if only one sequence is possible, or none.
         """
         if torch.is_grad_enabled() and self.potentials.requires_grad:
             return chain_entropy(torch_trellis(self.potentials), self.potentials)
         return chain_entropy(self._trellis, self.potentials.detach())
 
     def sample(self, n: int, *, generator: Generator | None = None) -> Tensor:
-        """Draw label sequences from the distribution, exactly and independently of each other.
+        """Draw exact and independent samples from the distribution.
 
-        n (int): How many for each chain.
+        n (int): The number of label sequences per chain.
         generator (Optional[Union[torch.Generator, np.random.Generator]]): The source of randomness:
-            in the same state it gives the same samples. By default, PyTorch's global one.
-        RETURNS (Tensor): *Shape:* (N, n). int64. -1 in chains for which no sequence is possible.
-        RAISES (ValueError): If n is not a whole number above 0.
+            the same state gives the same samples. Defaults to PyTorch's global generator.
+        RETURNS (Tensor): *Shape:* (N, n). int64. -1 in chains without a possible sequence.
+        RAISES (ValueError): If n is not a positive integer.
         """
         _check_count("n", n)
         return draw_labels(self._trellis, self.potentials, n, generator)
 
     def span_probs(self, spans: Spans, allowed: Tensor) -> Tensor:
-        """The probabilities that all tokens of a stretch have labels in given sets, for many
-        stretches at once. What is outside of a stretch is summed over. One pass over whole chains
-        serves all of them. No gradient flows through it; `log_prob_of` has one.
+        """The probabilities that all tokens of a span have labels in given sets, for many spans at
+        once. Tokens outside the span are summed over. One pass over the chains serves all spans. No
+        gradient flows through the result; use `log_prob_of` if you need one.
 
-        spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Where each
-            stretch begins, and where it stops (exclusive), in the N tokens. It may not go from one
-            chain to the next.
-        allowed (Tensor): *Shape:* (M, L). Booleans: the sets for the M tokens of all stretches, one
-            stretch after the other.
-        RETURNS (Tensor): *Shape:* (Q,). From 0 to 1; 1 for a stretch of no tokens.
-        RAISES (ValueError): If the stretches do not lie in chains, or the sets do not fit them.
+        spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Start and end
+            (exclusive) of each span, as indices into the N tokens. A span may not cross from one
+            chain into the next.
+        allowed (Tensor): *Shape:* (M, L). Booleans: the label sets of the M tokens of all spans,
+            one span after the other.
+        RETURNS (Tensor): *Shape:* (Q,). From 0 to 1; 1 for an empty span.
+        RAISES (ValueError): If a span is not within one chain, or the sets do not match the spans.
         """
         queries = SpanQueries(self.potentials.detach(), self._trellis, spans, allowed)
         return queries.probabilities(LinearChain(queries.chains).log_partition)

@@ -1,4 +1,4 @@
-"""The forward-backward algorithm in the log domain, in NumPy: slow, and never out of range."""
+"""The forward-backward algorithm in the log domain, in NumPy: slow, but never out of range."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ from .workspace import chunks
 
 
 class LogDomainRecursion:
-    """log Z of each chain, and on demand its gradient and the derivative of that.
+    """log Z of each chain, and on demand its gradient and the derivative of the gradient.
 
     scores (Scores): The potentials of N tokens, in float64.
-    layout (TimeMajor): How the N tokens make up C chains.
+    layout (TimeMajor): The layout of the N tokens in C chains.
     """
 
-    log_partition: np.ndarray  # (C,), -inf where no sequence is possible
+    log_partition: np.ndarray  # (C,), -inf if no sequence is possible
 
     def __init__(self, scores: Scores, layout: TimeMajor) -> None:
         self.layout = layout
         self._emissions = scores.emissions[layout.order]
         self._has_pairwise = scores.pairwise is not None
-        # (1, L, L), or those of each row
+        # (1, L, L), or (N, L, L): one matrix per row
         self._steps = scores.transitions[None]
         if scores.pairwise is not None:
             self._steps = self._steps + scores.pairwise[layout.order]
@@ -39,7 +39,7 @@ class LogDomainRecursion:
         return self._steps[begin:stop] if self._has_pairwise else self._steps
 
     def _weights(self, weights: np.ndarray) -> np.ndarray:
-        """The weight of each row's chain: zeros where no sequence is possible."""
+        """The weight of each row's chain: zero if no sequence is possible."""
         possible = self.log_partition != -np.inf
         return np.where(possible, weights, 0.0)[self.layout.chain_of_row][:, None]
 
@@ -52,11 +52,11 @@ class LogDomainRecursion:
         return betas
 
     def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """Backward recursion: the gradient of the weighted sum of log Z.
+        """The gradient of the weighted sum of log Z, by the backward recursion.
 
         weights (np.ndarray): *Shape:* (C,). The upstream gradient.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
         row_weights = self._weights(weights)
         betas = self._backward()
@@ -66,19 +66,19 @@ class LogDomainRecursion:
         return self._assemble(marginals, *both)
 
     def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """The derivative of the gradient of the sum of log Z, when the emissions move.
+        """The directional derivative of the gradient of Σ log Z.
 
-        The tangent of a forward score, itself a logarithm, is the mean of the tangents before it,
+        Forward scores are logarithms, so the tangent of each is the mean of the tangents before it,
         weighted by their shares in the score: no number leaves its range.
 
-        direction (np.ndarray): *Shape:* (N, L). Where to the emissions move.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): The derivative, zeros for a chain for which no sequence is possible.
+        direction (np.ndarray): *Shape:* (N, L). The direction in which the emissions move.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): The derivative, zeros for a chain without a possible sequence.
         """
         layout = self.layout
         betas = self._backward()
         marginals = shares(self._alphas + betas) * self._weights(np.ones(layout.n_chains))
-        # Such that log Z, and with it the denominator of the marginals, stands still
+        # Centered, so that log Z, the denominator of the marginals, stays constant
         move = _centred(direction[layout.order], marginals)
         before, after = move.copy(), np.zeros_like(move)
         for begin, stop, source, source_stop in layout.blocks:
@@ -97,7 +97,7 @@ class LogDomainRecursion:
         self, onward: np.ndarray, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """The probability of labels i, j at t - 1, t, times left[t-1, i] + right[t, j]: the sum
-        over tokens, and each token's where their scores differ.
+        over tokens and, if there are pairwise scores, the values of each token.
         """
         layout, n_labels = self.layout, self._alphas.shape[1]
         total = np.zeros((n_labels, n_labels))
@@ -126,10 +126,10 @@ class LogDomainRecursion:
 
 
 def log_matmul(a: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """The product of vectors and matrices in the log semiring, log(exp(steps) @ exp(a)).
+    """Matrix-vector products in the log semiring, log(exp(steps) @ exp(a)).
 
     a (np.ndarray): *Shape:* (n, k)
-    steps (np.ndarray): *Shape:* (n, m, k), or (1, m, k): the same matrix for all.
+    steps (np.ndarray): *Shape:* (n, m, k), or (1, m, k): the same matrix for all rows.
     RETURNS (np.ndarray): *Shape:* (n, m)
     """
     out = np.empty((a.shape[0], steps.shape[1]))
@@ -139,12 +139,12 @@ def log_matmul(a: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def weighted_mean(a: np.ndarray, steps: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The mean of values, weighted by their terms in the sums of `log_matmul`.
+    """The mean of values, weighted by the corresponding terms in the sums of `log_matmul`.
 
     a (np.ndarray): *Shape:* (n, k)
     steps (np.ndarray): *Shape:* (n, m, k) or (1, m, k)
     values (np.ndarray): *Shape:* (n, k)
-    RETURNS (np.ndarray): *Shape:* (n, m). 0 where all terms are exp(-inf).
+    RETURNS (np.ndarray): *Shape:* (n, m). 0 if all terms are exp(-inf).
     """
     out = np.empty((a.shape[0], steps.shape[1]))
     for part in chunks(len(a), steps[0].size):
@@ -167,11 +167,13 @@ def _part_of(steps: np.ndarray, part: slice) -> np.ndarray:
 
 
 def shares(scores: np.ndarray) -> np.ndarray:
-    """exp(scores) divided by their sum, rather than by a sum that was found elsewhere: scores of
-    1e17 leave room for an error of e^16 between the two.
+    """Normalize exp(scores), a softmax that allows rows of -inf.
+
+    The sum is computed from the scores themselves: with scores of 1e17, it may differ from a sum
+    computed elsewhere by a factor of e^16.
 
     scores (np.ndarray): *Shape:* (n, K). Log-scores, -inf allowed.
-    RETURNS (np.ndarray): *Shape:* (n, K). Zeros where all are -inf.
+    RETURNS (np.ndarray): *Shape:* (n, K). Zeros in rows in which all scores are -inf.
     """
     peak = scores.max(axis=1, keepdims=True)
     peak[peak == -np.inf] = 0.0
@@ -183,7 +185,7 @@ def shares(scores: np.ndarray) -> np.ndarray:
 
 
 def logsumexp(scores: np.ndarray) -> np.ndarray:
-    """log Σ exp over the last axis; -inf where everything is -inf.
+    """log Σ exp over the last axis; -inf if all scores are -inf.
 
     scores (np.ndarray): *Shape:* (…, L)
     RETURNS (np.ndarray): *Shape:* (…)

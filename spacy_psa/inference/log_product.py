@@ -1,4 +1,4 @@
-"""Sums over labels in the log domain, in NumPy: at the cost of matrix products, at full range."""
+"""Sums over labels in the log domain, in NumPy: as fast as matrix products, with full range."""
 
 from functools import cached_property
 
@@ -7,16 +7,16 @@ import numpy as np
 from .log_domain import logsumexp
 from .workspace import chunks
 
-# A sum below this may have lost terms to underflow: it is added up again, logarithm by logarithm
+# A sum below this may have lost terms to underflow; it is recomputed with logsumexp
 TINY = 1e-200
 
 
 class LogProduct:
-    """v ↦ log(exp(v) @ exp(scores)), with the exponentials of the scores taken once.
+    """v ↦ log(exp(v) @ exp(scores)), with the exponentials of the scores computed once.
 
-    Both factors are divided by their maxima, v's by row and the scores' by column. Where the
-    product is tiny even so, the terms that matter may have underflowed, and that one entry is done
-    again from logarithms: this happens behind forbidden or very unlikely transitions.
+    Both factors are divided by their maxima, v's by row and the scores' by column. If an entry of
+    the product is still tiny, the terms that matter may have underflowed, and this entry is
+    recomputed from logarithms. This happens behind forbidden or very unlikely transitions.
 
     scores (np.ndarray): *Shape:* (K, M). Log-scores, -inf allowed.
     """
@@ -40,14 +40,14 @@ class LogProduct:
         return out
 
     def entropy(self, values: np.ndarray, entropies: np.ndarray) -> np.ndarray:
-        """The entropy of what lies behind each column, if that of each row is known.
+        """Propagate the entropy of paths from the rows i to the columns j of the scores.
 
-        The labels i behind a column j have the distribution q_i ∝ exp(values_i + scores_ij); to
-        know i leaves `entropies`_i to be known: Σ_i q_i · (entropies_i − log q_i) together.
+        Given j, i has the distribution q_i ∝ exp(values_i + scores_ij), and the entropy of the
+        paths to j is Σ_i q_i · (entropies_i − log q_i).
 
         values (np.ndarray): *Shape:* (n, K)
-        entropies (np.ndarray): *Shape:* (n, K)
-        RETURNS (np.ndarray): *Shape:* (n, M). 0 where no label is possible.
+        entropies (np.ndarray): *Shape:* (n, K). The entropy of the paths to each i.
+        RETURNS (np.ndarray): *Shape:* (n, M). 0 if no label i is possible.
         """
         gaps = values - peak(values, axis=1)
         shares = np.exp(gaps)
@@ -70,7 +70,7 @@ class LogProduct:
         return (self._gaps != -np.inf).astype(np.float64)
 
     def _lossy(self, sums: np.ndarray, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Rows and columns of the sums that have to be done again, in pieces."""
+        """The rows and columns of the sums that must be recomputed, in chunks."""
         low = sums < TINY
         if not low.any():
             return []
@@ -83,8 +83,8 @@ def peak(scores: np.ndarray, *, axis: int) -> np.ndarray:
     """The maximum, to be subtracted before exponentiation.
 
     scores (np.ndarray): Log-scores.
-    axis (int): Over which axis.
-    RETURNS (np.ndarray): The maxima, the axis kept; 0 instead of -inf.
+    axis (int): The axis to reduce.
+    RETURNS (np.ndarray): The maxima, with the axis kept; 0 instead of -inf.
     """
     peaks = scores.max(axis=axis, keepdims=True)
     peaks[peaks == -np.inf] = 0.0
@@ -96,7 +96,7 @@ def mixture_entropy(scores: np.ndarray, entropies: np.ndarray) -> np.ndarray:
 
     scores (np.ndarray): *Shape:* (…, K). Log-scores, -inf allowed.
     entropies (np.ndarray): *Shape:* broadcast to that of the scores.
-    RETURNS (np.ndarray): *Shape:* (…). 0 where no i is possible.
+    RETURNS (np.ndarray): *Shape:* (…). 0 if no i is possible.
     """
     gaps = scores - peak(scores, axis=-1)
     weights = np.exp(gaps)
@@ -106,5 +106,5 @@ def mixture_entropy(scores: np.ndarray, entropies: np.ndarray) -> np.ndarray:
 
 
 def _finite(logs: np.ndarray) -> np.ndarray:
-    """Logarithms of shares, with 0 in place of -inf: what has no share counts for nothing."""
+    """Replace -inf by 0 in the logarithms of weights: entries of weight 0 add nothing."""
     return np.where(logs == -np.inf, 0.0, logs)

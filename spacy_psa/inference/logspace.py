@@ -14,18 +14,18 @@ from .scores import working_dtype
 
 
 class LogMatMul(torch.autograd.Function):
-    """The matrix product in the log semiring, log(exp(a) @ exp(b)).
+    """Matrix multiplication in the log semiring, log(exp(a) @ exp(b)).
 
-    PyTorch's own logsumexp would keep the (n, m, k) summands of every time step for the backward
-    pass. Here they are computed again, from the (n, k) and (n, m) numbers on either side. And a
-    sum of nothing but exp(-inf) has the gradient zero rather than NaN. The backward pass consists
-    of differentiable operations, so that it can be differentiated in turn.
+    torch.logsumexp would keep the (n, m, k) summands of every time step for the backward pass.
+    Here they are recomputed from the (n, k) and (n, m) numbers on either side. A sum in which all
+    terms are exp(-inf) has zero gradient instead of NaN. The backward pass consists of
+    differentiable operations, so that it can be differentiated itself.
     """
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
         """a (Tensor): *Shape:* (n, k)
-        b (Tensor): *Shape:* (k, m), or (n, k, m) for a matrix of its own for each row of a.
+        b (Tensor): *Shape:* (k, m), or (n, k, m): one matrix for each row of a.
         RETURNS (Tensor): *Shape:* (n, m)
         """
         out = torch.logsumexp(a.unsqueeze(1) + b.mT, dim=2)
@@ -36,7 +36,7 @@ class LogMatMul(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         a, b, out = ctx.saved_tensors
         impossible = (out == -torch.inf).unsqueeze(2)
-        # Shares of the sum as it is: `out` is rounded, by more than log 2 if scores are huge
+        # Normalized by the exact sum: `out` is rounded, by more than log 2 if scores are huge
         summands = (a.unsqueeze(1) + b.mT).masked_fill(impossible, 0.0)
         shares = torch.softmax(summands, dim=2).masked_fill(impossible, 0.0) * grad.unsqueeze(2)
         return shares.sum(dim=1), (shares if b.dim() == 3 else shares.sum(dim=0)).mT
@@ -58,7 +58,7 @@ class LogSpaceBackend(AutogradBackend):
 
         transitions = scores(potentials.transitions, zeros.expand(n_labels, n_labels))
         order = torch.from_numpy(layout.order).to(device)
-        # One split for all steps: indexing step by step costs a full-size gradient each
+        # One split for all steps: indexing each step would create a full-size gradient for it
         by_step = potentials.emissions.to(dtype)[order].split(layout.counts)
         matrices: Iterable[Tensor] = repeat(transitions)
         if potentials.pairwise is not None:
@@ -72,6 +72,6 @@ class LogSpaceBackend(AutogradBackend):
             ended.append(done)
             alpha = LogMatMul.apply(alpha, matrix) + emissions
         ended.append(alpha)
-        last = torch.cat(ended[::-1])  # the longest chains ended last, and rank first
+        last = torch.cat(ended[::-1])  # the longest chains end last, but rank first
         log_z = LogMatMul.apply(last, scores(potentials.end, zeros).unsqueeze(1)).squeeze(1)
         return totals.index_put((torch.from_numpy(layout.chains).to(device),), log_z)

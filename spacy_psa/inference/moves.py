@@ -1,7 +1,7 @@
-"""Moves from label to label in the log domain: all free, one matrix for all, or one for each token.
+"""Transitions between labels in the log domain: none, shared by all tokens, or per token.
 
-The n rows at time step t are the t-th tokens of chains, from the longest chain to the shortest. If
-not said otherwise, `values` (n, L) belong to the labels of the tokens before them.
+The n rows at time step t are the t-th tokens of the chains, from the longest chain to the shortest.
+Unless noted otherwise, `values` (n, L) belong to the labels of the preceding tokens.
 """
 
 from collections.abc import Iterator
@@ -17,24 +17,24 @@ from .log_domain import logsumexp
 from .log_product import LogProduct, mixture_entropy
 from .workspace import Workspace, chunks
 
-# The summands of one maximum, (rows, L, L), are cut into pieces that stay in the processor's cache
+# The summands of one maximum, (rows, L, L), are processed in chunks that fit in the CPU cache
 CACHED = 1 << 16
 
 
 class Moves(Protocol):
-    """Scores of moving to the labels of the tokens at time step t."""
+    """The scores of transitions to the labels of the tokens at time step t."""
 
     def best(self, values: Array, t: int) -> Array:
-        """RETURNS (Array): *Shape:* (n, L). The maximum over the labels before."""
+        """RETURNS (Array): *Shape:* (n, L). The maximum over the previous labels."""
         ...
 
     def total(self, values: Array, t: int) -> Array:
-        """RETURNS (Array): *Shape:* (n, L). The sum (log Σ exp) over the labels before."""
+        """RETURNS (Array): *Shape:* (n, L). The sum (log Σ exp) over the previous labels."""
         ...
 
     def total_onward(self, values: Array, t: int) -> Array:
-        """values (Array): *Shape:* (n, L). Those of the labels at t.
-        RETURNS (Array): *Shape:* (n, L). For each label before, the sum over those at t.
+        """values (Array): *Shape:* (n, L). The values of the labels at t.
+        RETURNS (Array): *Shape:* (n, L). For each previous label, the sum over the labels at t.
         """
         ...
 
@@ -44,16 +44,16 @@ class Moves(Protocol):
 
     def before(self, values: Array, labels: Array, t: int) -> Array:
         """labels (Array): *Shape:* (n, m). Labels at t.
-        RETURNS (Array): *Shape:* (n, m, L). The value of each label before, plus the move to
-            the given one. A new array.
+        RETURNS (Array): *Shape:* (n, m, L). The value of each previous label, plus the score of the
+            transition to the given label. A new array.
         """
         ...
 
 
 class FreeMoves:
-    """All moves have the score 0. This is written for both array libraries.
+    """All transitions have score 0. Works with both array libraries.
 
-    ops (ArrayOps): The array library.
+    ops (ArrayOps): The operations of the array library.
     """
 
     def __init__(self, ops: ArrayOps) -> None:
@@ -79,10 +79,10 @@ class FreeMoves:
 
 
 class SharedMoves:
-    """The same scores at all tokens.
+    """The same transition scores for all tokens.
 
     transitions (np.ndarray): *Shape:* (L, L)
-    n_rows (int): The largest number of rows of a block.
+    n_rows (int): The largest number of rows in a block.
     """
 
     def __init__(self, transitions: np.ndarray, n_rows: int) -> None:
@@ -109,7 +109,7 @@ class SharedMoves:
 
     @cached_property
     def _summands(self) -> np.ndarray:
-        # The maximum over the first axis goes along contiguous rows, however few labels there are
+        # Reducing the first axis keeps the inner loop on contiguous rows, even with few labels
         n_labels = len(self._into)
         at_once = min(max(1, CACHED // self._into.size), self._n_rows)
         return self._workspace.empty(n_labels, at_once, n_labels)
@@ -124,17 +124,17 @@ class SharedMoves:
         return self._product.entropy(values, entropies)
 
     def before(self, values: np.ndarray, labels: np.ndarray, t: int) -> np.ndarray:
-        scores = self._into.take(labels, axis=0)  # faster than an index
+        scores = self._into.take(labels, axis=0)  # faster than indexing
         scores += values[:, None, :]
         return scores
 
 
 class TokenMoves:
-    """Scores that differ from token to token.
+    """Transition scores that differ between tokens.
 
-    transitions (np.ndarray): *Shape:* (L, L). Added to those of each token.
+    transitions (np.ndarray): *Shape:* (L, L). Added to the scores of each token.
     pairwise (np.ndarray): *Shape:* (N, L, L)
-    layout (TimeMajor): How the N tokens make up chains.
+    layout (TimeMajor): The layout of the N tokens in chains.
     """
 
     def __init__(self, transitions: np.ndarray, pairwise: np.ndarray, layout: TimeMajor) -> None:
@@ -146,10 +146,10 @@ class TokenMoves:
         return self._layout.order[begin : begin + self._layout.counts[t]]
 
     def _summands(self, values: np.ndarray, t: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Piece by piece, (n, L, L): for each label at t, the scores of coming from each other."""
+        """In chunks of shape (n, L, L): for each label at t, the scores by previous label."""
         tokens = self._tokens(t)
         for part in chunks(len(values), self._into.size):
-            # Added up in the order of the Viterbi algorithm, so that both break ties alike
+            # In the same order of additions as in `viterbi`, so that both break ties alike
             summands = values[part, None, :] + self._into
             summands += self._pairwise[tokens[part]].swapaxes(1, 2)
             yield part, summands
@@ -185,10 +185,10 @@ class TokenMoves:
 
 
 def make_moves(scores: Scores, layout: TimeMajor) -> Moves:
-    """Choose the kind of moves.
+    """Create the kind of moves that fits the scores.
 
     scores (Scores): The potentials, in float64.
-    layout (TimeMajor): How their tokens make up chains.
+    layout (TimeMajor): The layout of their tokens in chains.
     RETURNS (Moves): The moves.
     """
     if scores.pairwise is not None:

@@ -1,12 +1,14 @@
 """The k best label sequences of each chain.
 
-A first pass is the Viterbi algorithm's: the best score of a path to each label. On the way back,
-from the end, k partial sequences a chain are kept, those that can be completed to the best whole
-ones. The first pass knows just what a completion is worth, so none of the k best is ever dropped,
-in contrast to an ordinary beam search; and only the way back takes longer than for one sequence,
-O(nkL) next to O(nL²) for the first pass. This is the idea of Soong and Huang (1991, "A tree-trellis
-based fast search for finding the N best sentence hypotheses in continuous speech recognition"),
-with all chains in step instead of a stack of hypotheses.
+The forward pass is that of the Viterbi algorithm: it computes the best score of a path to each
+label. The backward pass, from the end of the chain, keeps the k partial sequences with the best
+completions. The forward pass gives the exact score of each completion, so unlike ordinary beam
+search, this never drops one of the k best sequences. Only the backward pass takes longer than for
+one sequence: O(nkL), compared with O(nL²) for the forward pass.
+
+This is the idea of Soong and Huang (1991, "A tree-trellis based fast search for finding the N best
+sentence hypotheses in continuous speech recognition"), but with all chains processed in lockstep
+instead of a stack of hypotheses.
 """
 
 from typing import NamedTuple
@@ -22,9 +24,9 @@ from .trellis import Trellis
 
 
 class KBest(NamedTuple):
-    """The k best label sequences of each chain, the best one first.
+    """The k best label sequences of each chain, best first.
 
-    Where there are fewer than k, the rest has log_prob -inf and the labels -1.
+    If there are fewer than k, the rest has log_prob -inf and labels -1.
     """
 
     labels: Tensor  # (N, k)
@@ -32,20 +34,19 @@ class KBest(NamedTuple):
 
 
 class RankedPaths(NamedTuple):
-    """The best paths of the chains that have tokens, before normalisation."""
+    """The best paths of the nonempty chains, before normalization."""
 
-    labels: Array  # (N, k), void where the loss is -inf
+    labels: Array  # (N, k), meaningless if the loss is -inf
     peaks: Array  # (counts[0], 1), the best score, from the longest chain to the shortest
-    losses: Array  # (counts[0], k), how far behind that each path is: at most 0
+    losses: Array  # (counts[0], k), each path's score minus the best score: at most 0
 
 
 def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
-    """The k best paths. Of paths with the same score, the one that is lower in its last label comes
-    first; if that is the same, lower in the last but one, and so on. So the first one is that of
-    the Viterbi algorithm.
+    """The k best paths. Paths with the same score are ordered by the index of their last label,
+    then by the last but one, and so on. The first path is therefore the Viterbi path.
 
-    trellis (Trellis): The scores, of one token at least.
-    k (int): How many paths, at least 1.
+    trellis (Trellis): The trellis of at least one token.
+    k (int): The number of paths, at least 1.
     RETURNS (RankedPaths): The paths.
     """
     if isinstance(trellis, FusedTrellis) and (found := trellis.ranked_paths(k)) is not None:
@@ -58,12 +59,12 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     label_of = ops.integers(np.arange(k * n_labels) % n_labels)
     place_of = ops.integers(np.arange(k * n_labels) // n_labels)
     peaks = ops.peak(ends)
-    # By how much does the best completion fall short of the best path? Counted like this, by what
-    # each step loses, the best path loses exactly 0, and small differences keep all their digits.
+    # How far the best completion falls short of the best path. Summed from the losses of the steps,
+    # the best path's loss is exactly 0, and small differences keep all their digits.
     losses = (ends - peaks)[:, label_of[:width]]
     losses[:, n_labels:] = -np.inf
-    # Partial paths are kept in the order of the tie rule, not in that of their losses. The number
-    # of one is its label at t plus L times the place of its continuation among those kept at t + 1.
+    # Partial paths are kept in tie-breaking order, not sorted by loss. The number of a path is its
+    # label at t plus L times the position of its continuation among those kept at t + 1.
     chosen = ops.top(losses, k)
     losses, numbers = losses.take(chosen), chosen - rows * width
     kept = [numbers[: counts[-1]]]
@@ -90,7 +91,7 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
 
 
 def _replace(ops: ArrayOps, old: Array, new: Array) -> Array:
-    """Put new rows in place of the first ones."""
+    """Replace the first rows."""
     return new if len(new) == len(old) else ops.concatenate([new, old[len(new) :]])
 
 
@@ -105,24 +106,24 @@ def _viterbi(trellis: Trellis) -> tuple[list[Array], list[Array]]:
 
 
 def exact_log_partition(trellis: Trellis, log_partition: Tensor) -> Tensor:
-    """log Z in float64, in which probabilities are what is left of large numbers.
+    """log Z in float64: log-probabilities are small differences of large numbers.
 
-    trellis (Trellis): The scores.
-    log_partition (Tensor): *Shape:* (C,). log Z of each chain, as a backend gives it.
-    RETURNS (Tensor): *Shape:* (C,). The same if it is exact, else that of the trellis.
+    trellis (Trellis): The trellis of the chains.
+    log_partition (Tensor): *Shape:* (C,). log Z of each chain, as computed by a backend.
+    RETURNS (Tensor): *Shape:* (C,). The same if it is in float64, otherwise the trellis's log Z.
     """
     if log_partition.dtype == torch.float64 or not trellis.layout.n_tokens:
         return log_partition
-    if isinstance(trellis.ops, NumpyOps):  # of a device that does not know float64
+    if isinstance(trellis.ops, NumpyOps):  # the device does not support float64
         log_partition = log_partition.cpu()
     return trellis.by_chain(trellis.log_partition, torch.zeros_like(log_partition).double())
 
 
 def k_best(trellis: Trellis, k: int, log_partition: Tensor) -> KBest:
-    """The k best label sequences with their probabilities.
+    """The k best label sequences with their log-probabilities.
 
-    trellis (Trellis): The scores.
-    k (int): How many, at least 1.
+    trellis (Trellis): The trellis of the chains.
+    k (int): The number of sequences, at least 1.
     log_partition (Tensor): *Shape:* (C,). log Z of each chain.
     RETURNS (KBest): The sequences.
     """
@@ -134,7 +135,7 @@ def k_best(trellis: Trellis, k: int, log_partition: Tensor) -> KBest:
         return KBest(torch.empty((0, k), dtype=torch.long, device=device), log_prob)
     labels, peaks, losses = ranked_paths(trellis, k)
     log_z = ops.finite(ops.from_tensor(log_partition)[ops.integers(layout.chains)])
-    # Rounding must not make the k best together more than certain
+    # Rounding must not raise the total probability of the k best above 1
     most = losses - ops.finite(ops.logsumexp(losses))[:, None]
     log_prob = trellis.by_chain((peaks - log_z[:, None] + losses).clip(max=most), log_prob)
     labels = torch.as_tensor(labels).to(device)

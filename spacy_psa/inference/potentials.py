@@ -1,4 +1,4 @@
-"""What a decoder hands over to inference: the scores of a batch of label sequences."""
+"""The interface between decoders and inference: the scores of a batch of label sequences."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,26 +13,26 @@ Fields = tuple[Tensor, Tensor | None, Tensor | None, Tensor | None, Tensor | Non
 
 @dataclass(frozen=True, init=False)
 class Potentials:
-    """Unnormalised log-scores of a batch of linear chains, stored without padding.
+    """Unnormalized log-scores of a batch of linear chains, stored without padding.
 
-    The score of the labels y of one chain x_1 … x_n is
+    The score of the labels y of a chain x_1 … x_n is
 
         start[y_1] + Σ_t emissions[t, y_t]
             + Σ_{t>1} (transitions[y_{t-1}, y_t] + pairwise[t, y_{t-1}, y_t]) + end[y_n]
 
-    and 0 for a chain of no tokens. -inf forbids.
+    and 0 for an empty chain. A score of -inf forbids.
 
-    emissions (Tensor): *Shape:* (N, L). One row a token, one chain after the other.
+    emissions (Tensor): *Shape:* (N, L). One row per token, one chain after the other.
     lengths (Sequence[int]): The lengths of the C chains, which add up to N. Chains may be empty.
     transitions (Optional[Tensor]): *Shape:* (L, L). [i, j] is the score of label j right after
-        label i. Without transitions, start and end the labels are independent: a softmax.
+        label i. Without transitions, start and end, labels are independent: a softmax.
     start (Optional[Tensor]): *Shape:* (L,). The score of a chain's first label.
     end (Optional[Tensor]): *Shape:* (L,). The score of a chain's last label.
     pairwise (Optional[Tensor]): *Shape:* (N, L, L). [t, i, j] is the score of label j at token t
-        right after label i, on top of that in `transitions`. Nothing precedes the first token of a
-        chain: its row counts for nothing, and its gradient is zero. This takes L times the memory
-        of the emissions: it is meant for small sets of labels.
-    RAISES (ValueError): If shapes, types or devices do not fit together.
+        right after label i, added to that in `transitions`. The rows of the first tokens of chains
+        are ignored, and their gradient is zero. This takes L times as much memory as the emissions;
+        it is meant for small label sets.
+    RAISES (ValueError): If shapes, dtypes or devices are not compatible.
     """
 
     emissions: Tensor
@@ -66,11 +66,11 @@ class Potentials:
             if not isinstance(tensor, Tensor):
                 return f"{name} is a {type(tensor).__name__}, not a torch tensor"
             if not tensor.is_floating_point():
-                return f"{name} holds {tensor.dtype}, not floating-point scores"
+                return f"{name} is {tensor.dtype}, not floating-point"
             if tensor.device != self.emissions.device:
-                return f"{name} lies on {tensor.device}, emissions on {self.emissions.device}"
+                return f"{name} is on {tensor.device}, but emissions on {self.emissions.device}"
         if self.emissions.dim() != 2 or self.emissions.shape[1] == 0:
-            return f"emissions has the shape {tuple(self.emissions.shape)}"
+            return f"emissions has shape {tuple(self.emissions.shape)}"
         if min(self.lengths, default=0) < 0:
             return f"there is a negative length, {min(self.lengths)}"
         if sum(self.lengths) != self.n_tokens:
@@ -85,7 +85,7 @@ class Potentials:
         for name, shape in shapes.items():
             tensor = getattr(self, name)
             if tensor is not None and tuple(tensor.shape) != shape:
-                return f"{name} has the shape {tuple(tensor.shape)} instead of {shape}"
+                return f"{name} has shape {tuple(tensor.shape)}, not {shape}"
         return None
 
     @property
@@ -95,79 +95,79 @@ class Potentials:
 
     @property
     def n_tokens(self) -> int:
-        """RETURNS (int): The number of tokens of all chains, N."""
+        """RETURNS (int): The total number of tokens, N."""
         return self.emissions.shape[0]
 
     @property
     def device(self) -> torch.device:
-        """RETURNS (torch.device): Where all tensors lie."""
+        """RETURNS (torch.device): The device of all tensors."""
         return self.emissions.device
 
     @property
     def is_independent(self) -> bool:
-        """RETURNS (bool): Whether labels do not depend on each other (a softmax)."""
+        """RETURNS (bool): Whether labels are independent of each other (a softmax)."""
         others = (self.transitions, self.start, self.end, self.pairwise)
         return all(tensor is None for tensor in others)
 
     @property
     def requires_grad(self) -> bool:
-        """RETURNS (bool): Whether a gradient is wanted for any of the tensors."""
+        """RETURNS (bool): Whether any of the tensors requires a gradient."""
         return any(tensor.requires_grad for tensor in self.tensors().values())
 
     def tensors(self) -> dict[str, Tensor]:
-        """RETURNS (Dict[str, Tensor]): By field name, the tensors that are there."""
+        """RETURNS (Dict[str, Tensor]): The tensors that are not None, by field name."""
         fields = {name: getattr(self, name) for name in _TENSORS}
         return {name: tensor for name, tensor in fields.items() if tensor is not None}
 
     def fields(self) -> Fields:
-        """RETURNS (Tuple[Tensor, Optional[Tensor], ...]): All tensors, and None for those that are
-        missing: emissions, transitions, start, end and pairwise.
+        """RETURNS (Tuple[Tensor, Optional[Tensor], ...]): emissions, transitions, start, end and
+        pairwise; None for those that are missing.
         """
         return (self.emissions, self.transitions, self.start, self.end, self.pairwise)
 
     def detach(self) -> "Potentials":
-        """RETURNS (Potentials): The same scores, outside of any autograd graph; the same object if
-        they are in none.
+        """RETURNS (Potentials): The scores, detached from the autograd graph; the same object if
+        none of them requires a gradient.
         """
         return self.map(Tensor.detach) if self.requires_grad else self
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Potentials":
-        """Change all tensors that are there.
+        """Apply a function to all tensors.
 
-        function (Callable[[Tensor], Tensor]): From a tensor to one of the same shape.
-        RETURNS (Potentials): A copy with what it gives.
+        function (Callable[[Tensor], Tensor]): Maps a tensor to one of the same shape.
+        RETURNS (Potentials): A copy with the results.
         """
         changed = {name: function(tensor) for name, tensor in self.tensors().items()}
         return Potentials(lengths=self.lengths, **changed)
 
     def requires_grad_(self) -> "Potentials":
-        """A detached copy whose tensors are leaves that collect gradients.
+        """Detach the potentials as leaf tensors that accumulate gradients.
 
-        This lets a loss be differentiated with respect to the potentials alone; `gradients` of the
-        copy is what goes back into the network.
+        Use this to differentiate a loss with respect to the potentials alone, and pass `gradients`
+        of the copy back to the network.
 
         RETURNS (Potentials): The copy. It shares memory with the original.
         """
         return self.map(lambda tensor: tensor.detach().requires_grad_())
 
     def within(self, allowed: Tensor) -> "Potentials":
-        """Condition the distribution on sets of labels: forbid all others. What is asked of the
-        result, say its best sequences or its marginals, is about the sequences within the sets.
+        """Condition the distribution on label sets by forbidding all other labels. Queries of the
+        result, such as the best sequences or the marginals, are limited to sequences in the sets.
 
-        allowed (Tensor): *Shape:* (N, L). Booleans: which labels may each token have?
-        RETURNS (Potentials): A copy. No gradient flows to what is forbidden.
-        RAISES (ValueError): If `allowed` does not fit.
+        allowed (Tensor): *Shape:* (N, L). Booleans: the labels that each token may have.
+        RETURNS (Potentials): A copy. No gradient flows to forbidden labels.
+        RAISES (ValueError): If `allowed` has the wrong shape or dtype.
         """
         shape = tuple(self.emissions.shape)
         if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
-            problem = f"the allowed labels are {allowed.dtype} of the shape {tuple(allowed.shape)},"
+            problem = f"the allowed labels are {allowed.dtype} of shape {tuple(allowed.shape)},"
             raise ValueError(Errors.P003.format(problem=f"{problem} not torch.bool of {shape}"))
         forbidden = ~allowed.to(self.device)
         return replace(self, emissions=self.emissions.masked_fill(forbidden, -torch.inf))
 
     def tempered(self, temperature: float | Tensor) -> "Potentials":
-        """Divide all scores by a temperature. Above 1 it makes the distribution flatter, below 1
-        more peaked; the order of the label sequences stays the same. Fitted to held-out data, it
+        """Divide all scores by a temperature. Above 1, it makes the distribution flatter, below 1
+        more peaked; the ranking of the label sequences stays the same. Fitted to held-out data, it
         calibrates probabilities (Guo et al. 2017, "On calibration of modern neural networks").
 
         temperature (Union[float, Tensor]): Positive. A tensor of one number may require a gradient.
@@ -190,7 +190,9 @@ class Potentials:
         return self.map(divide)
 
     def gradients(self) -> dict[str, Tensor]:
-        """RETURNS (Dict[str, Tensor]): By field name, the gradient collected so far (or zeros)."""
+        """RETURNS (Dict[str, Tensor]): The gradients accumulated so far, or zeros, by field
+        name.
+        """
         return {
             name: torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
             for name, tensor in self.tensors().items()
@@ -208,6 +210,6 @@ def _as_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
         if any(a != b for a, b in zip(exact, lengths, strict=True)):
             raise TypeError
     except TypeError as error:
-        problem = f"lengths has to be a sequence of whole numbers, not {lengths!r}"
+        problem = f"lengths must be a sequence of integers, not {lengths!r}"
         raise ValueError(Errors.P001.format(problem=problem)) from error
     return exact

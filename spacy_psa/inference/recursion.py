@@ -1,14 +1,14 @@
 """The forward-backward algorithm in the exp domain, in NumPy, for many chains at once.
 
-Rabiner (1989), "A tutorial on hidden Markov models", section V.A: forward scores are normalised at
-each step, and the logarithms of the normalisers add up to log Z. One step is then one matrix
-product for the batch, where the log domain needs L² exponentials a token.
+Rabiner (1989), "A tutorial on hidden Markov models", section V.A: forward scores are normalized at
+each step, and the logarithms of the normalizers add up to log Z. Each step is one matrix
+multiplication for the whole batch, while the log domain needs L² exponentials per token.
 
-The price is range: what lies 700 nats below the best is lost. That is harmless where any label can
-follow any other at a bounded cost, because then whatever is that far behind stays behind. It is
-not harmless behind forbidden transitions, where the only possible continuation may have been lost.
-There, each chain's result is checked, and a chain whose result may be off is done again in the log
-domain.
+The price is range: anything 700 nats below the best score underflows. This is harmless if any label
+can follow any other at a bounded cost, because whatever is that far behind stays behind. It is not
+harmless behind forbidden transitions, where the only possible continuation may have been lost. The
+results are therefore checked if there are such transitions, and a chain whose result may be
+inaccurate is recomputed in the log domain.
 """
 
 import numpy as np
@@ -19,25 +19,25 @@ from .log_domain import LogDomainRecursion
 from .steps import DROP_BELOW, Factor, make_steps
 from .workspace import Workspace
 
-# Steps (start, end) within this range of each other lose nothing: a backward score is at most
-# e^300 times another one, a normaliser at least e^-300, and float64 reaches down to e^-708.
+# Steps (start, end) whose scores are within this range lose nothing: a backward score is at most
+# e^300 times another one, a normalizer at least e^-300, and float64 reaches down to e^-708.
 SAFE_RANGE = 300.0
-TINY = 1e-100  # about e^-DROP_BELOW; a product of three such numbers is still an ordinary float64
-# Dropped sequences may make up e^-40 of the total probability, which is below float64's precision
+TINY = 1e-100  # about e^-DROP_BELOW; a product of three such numbers is still a normal float64
+# Dropped sequences may make up e^-40 of the total probability, less than float64's precision
 NEGLIGIBLE = 40.0
 
 
 class ScaledRecursion:
     """log Z of each chain, and on demand its gradient.
 
-    Rows are tokens in the order of the layout. What starts with an underscore is scaled, and void
-    for chains that were done again; `curvature` builds on it.
+    Rows are tokens in the order of the layout. Private attributes hold scaled values, which are
+    meaningless for chains that were recomputed; `curvature` uses them, too.
 
     scores (Scores): The potentials of N tokens.
-    layout (TimeMajor): How the N tokens make up C chains.
+    layout (TimeMajor): The layout of the N tokens in C chains.
     """
 
-    log_partition: np.ndarray  # (C,), -inf where no sequence is possible
+    log_partition: np.ndarray  # (C,), -inf if no sequence is possible
 
     def __init__(self, scores: Scores, layout: TimeMajor) -> None:
         self.layout = layout
@@ -48,7 +48,7 @@ class ScaledRecursion:
         self._steps = make_steps(scores.transitions, scores.pairwise, layout, self._workspace)
         start, end = Factor(scores.start), Factor(scores.end)
         factors = (self._steps, start, end)
-        # -inf in the emissions alone is no danger: what they leave over is reachable
+        # -inf in the emissions alone does no harm: the remaining labels are reachable
         self._checked = not np.isfinite(row_max).all() or any(
             not factor.range <= SAFE_RANGE for factor in factors
         )
@@ -77,7 +77,7 @@ class ScaledRecursion:
                 self._redo(doubtful, scores)
 
     def _drop_emissions(self, rows: np.ndarray, drop_gap: np.ndarray) -> None:
-        """Drop emissions far below their row's peak, and note how far."""
+        """Drop emissions far below their row's peak, and record how far."""
         low = rows < -DROP_BELOW
         if np.count_nonzero(low) == np.count_nonzero(rows == -np.inf):
             return
@@ -86,7 +86,7 @@ class ScaledRecursion:
         rows[at, label] = -np.inf
 
     def _forward(self) -> None:
-        """Scaled forward scores of all rows, the normaliser of each row, and the last sum."""
+        """Compute the scaled forward scores and normalizers of all rows, and the final sums."""
         layout, emissions, forward = self.layout, self._emissions, self._steps.forward
         alphas = self._workspace.empty(*emissions.shape)
         norms = np.empty(layout.n_tokens)
@@ -101,16 +101,16 @@ class ScaledRecursion:
                 np.multiply(alpha, emissions[begin:stop], out=alpha)
             np.dot(alpha, ones, norm)
             if self._checked:
-                norm[norm == 0.0] = 1.0  # no way on: zeros from here to the end
+                norm[norm == 0.0] = 1.0  # a dead end: zeros from here to the end
             np.divide(alpha, norm[:, None], out=alpha)
         self._alphas, self._norms = alphas, norms
         self._end_norms = alphas[layout.last_rows] @ self._end
 
     def _find_doubtful(self, slack: np.ndarray, drop_gap: np.ndarray) -> np.ndarray:
-        """The chains whose result could be off.
+        """The chains whose result could be inaccurate.
 
-        No forward score may be so small that what follows from it underflows; and what was dropped
-        has to be negligible: it is at most L^n sequences, each at least the gap below the peak.
+        No forward score may be so small that its continuations underflow, and what was dropped must
+        be negligible: at most L^n sequences, each at least the gap below the peak.
         """
         layout = self.layout
         n_labels = self._alphas.shape[1]
@@ -135,11 +135,11 @@ class ScaledRecursion:
         self.log_partition[doubtful] = self._again.log_partition
 
     def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """Backward recursion: the gradient of the weighted sum of log Z.
+        """The gradient of the weighted sum of log Z, by the backward recursion.
 
         weights (np.ndarray): *Shape:* (C,). The upstream gradient.
-        pairs (bool): Whether the part of the transitions and of the pairwise scores is wanted.
-        RETURNS (Gradient): Zeros for a chain for which no sequence is possible.
+        pairs (bool): Whether to include the transitions and the pairwise scores.
+        RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
         workspace = Workspace()
         ratios = self._ratios(workspace)
@@ -155,18 +155,18 @@ class ScaledRecursion:
         return gradient.add(again, self._doubtful_tokens)
 
     def _scaled_weights(self, weights: np.ndarray) -> np.ndarray:
-        """The weights of the layout's chains: none for those that do not count here."""
+        """The weights of the layout's chains: zero for impossible and recomputed chains."""
         weights = np.where(self.log_partition == -np.inf, 0.0, weights)
         if self._again is not None:
             weights[self._doubtful] = 0.0
         return weights[self.layout.chains]
 
     def _ratios(self, workspace: Workspace) -> np.ndarray:
-        """Emissions over normalisers, of all rows."""
+        """Emissions divided by normalizers, for all rows."""
         ratios = workspace.empty(*self._emissions.shape)
         np.divide(self._emissions, self._norms[:, None], out=ratios)
         if self._checked:
-            # A label that nothing leads to: its backward score has no bound, and no meaning
+            # The backward score of an unreachable label is unbounded and meaningless
             ratios[self._alphas == 0.0] = 0.0
         if self._again is not None:
             ratios[self.layout.row_of_token[self._doubtful_tokens]] = 0.0
@@ -175,13 +175,13 @@ class ScaledRecursion:
     def _backward(
         self, weights: np.ndarray, onward: np.ndarray, workspace: Workspace
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Backward scores, and those times the ratios that stood in `onward`, of all rows.
+        """The backward scores of all rows, and their products with the ratios given in `onward`.
 
         They are scaled so that alpha · beta is the marginal probability times the chain's weight.
         """
         layout, backward = self.layout, self._steps.backward
         betas = workspace.empty(*self._emissions.shape)
-        # Where no sequence is possible, weight and sum are both zero
+        # If no sequence is possible, weight and sum are both zero
         scale = np.divide(
             weights, self._end_norms, out=np.zeros_like(weights), where=weights != 0.0
         )
@@ -204,6 +204,6 @@ class ScaledRecursion:
         layout = self.layout
         start = rows[: layout.chains.size].sum(axis=0)
         end = rows[layout.last_rows].sum(axis=0)
-        # The clipping is void, but the default mode would go through another array
+        # Nothing is clipped, but the default mode would buffer the output
         emissions = np.take(rows, layout.row_of_token, axis=0, out=out, mode="clip")
         return Gradient(emissions, transitions, start, end, pairwise, workspace)

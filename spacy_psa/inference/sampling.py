@@ -1,12 +1,12 @@
-"""Label sequences drawn from the distribution itself: forward filtering, backward sampling.
+"""Exact sampling of label sequences: forward filtering, backward sampling.
 
 The last label is drawn from its marginal distribution, and each label before it from its
-distribution given the label after it, which the forward messages know:
+distribution given the next label, which follows from the forward messages:
 
     p(y_t | y_{t+1}, …, y_n) ∝ exp(forward[t, y_t] + transitions[y_t, y_{t+1}])
 
 (Scott 2002, "Bayesian methods for hidden Markov models: recursive computing in the 21st century").
-The draws are exact and independent of each other.
+The samples are independent of each other.
 """
 
 import numpy as np
@@ -27,12 +27,12 @@ def draw_labels(
 ) -> Tensor:
     """Draw label sequences.
 
-    trellis (Trellis): The scores.
-    potentials (Potentials): The same.
-    n_samples (int): How many sequences for each chain.
-    generator (Optional[Union[torch.Generator, np.random.Generator]]): Where the random numbers come
-        from. By default, PyTorch's global generator for the device of the potentials.
-    RETURNS (Tensor): *Shape:* (N, n_samples). -1 in chains for which no sequence is possible.
+    trellis (Trellis): The trellis of the potentials.
+    potentials (Potentials): The scores.
+    n_samples (int): The number of sequences per chain.
+    generator (Optional[Union[torch.Generator, np.random.Generator]]): The source of randomness.
+        Defaults to PyTorch's global generator for the device of the potentials.
+    RETURNS (Tensor): *Shape:* (N, n_samples). -1 in chains without a possible sequence.
     """
     device, layout = potentials.device, trellis.layout
     uniform = _uniform(layout.n_tokens, n_samples, device, generator)
@@ -46,12 +46,12 @@ def draw_labels(
 
 
 def sampled_paths(trellis: Trellis, uniform: Array) -> Array:
-    """Draw label sequences. It is a function of random numbers: each label is where the cumulative
-    distribution, given the labels after it, first exceeds the token's number.
+    """Draw label sequences as a function of random numbers: each label is the first at which the
+    cumulative distribution, given the labels after it, exceeds the token's number.
 
-    trellis (Trellis): The scores, of one token at least.
+    trellis (Trellis): The trellis of at least one token.
     uniform (Array): *Shape:* (N, n). Uniform in [0, 1).
-    RETURNS (Array): *Shape:* (N, n). Labels; void for a chain for which no sequence is possible.
+    RETURNS (Array): *Shape:* (N, n). Labels; meaningless for a chain without a possible sequence.
     """
     if isinstance(trellis, FusedTrellis):
         return trellis.sampled_paths(uniform)
@@ -77,5 +77,5 @@ def _uniform(
     if generator is not None:
         device = generator.device
     elif device.type != "cuda":
-        device = torch.device("cpu")  # others may not know float64
+        device = torch.device("cpu")  # other devices may not support float64
     return torch.rand(shape, generator=generator, dtype=torch.float64, device=device)

@@ -1,4 +1,4 @@
-"""The exp-domain backend: NumPy on the CPU, with an analytic gradient. The fast one."""
+"""The exp-domain backend, the fastest on the CPU: NumPy with an analytic gradient."""
 
 from typing import Any
 
@@ -44,8 +44,8 @@ class ScaledBackend:
 class ScaledLogScore(torch.autograd.Function):
     """log Z of each chain or, with labels, the log-probability of the labels.
 
-    One function for numerator and denominator, since for small batches the overhead of autograd
-    outweighs the arithmetic.
+    One function computes both numerator and denominator, since in small batches the overhead of
+    autograd outweighs the arithmetic.
     """
 
     @staticmethod
@@ -70,7 +70,7 @@ class ScaledLogScore(torch.autograd.Function):
             score = gold.score(scores)
             possible &= score != -np.inf
             values = np.subtract(score, values, out=np.full_like(score, -np.inf), where=possible)
-            # Rounding must not make anything more than certain
+            # Rounding must not raise a probability above 1
             np.minimum(values, 0.0, out=values)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(*inputs)
@@ -89,7 +89,7 @@ class ScaledLogScore(torch.autograd.Function):
 
 
 class ScaledMarginals(torch.autograd.Function):
-    """The marginals, with the derivative of `curvature.Posterior`."""
+    """The marginals, differentiated by `curvature.Posterior`."""
 
     @staticmethod
     def forward(
@@ -114,10 +114,10 @@ class ScaledMarginals(torch.autograd.Function):
 
 
 class _Gold:
-    """Complete label sequences: their scores, and the gradient of the scores.
+    """Complete label sequences: their scores and the gradients of the scores.
 
     labels (np.ndarray): *Shape:* (N,)
-    layout (TimeMajor): How the tokens make up chains.
+    layout (TimeMajor): The layout of the tokens in chains.
     """
 
     def __init__(self, labels: np.ndarray, layout: TimeMajor) -> None:

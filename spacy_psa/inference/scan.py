@@ -1,4 +1,4 @@
-"""The parallel scan: matrix products in a tree instead of a recursion from token to token."""
+"""The parallel scan: a tree of matrix multiplications instead of a recursion over tokens."""
 
 import contextlib
 from functools import cached_property, lru_cache
@@ -13,21 +13,21 @@ from .logspace import LogMatMul
 from .potentials import Potentials
 from .scores import working_dtype
 
-# Entries of the shape (entries, L) that are summed exactly, at most this many numbers at a time
+# The largest chunk of summands, (entries, L), in sums that are recomputed term by term
 CHUNK = 1 << 22
 
 
 class ScanBackend(AutogradBackend):
-    """log Z as the product of one (L, L) matrix for each token but the first, in the log semiring.
+    """log Z as a product of (L, L) matrices in the log semiring, one for each token but the first.
 
-    Products are associative: of 2^k matrices, all neighbours are multiplied at once, then the
-    products, and so on, for all chains together. A chain of n tokens takes about 2 log2(n) steps.
-    That pays where steps are expensive and arithmetic is not: on a GPU, or for few labels and long
-    chains. Arithmetic is L times that of the recursion; memory is about eight arrays (N, L, L) with
-    a gradient. On the CPU everything is in float64, elsewhere in float32.
+    Matrix multiplication is associative: all adjacent pairs of 2^k matrices are multiplied at once,
+    then the products, and so on, for all chains together. A chain of n tokens takes about 2 log2(n)
+    steps. This pays off if steps are expensive and arithmetic is cheap: on a GPU, or for few labels
+    and long chains. It takes L times the arithmetic of the recursion, and with a gradient about
+    eight (N, L, L) arrays of memory. On the CPU all values are float64, elsewhere float32.
 
     Source: Rush (2020), "Torch-Struct", section 6; the structured refinement network (2021),
-    section 3.4, which lays out the indices beforehand instead of padding to a power of two.
+    section 3.4, which computes the indices beforehand instead of padding to a power of two.
     """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
@@ -57,7 +57,7 @@ class ScanBackend(AutogradBackend):
                 left, right, rest = matrices.split([n_products, n_products, len(chains)])
                 left_over.append((chains, rest))
                 matrices = log_bmm(left, right) if n_products else left
-        # What is left over at a level stands before what is left over at the levels below
+        # The matrix left over at a level precedes those left over at the levels below
         for chains, rest in reversed(left_over):
             if len(chains):
                 at = index(chains)
@@ -67,27 +67,27 @@ class ScanBackend(AutogradBackend):
 
 
 class ProductTree:
-    """Which matrices are multiplied with which.
+    """The order in which matrices are multiplied.
 
     At each level, a chain's matrices are multiplied in pairs, and the last one is left over if
-    their number is odd. So the number of matrices in binary says at which levels one is left over,
-    and the tree needs neither padding nor copies: the matrices are put in such an order that, at
-    every level, first come all left factors, then all right ones, then those left over, and the
-    products are in the order that the next level wants.
+    their number is odd. The binary digits of the number of matrices thus show at which levels one
+    is left over. The tree needs neither padding nor copies: the matrices are ordered so that at
+    every level all left factors come first, then all right factors, then those left over, and the
+    products are in the order that the next level needs.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
     """
 
     def __init__(self, lengths: tuple[int, ...]) -> None:
         layout = time_major(lengths)
-        # The chains that have tokens; below, a chain is known by its place among them
+        # The nonempty chains; from here on, chains are indices into this array
         self.chains = np.flatnonzero(layout.sizes)
         sizes = layout.sizes[self.chains]
         self.first_tokens = np.cumsum(sizes) - sizes
         counts = sizes - 1
-        # By level: how many products, and the chains that have a matrix left over
+        # By level: the number of products, and the chains with a matrix left over
         self.levels: list[tuple[int, np.ndarray]] = []
-        # From the top level down: the chain of each matrix, and how far into the chain it is
+        # From the top level down: the chain of each matrix, and its position in the chain
         self._chain = np.zeros(0, dtype=np.int64)
         self._place = np.zeros(0, dtype=np.int64)
         for level in reversed(range(int(counts.max(initial=0)).bit_length())):
@@ -102,28 +102,28 @@ class ProductTree:
     @cached_property
     def order(self) -> np.ndarray:
         """RETURNS (np.ndarray): *Shape:* (tokens with a predecessor,). The tokens in the order in
-        which the lowest level wants their matrices.
+        which the lowest level needs their matrices.
         """
         return self.first_tokens[self._chain] + 1 + self._place
 
 
 @lru_cache(maxsize=16)
 def product_tree(lengths: tuple[int, ...]) -> ProductTree:
-    """The tree for these lengths. The same batch asks for it several times.
+    """The tree for these lengths, cached because each batch needs it several times.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
-    RETURNS (ProductTree): The tree, shared between callers: not to be changed.
+    RETURNS (ProductTree): The tree. It is shared between callers: do not change it.
     """
     return ProductTree(lengths)
 
 
 def log_bmm(a: Tensor, b: Tensor) -> Tensor:
-    """Batched matrix products in the log semiring, log(exp(a) @ exp(b)). Differentiable any number
-    of times, with the gradient zero where a sum has no term but exp(-inf).
+    """Batched matrix multiplication in the log semiring, log(exp(a) @ exp(b)). Differentiable any
+    number of times, with zero gradient for a sum in which all terms are exp(-inf).
 
-    In the exp domain it is an ordinary matrix product, of rows of a and columns of b divided by
-    their maxima. Sums that come out so small that terms may have underflowed are done again, term
-    by term; that they have terms at all is again told by a matrix product.
+    In the exp domain it is an ordinary matrix multiplication, with the rows of a and the columns of
+    b divided by their maxima. Sums so small that terms may have underflowed are recomputed term by
+    term, unless all their terms are exp(-inf), which another matrix multiplication finds out.
 
     a (Tensor): *Shape:* (n, l, k)
     b (Tensor): *Shape:* (n, k, m)
@@ -132,7 +132,7 @@ def log_bmm(a: Tensor, b: Tensor) -> Tensor:
     row_max = _finite(a.detach().amax(dim=2, keepdim=True))
     column_max = _finite(b.detach().amax(dim=1, keepdim=True))
     sums = torch.bmm(torch.exp(a - row_max), torch.exp(b - column_max))
-    # Far enough from zero for the derivatives of the logarithm, the third one included
+    # Far enough from zero for the first three derivatives of the logarithm
     small = sums.detach() < torch.finfo(sums.dtype).tiny ** 0.25
     if not bool(small.any()):
         return sums.log() + (row_max + column_max)
@@ -147,16 +147,16 @@ def log_bmm(a: Tensor, b: Tensor) -> Tensor:
         n, row, column = at.unbind(dim=1)
         terms = a[n, row] + b[n, :, column]
         peak = terms.detach().amax(dim=1, keepdim=True)
-        # PyTorch's own has a gradient whose shares need not add up to 1 if scores are huge
+        # In torch.logsumexp's gradient, the weights need not add up to 1 if scores are huge
         parts.append((terms - peak).exp().sum(dim=1).log() + peak.squeeze(1))
     return out.index_put(tuple(again.unbind(dim=1)), torch.cat(parts))
 
 
 def full_precision(device: torch.device) -> contextlib.AbstractContextManager:
-    """Turn mixed precision off, which matrix products would fall under.
+    """Disable autocast, which would run matrix multiplications in low precision.
 
-    device (torch.device): Where they run.
-    RETURNS (AbstractContextManager): The context.
+    device (torch.device): The device they run on.
+    RETURNS (AbstractContextManager): The context manager.
     """
     return torch.autocast(device.type, enabled=False)
 

@@ -1,4 +1,4 @@
-"""Small operations on the scores of chains that all backends share."""
+"""Operations on the scores of chains that all backends share."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from ..errors import Errors
 from .layout import REMEMBERED, time_major
 from .potentials import Potentials
 
-UNKNOWN = -1  # the label of a token that is not annotated
+UNKNOWN = -1  # the label of an unannotated token
 
 
 def working_dtype(potentials: Potentials) -> torch.dtype:
-    """The type in which log-scores are computed and returned.
+    """The dtype in which log-scores are computed and returned.
 
     potentials (Potentials): The potentials.
-    RETURNS (torch.dtype): float64 on the CPU. Elsewhere, where float64 may be slow or missing, the
-        type of the emissions, but at least float32.
+    RETURNS (torch.dtype): float64 on the CPU. On other devices, where float64 may be slow or
+        missing, the dtype of the emissions, but at least float32.
     """
     if potentials.device.type == "cpu":
         return torch.float64
@@ -27,21 +27,21 @@ def working_dtype(potentials: Potentials) -> torch.dtype:
 
 
 def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Make sure that labels belong to chains.
+    """Check that labels match the chains.
 
     potentials (Potentials): The chains.
     labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
     RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
-    RAISES (ValueError): If they do not.
+    RAISES (ValueError): If the shape, dtype or values of the labels are wrong.
     """
     n_tokens, n_labels = potentials.n_tokens, potentials.n_labels
     problem = None
     if tuple(labels.shape) != (n_tokens,):
-        problem = f"their shape is {tuple(labels.shape)} instead of {(n_tokens,)}"
+        problem = f"their shape is {tuple(labels.shape)}, not {(n_tokens,)}"
     elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         problem = f"they are {labels.dtype}, not integers"
     elif n_tokens and not -1 <= int(labels.min()) <= int(labels.max()) < n_labels:
-        problem = f"they go from {int(labels.min())} to {int(labels.max())}, instead of from "
+        problem = f"they range from {int(labels.min())} to {int(labels.max())}, not from "
         problem += f"-1 (unknown) to {n_labels - 1}"
     if problem is not None:
         raise ValueError(Errors.P003.format(problem=problem))
@@ -49,24 +49,24 @@ def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 class Places(NamedTuple):
-    """Which tokens and chains belong together, on some device."""
+    """The positions of chains, as index tensors on some device."""
 
     chain_of_token: Tensor  # (N,)
-    inner: Tensor  # the tokens that have one before them
+    inner: Tensor  # the tokens with a predecessor
     chain_of_inner: Tensor
-    chains: Tensor  # those that have tokens, from the longest to the shortest
+    chains: Tensor  # the nonempty chains, from the longest to the shortest
     first: Tensor  # the first token of each of these
-    last: Tensor  # the last token
-    sizes: Tensor  # how many tokens each of these has
+    last: Tensor  # the last token of each of these
+    sizes: Tensor  # the number of tokens of each of these
 
 
 def places_on(lengths: tuple[int, ...], device: torch.device) -> Places:
-    """Say to a device where chains lie.
+    """Copy the positions of chains to a device.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
-    device (torch.device): The device. One that is not the CPU has to be waited for, and is told
-        once: the same batch asks for it several times.
-    RETURNS (Places): The places.
+    device (torch.device): The device. Copies to a device other than the CPU synchronize with it and
+        are cached, because each batch needs them several times.
+    RETURNS (Places): The positions.
     """
     if device.type == "cpu" or sum(lengths) > REMEMBERED:
         return _places(lengths, device)
@@ -86,10 +86,10 @@ def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
     )
     if device.type == "cpu":
         return Places(*map(torch.from_numpy, arrays))
-    # An even number of each: kernels are compiled anew for what begins anywhere in memory
+    # An even number of each: kernels are recompiled if the alignment of their arguments changes
     even = [np.append(array, 0) if array.size % 2 else array for array in arrays]
-    with torch.inference_mode(False):  # it may be kept, also for training
-        together = torch.from_numpy(np.concatenate(even)).to(device)  # one way to wait for
+    with torch.inference_mode(False):  # training may reuse the cached tensors
+        together = torch.from_numpy(np.concatenate(even)).to(device)  # a single transfer
         parts = together.split([array.size for array in even])
         return Places(*(part[: array.size] for part, array in zip(parts, arrays, strict=True)))
 
@@ -98,7 +98,7 @@ _remembered_places = lru_cache(maxsize=16)(_places)
 
 
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
-    """Add up what belongs to the tokens of each chain.
+    """Sum the values of the tokens of each chain.
 
     values (Tensor): *Shape:* (N,)
     potentials (Potentials): The chains.
@@ -136,15 +136,15 @@ def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 def log_ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """log(part / whole), with the gradient zero where the part is empty.
+    """log(part / whole), with zero gradient if the part is empty.
 
     part (Tensor): *Shape:* (C,). The log of a sum over some label sequences.
     whole (Tensor): *Shape:* (C,). The log of the sum over all of them.
-    RETURNS (Tensor): *Shape:* (C,). At most 0, whatever the rounding of the two; -inf where the
-        part is -inf, whatever the whole is.
+    RETURNS (Tensor): *Shape:* (C,). At most 0, regardless of rounding; -inf if the part is -inf,
+        whatever the whole is.
     """
     impossible = part == -torch.inf
-    # Not the difference and then a mask: -inf - -inf is NaN, and so would be its gradient
+    # Mask before subtracting: -inf - -inf is NaN, and its gradient would be NaN, too
     part = part.masked_fill(impossible, 0.0)
     whole = whole.masked_fill(impossible, 0.0)
     return (part - whole).clamp(max=0.0).masked_fill(impossible, -torch.inf)

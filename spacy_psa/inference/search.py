@@ -1,10 +1,10 @@
-"""The best label sequence of those that an automaton accepts: A* over a linear chain.
+"""A* search over a linear chain for the best label sequence that an automaton accepts.
 
-Rules such as 'at most one A0' are about the whole sequence, so that Viterbi's algorithm cannot keep
-them: it would need a table for each set of roles. Search visits only what promises well. Partial
-sequences grow from the left, the most promising first; the promise is the score so far and that of
-the best completion without rules, which Viterbi's recursion from the right knows for every label of
-every token. It is never too low, so that the first complete sequence that comes up is the best one.
+Rules such as 'at most one A0' concern the whole sequence. The Viterbi algorithm cannot enforce
+them: it would need a table for each set of roles. A* search expands partial sequences from left to
+right, the most promising first. The promise is the score so far plus that of the best completion
+without rules, which a Viterbi recursion from the right computes for every label of every token. It
+never underestimates, so the first complete sequence to come up is the best one.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ MAX_STEPS = 10_000
 
 
 State = TypeVar("State", bound=Hashable)
-"""What an automaton remembers."""
+"""The state of an automaton."""
 
 
 class Automaton(ABC, Generic[State]):
-    """Which label sequences are allowed, label by label."""
+    """An automaton that accepts the allowed label sequences."""
 
     @abstractmethod
     def start(self) -> State:
-        """RETURNS (State): What is to be remembered before the first label."""
+        """RETURNS (State): The initial state."""
 
     @abstractmethod
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        """Say which labels may come next.
+        """Find the labels that may come next.
 
-        state (State): What is remembered.
+        state (State): The current state.
         RETURNS (NDArray): Shape: (L,).
         """
 
     @abstractmethod
     def next(self, state: State, label: int) -> State:
-        """Say what to remember after a label.
+        """Move to the state after a label.
 
-        state (State): What was remembered before it.
+        state (State): The state before the label.
         label (int): The label.
-        RETURNS (State): As little as tells what may follow, so that partial sequences which are
-            alike from now on have the same state.
+        RETURNS (State): The next state. It should hold only what determines the continuations, so
+            that partial sequences with the same continuations share a state.
         """
 
     @abstractmethod
     def accepts(self, state: State) -> bool:
-        """Say whether a sequence may end.
+        """Check whether a sequence may end.
 
-        state (State): What is remembered after the last label.
-        RETURNS (bool): Whether it may.
+        state (State): The state after the last label.
+        RETURNS (bool): Whether it may end.
         """
 
     def accepts_all(self, labels: NDArray[np.int64]) -> bool:
-        """Say whether a whole sequence is allowed.
+        """Check whether a whole sequence is allowed.
 
         labels (NDArray): The labels. Shape: (n,).
-        RETURNS (bool): Whether it is.
+        RETURNS (bool): Whether it is allowed.
         """
         state = self.start()
         for label in labels.tolist():
@@ -77,9 +77,9 @@ class Automaton(ABC, Generic[State]):
 class _Chain(NamedTuple):
     """The scores of one chain, in float64.
 
-    emissions (NDArray): Start and end are in the rows of the first and the last token. (n, L)
-    moves (NDArray): The score of each label after each. (n, L, L), or (1, L, L) for all tokens.
-    completion (NDArray): The best score of what follows each label of each token. (n, L)
+    emissions (NDArray): Includes start and end in the first and last row. (n, L)
+    moves (NDArray): The transition scores. (n, L, L), or (1, L, L) for all tokens.
+    completion (NDArray): The best score of a completion after each label of each token. (n, L)
     """
 
     emissions: NDArray[np.float64]
@@ -87,19 +87,19 @@ class _Chain(NamedTuple):
     completion: NDArray[np.float64]
 
     def into(self, t: int) -> NDArray[np.float64]:
-        """The scores of labels of token t after those of the one before. (L, L)"""
+        """The scores of transitions from token t - 1 to token t. (L, L)"""
         return self.moves[t % len(self.moves)]
 
 
 def best_accepted(
     potentials: Potentials, automaton: Automaton[Any], *, max_steps: int = MAX_STEPS
 ) -> NDArray[np.int64] | None:
-    """The best label sequence that is allowed.
+    """Find the best label sequence that an automaton accepts.
 
-    potentials (Potentials): The scores of one chain of one token at least.
-    automaton (Automaton): What is allowed.
-    max_steps (int): Partial sequences to visit at most.
-    RETURNS (Optional[NDArray]): The labels, shape (n,); None if there is no sequence with a score
+    potentials (Potentials): The scores of one chain of at least one token.
+    automaton (Automaton): Accepts the allowed sequences.
+    max_steps (int): The maximum number of partial sequences to visit.
+    RETURNS (Optional[NDArray]): The labels, shape (n,); None if no accepted sequence has a score
         above -inf, or none was found in `max_steps`.
     """
     chain = _chain_of(potentials)
@@ -123,7 +123,7 @@ def best_accepted(
         push(family.sibling())
         t = family.token + 1
         state = automaton.next(family.state, label)
-        # Of partial sequences that are alike from now on the best one comes up first.
+        # Of partial sequences with the same continuations, the best one comes up first
         if (t, label, state) in seen:
             continue
         seen.add((t, label, state))
@@ -138,7 +138,7 @@ def best_accepted(
 
 
 class _Family(NamedTuple):
-    """The continuations of a partial sequence, of which one waits in the queue at a time."""
+    """The continuations of a partial sequence, of which only one at a time is in the queue."""
 
     token: int
     parent: tuple[_Family, int] | None

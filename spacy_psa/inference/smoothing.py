@@ -1,4 +1,4 @@
-"""Label smoothing, for chains as for single labels."""
+"""Label smoothing for chains and for independent labels."""
 
 import numpy as np
 import torch
@@ -12,37 +12,37 @@ from .scores import sum_by_chain, working_dtype
 
 
 def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> Tensor:
-    """The log-probability to expect of labels that are only right with the probability 1 − ε.
+    """The expected log-probability of labels that are correct only with probability 1 − ε.
 
-    The labels of annotated tokens are taken to be independent of each other, with the distribution
+    The labels of annotated tokens are assumed to be independent, with the distribution
 
-        q_t(y) = 1 − ε for the annotated label, ε / (L − 1) for each other one.
+        q_t(y) = 1 − ε for the annotated label, ε / (L − 1) for each other label.
 
-    Where all tokens are annotated, this is the negative cross-entropy of q and the model p,
+    If all tokens are annotated, this is the negative cross-entropy of q and the model p,
 
         E_q[log p(y)] = E_q[score(y)] − log Z,
         E_q[score(y)] = q_1·start + Σ_t q_t·emissions_t
             + Σ_{t>1} q_{t−1}ᵀ·(transitions + pairwise_t)·q_t + q_n·end,
 
-    which for a softmax is the label smoothing of the authors' code. Szegedy et al. (2016), and
-    PyTorch, share ε among all L labels, the annotated one included: theirs is ours with
+    which for a softmax is the label smoothing of the authors' code. Szegedy et al. (2016) and
+    PyTorch distribute ε over all L labels, including the annotated one: their version is ours with
     ε·(L − 1) / L in place of ε.
 
-    Unknown labels u are not smoothed; they are summed over, as in `LinearChain.log_prob`, with the
-    annotated labels a at their expected scores:
+    Unknown labels u are not smoothed but summed over, as in `LinearChain.log_prob`, with the
+    expected scores of the annotated labels a:
 
         log Σ_u exp(E_{a∼q}[score(a, u)]) − log Z
 
-    This is at most E_{a∼q}[log p(a)], and just that where no transitions join annotated and unknown
-    labels; but it takes no longer than log Z. Without smoothing, all of these are
+    This is a lower bound of E_{a∼q}[log p(a)], and equal to it if no transitions join annotated and
+    unknown labels; it takes no longer than log Z. Without smoothing, all of these are
     `chain.log_prob(labels)`. Differentiable.
 
     chain (LinearChain): The model's distribution.
     labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
     smoothing (float): ε, at least 0 and less than 1.
-    RETURNS (Tensor): *Shape:* (C,). At most 0, and less than that even for the best of models.
-    RAISES (ValueError): If the labels do not fit the potentials, or labels are to be smoothed of
-        which the potentials rule out some.
+    RETURNS (Tensor): *Shape:* (C,). At most 0, and below 0 even for a perfect model.
+    RAISES (ValueError): If the labels do not match the potentials, or if `smoothing` is not 0 and
+        the potentials contain -inf.
 
     Source: Tan et al. (2018), 'Settings and Regularization'.
     """
@@ -60,7 +60,7 @@ def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> T
 
 
 class _Expected:
-    """Scores under smoothed labels.
+    """Expected scores under smoothed labels.
 
     potentials (Potentials): The scores.
     labels (Tensor): *Shape:* (N,)
@@ -84,7 +84,7 @@ class _Expected:
         )
         if "pairwise" in self.scores:
             self.scores["pairwise"] = self.scores["pairwise"][self.inner]
-        # A single label has nothing to share with; a row of zeros has nothing to expect.
+        # A single label cannot be smoothed; unknown labels get rows of zeros
         other = smoothing / (n_labels - 1) if n_labels > 1 else 0.0
         gold = 1.0 - other * (n_labels - 1)
         q = torch.full((labels.numel(), n_labels), other, dtype=dtype, device=device)
@@ -92,8 +92,8 @@ class _Expected:
         self.q = q.masked_fill_(self.unknown.unsqueeze(1), 0.0)
 
     def after(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (inner tokens, L). What each label of a token is expected to
-        score for its predecessor; 0 if that is not annotated.
+        """RETURNS (Tensor): *Shape:* (inner tokens, L). The expected score of the transition to
+        each label of a token from its predecessor; 0 if the predecessor is not annotated.
         """
         q = self.q[self.inner - 1]
         scores = torch.zeros_like(q)
@@ -104,8 +104,8 @@ class _Expected:
         return scores
 
     def before(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (inner tokens, L). What each label of a token's predecessor is
-        expected to score for the token; 0 if that is not annotated.
+        """RETURNS (Tensor): *Shape:* (inner tokens, L). The expected score of the transition from
+        each label of a token's predecessor to the token; 0 if the token is not annotated.
         """
         q = self.q[self.inner]
         scores = torch.zeros_like(q)
@@ -116,8 +116,8 @@ class _Expected:
         return scores
 
     def score(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (C,). What is expected of the annotated tokens of each chain:
-        their emissions, and their transitions among each other.
+        """RETURNS (Tensor): *Shape:* (C,). The expected score of the annotated tokens of each
+        chain: their emissions, and the transitions between them.
         """
         values = (self.q * self.scores["emissions"]).sum(dim=1)
         values = values.index_add(0, self.inner, (self.after() * self.q[self.inner]).sum(dim=1))
@@ -127,10 +127,10 @@ class _Expected:
         return sum_by_chain(values, self.potentials)
 
     def runs(self) -> tuple[Potentials, Tensor]:
-        """The stretches of unknown labels, as chains of their own: what annotated neighbours, start
-        and end add to them is fixed, and goes into the emissions.
+        """Runs of unknown labels as separate chains. The expected scores of transitions from and to
+        annotated neighbors, and start and end, are added to the emissions.
 
-        RETURNS (Tuple[Potentials, Tensor]): The R stretches, and the chain that each is part of.
+        RETURNS (Tuple[Potentials, Tensor]): The R runs, and the chain that each is part of.
             *Shape:* (R,).
         """
         emissions = self.scores["emissions"].index_add(0, self.inner, self.after())

@@ -1,4 +1,4 @@
-"""The probabilities of many partial label sequences at once, each for a stretch of tokens."""
+"""The probabilities of partial label sequences, for many spans of tokens at once."""
 
 from collections.abc import Sequence
 
@@ -15,22 +15,21 @@ Spans = Sequence[tuple[int, int]] | np.ndarray | Tensor
 
 
 class SpanQueries:
-    """Questions of the form: how likely is it that all tokens of a stretch have labels in sets?
+    """Queries for the probability that all tokens of a span have labels in given sets.
 
-    The paths through a stretch are those of a short chain of its own, once the forward message is
-    put in place of the first emission and the backward message is added to the last one: these sum
-    up what comes before and after. The messages are those of the whole chains, computed once; the
-    short chains are a batch like any other, O(L²) for a token of a stretch. Culotta and McCallum
-    (2004, "Confidence estimation for information extraction") answer the same questions by one
-    constrained forward pass over the whole chain for each.
+    Each span becomes a short chain of its own. The forward message replaces its first emission, and
+    the backward message is added to the last one: they sum over everything before and after. The
+    messages of the whole chains are computed once, and the short chains form an ordinary batch,
+    O(L²) per token of a span. Culotta and McCallum (2004, "Confidence estimation for information
+    extraction") answer each of these queries by a constrained forward pass over the whole chain.
 
     potentials (Potentials): The scores of N tokens, without a gradient.
-    trellis (Trellis): The same.
-    spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Where each
-        stretch begins, and where it stops (exclusive), in the tokens of all chains.
-    allowed (Tensor): *Shape:* (M, L). Booleans: the sets of labels of the M tokens of the
-        stretches, one stretch after the other.
-    RAISES (ValueError): If a stretch does not lie in one chain, or the sets do not fit.
+    trellis (Trellis): The trellis of the potentials.
+    spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Start and end
+        (exclusive) of each span, as indices into the tokens of all chains.
+    allowed (Tensor): *Shape:* (M, L). Booleans: the label sets of the M tokens of all spans, one
+        span after the other.
+    RAISES (ValueError): If a span is not within one chain, or the sets do not match the spans.
     """
 
     def __init__(
@@ -41,14 +40,14 @@ class SpanQueries:
         self._sizes = self._stops - self._starts
         shape = (int(self._sizes.sum()), potentials.n_labels)
         if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
-            problem = f"{allowed.dtype} of the shape {tuple(allowed.shape)}, not torch.bool of "
+            problem = f"{allowed.dtype} of shape {tuple(allowed.shape)}, not torch.bool of "
             raise ValueError(Errors.P015.format(problem=f"{problem}{shape}"))
         self._allowed = allowed
 
     @property
     def chains(self) -> Potentials:
-        """RETURNS (Potentials): The stretches as chains of their own. exp(log Z) of each is the
-        unnormalised probability in question.
+        """RETURNS (Potentials): The spans as separate chains. exp(log Z) of each is the
+        unnormalized probability of the query.
         """
         whole = with_float64(self._potentials)
         firsts = np.cumsum(self._sizes) - self._sizes
@@ -74,11 +73,11 @@ class SpanQueries:
         )
 
     def probabilities(self, log_sums: Tensor) -> Tensor:
-        """Divide by the sum over all label sequences.
+        """Normalize by the sum over all label sequences.
 
         log_sums (Tensor): *Shape:* (Q,). log Z of `chains`.
-        RETURNS (Tensor): *Shape:* (Q,). 1 for a stretch of no tokens; otherwise 0 in a chain for
-            which no sequence is possible.
+        RETURNS (Tensor): *Shape:* (Q,). 1 for an empty span, and 0 for any other span in a chain
+            without a possible sequence.
         """
         layout, potentials = self._trellis.layout, self._potentials
         log_z = log_sums.new_zeros(layout.n_chains)
@@ -97,17 +96,17 @@ def _checked(spans: Spans, potentials: Potentials) -> tuple[np.ndarray, np.ndarr
     if places.size == 0:
         places = np.empty((0, 2), dtype=np.int64)
     if places.ndim != 2 or places.shape[1] != 2 or places.dtype.kind not in "iu":
-        problem = f"they are {places.dtype} of the shape {places.shape}, not integers (Q, 2)"
+        problem = f"they are {places.dtype} of shape {places.shape}, not integers (Q, 2)"
         raise ValueError(Errors.P016.format(problem=problem))
     starts, stops = places.astype(np.int64).T
     chain_stops = np.cumsum(np.asarray(potentials.lengths, dtype=np.int64))
-    # The stop of the chain of the first token; a stretch of no tokens may be anywhere
+    # The end of the chain of the first token; an empty span may be anywhere
     nth = np.searchsorted(chain_stops, starts, side="right")
     limits = np.append(chain_stops, potentials.n_tokens)[nth]
     wrong = (starts < 0) | (stops < starts) | ((stops > limits) & (stops > starts))
     wrong |= stops > potentials.n_tokens
     if wrong.any():
         first = int(wrong.argmax())
-        problem = f"span {first} goes from {starts[first]} to {stops[first]}"
+        problem = f"span {first} is ({starts[first]}, {stops[first]})"
         raise ValueError(Errors.P016.format(problem=problem))
     return starts, stops

@@ -1,4 +1,4 @@
-"""The step from a token to the next in the exp domain: one matrix for all, or one a token."""
+"""Transitions between tokens in the exp domain: one matrix for all tokens, or one per token."""
 
 from functools import cached_property
 from typing import Protocol
@@ -8,45 +8,47 @@ import numpy as np
 from .layout import TimeMajor, sum_by
 from .workspace import Workspace, chunks
 
-# Terms further below the peak than this are dropped, and must then prove to be negligible.
+# Terms further below the peak than this are dropped, and are then checked to be negligible
 DROP_BELOW = 230.0
 
-Side = np.ndarray  # (N, L): what belongs to one end of a step, in the order of the layout's rows
+Side = np.ndarray  # (N, L): values at one end of a step, in the order of the layout's rows
 
 
 class Steps(Protocol):
-    """exp(scores) of neighbouring labels, divided by their maximum.
+    """exp(scores) of adjacent labels, divided by their maximum.
 
-    range (float): How far the lowest score lies below the maximum that it was divided by.
+    range (float): How far the lowest score is below the maximum that it was divided by.
     """
 
     range: float
 
     def peaks(self) -> np.ndarray:
-        """RETURNS (np.ndarray): *Shape:* (C,). The logs of the divisors, added up by chain."""
+        """RETURNS (np.ndarray): *Shape:* (C,). The logs of the divisors, summed by chain."""
         ...
 
     def drop(self, drop_gap: np.ndarray) -> None:
-        """Set what is too small to calculate with to zero, before any of the sums is asked for.
+        """Set values that are too small to compute with to zero. Call this before any of the sums.
 
-        drop_gap (np.ndarray): *Shape:* (C,). How far below the peak the largest lies that was
-            dropped from the chain. Changed in place.
+        drop_gap (np.ndarray): *Shape:* (C,). How far below the peak the largest value is that was
+            dropped from the chain. Modified in place.
         """
         ...
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
-        """Sum over the labels before these rows: out[t, j] = Σ_i source[t, i] · step_t[i, j]."""
+        """Sum over the previous labels: out[t, j] = Σ_i source[t, i] · step_t[i, j]."""
         ...
 
     def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
-        """Sum over the labels of these rows: out[t, i] = Σ_j step_t[i, j] · source[t, j]."""
+        """Sum over the labels at t: out[t, i] = Σ_j step_t[i, j] · source[t, j]."""
         ...
 
     def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, np.ndarray | None]:
-        """step_t[i, j] · Σ before[t-1, i] · after[t, j], over pairs (before, after) of sides.
+        """step_t[i, j] · Σ before[t-1, i] · after[t, j], summed over the pairs (before, after) of
+        sides.
 
-        RETURNS (Tuple[np.ndarray, Optional[np.ndarray]]): The sum over the tokens (L, L), and each
-            token's in their original order (N, L, L), zeros at the first of a chain, or None.
+        RETURNS (Tuple[np.ndarray, Optional[np.ndarray]]): The sum over the tokens (L, L), and the
+            values of each token in the original order (N, L, L), zeros for the first token of each
+            chain; None if all tokens share one matrix.
         """
         ...
 
@@ -57,12 +59,12 @@ def make_steps(
     layout: TimeMajor,
     workspace: Workspace,
 ) -> Steps:
-    """Choose the kind of steps.
+    """Create the kind of steps that fits the scores.
 
     transitions (np.ndarray): *Shape:* (L, L)
     pairwise (Optional[np.ndarray]): *Shape:* (N, L, L)
-    layout (TimeMajor): How the N tokens make up C chains.
-    workspace (Workspace): Where large arrays come from.
+    layout (TimeMajor): The layout of the N tokens in C chains.
+    workspace (Workspace): Provides the memory of large arrays.
     RETURNS (Steps): The steps.
     """
     if pairwise is None:
@@ -91,10 +93,10 @@ class Factor:
 
 
 class SharedSteps(Factor):
-    """The same scores for all tokens.
+    """The same transition scores for all tokens.
 
     transitions (np.ndarray): *Shape:* (L, L)
-    layout (TimeMajor): How the tokens make up chains.
+    layout (TimeMajor): The layout of the tokens in chains.
     """
 
     def __init__(self, transitions: np.ndarray, layout: TimeMajor) -> None:
@@ -109,7 +111,7 @@ class SharedSteps(Factor):
         return np.ascontiguousarray(self.values.T)
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
-        np.dot(source, self.values, out)  # has less overhead than matmul
+        np.dot(source, self.values, out)  # less overhead than matmul
 
     def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
         np.dot(source, self._transposed, out)
@@ -124,12 +126,12 @@ class SharedSteps(Factor):
 
 
 class PairwiseSteps:
-    """Scores that differ from token to token.
+    """Transition scores that differ between tokens.
 
-    transitions (np.ndarray): *Shape:* (L, L). Added to those of each token.
-    pairwise (np.ndarray): *Shape:* (N, L, L). What stands at the first token of a chain is void.
-    layout (TimeMajor): How the N tokens make up C chains.
-    workspace (Workspace): Where large arrays come from.
+    transitions (np.ndarray): *Shape:* (L, L). Added to the scores of each token.
+    pairwise (np.ndarray): *Shape:* (N, L, L). The rows of the first tokens of chains are ignored.
+    layout (TimeMajor): The layout of the N tokens in C chains.
+    workspace (Workspace): Provides the memory of large arrays.
     """
 
     def __init__(

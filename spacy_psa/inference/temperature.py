@@ -1,4 +1,4 @@
-"""The temperature that makes probabilities as good as they can get: fitted to held-out data."""
+"""Temperature scaling: calibrate probabilities on held-out data."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FIRST_STEP = 0.25  # of log T
 class LabeledBatch(NamedTuple):
     """Chains with their gold labels.
 
-    potentials (Potentials): The scores, of the temperature 1.
+    potentials (Potentials): The scores at temperature 1.
     labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
-    bias (Optional[Tensor]): *Shape:* (N, L). What is known besides the scores, and added to the
-        emissions whatever the temperature is. -inf forbids.
-    sets (Optional[Mapping[int, Sequence[int]]]): By token, the labels of which one is right. The
-        labels of these tokens are -1.
+    bias (Optional[Tensor]): *Shape:* (N, L). Prior knowledge that is added to the emissions at any
+        temperature. -inf forbids.
+    sets (Optional[Mapping[int, Sequence[int]]]): The sets of labels of which one is correct, by
+        token. In `labels`, these tokens are -1.
     """
 
     potentials: Potentials
@@ -53,15 +53,16 @@ class LabeledBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """A temperature that was fitted.
+    """The result of fitting a temperature.
 
     temperature (float): The temperature.
-    nll_before (float): The mean negative log-likelihood of a chain's gold labels before, in nats.
-    nll_after (float): The same at the temperature found. It is not greater, unless the initial
-        temperature lies outside of the interval.
-    n_chains (int): The chains that it was fitted to.
-    n_unknown (int): Chains that were left out because none of their labels is known.
-    n_impossible (int): Chains that were left out because their labels are impossible.
+    nll_before (float): The mean negative log-likelihood per chain at the initial temperature, in
+        nats.
+    nll_after (float): The same at the fitted temperature. It is not greater, unless the initial
+        temperature is outside the interval.
+    n_chains (int): The number of chains the temperature was fitted to.
+    n_unknown (int): The number of chains left out because none of their labels is known.
+    n_impossible (int): The number of chains left out because their labels are impossible.
     """
 
     temperature: float
@@ -73,7 +74,7 @@ class TemperatureFit:
 
     @property
     def at_bound(self) -> bool:
-        """RETURNS (bool): Whether the best temperature may lie outside of the interval."""
+        """RETURNS (bool): Whether the best temperature may be outside the interval."""
         return self.temperature in (LOWEST, HIGHEST)
 
 
@@ -92,29 +93,29 @@ def fit_temperature(
     initial: float = 1.0,
     on_step: Callable[[float, float], None] | None = None,
 ) -> TemperatureFit:
-    """Find the temperature, from 0.05 to 20, at which gold labels are most probable.
+    """Find the temperature from 0.05 to 20 that maximizes the likelihood of the gold labels.
 
-    If all labels are known, the negative log-likelihood is a convex function of 1/T, and has no
-    other minimum than the one that is found. If some are not, or only as sets, they are summed
-    over, and what is found is the minimum that lies downhill from the initial temperature. At a
-    minimum, the model expects of its label sequences the mean score that the gold ones have.
+    If all labels are known, the negative log-likelihood is a convex function of 1/T, and the
+    minimum found is the global one. Labels that are unknown, or known only as sets, are summed
+    over; the search then finds the minimum downhill from the initial temperature. At a minimum, the
+    model's expected score equals the mean score of the gold sequences.
 
-    The search goes downhill in growing steps of log T until the derivative, which is exact, changes
-    its sign; then it closes in by the secant method, and by bisection where that is slow.
+    The search goes downhill in growing steps of log T until the exact derivative changes its sign;
+    then it converges by the secant method, and by bisection if that is slow.
 
-    batches (Iterable[LabeledBatch]): Chains of held-out data with their gold labels; pairs of
-        potentials and labels will do. All have to fit into memory.
+    batches (Iterable[LabeledBatch]): Chains of held-out data with their gold labels, or pairs of
+        potentials and labels. All of them must fit in memory.
     constraints (Optional[Constraints]): Label sequences to rule out. Chains whose gold labels are
-        impossible, by these or by -inf in the scores, are left out.
-    initial (float): The temperature in use so far.
-    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried,
-        and the mean negative log-likelihood at it.
+        impossible, due to constraints or to -inf in the scores, are left out.
+    initial (float): The current temperature.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature tried and the
+        mean negative log-likelihood at it.
     RETURNS (TemperatureFit): The temperature; 0.05 or 20 if the likelihood still rises there.
-    RAISES (ValueError): If there is no chain with known and possible labels, or the labels do not
-        fit the potentials, or the initial temperature is not positive.
+    RAISES (ValueError): If no chain has known and possible labels, the labels do not match the
+        potentials, or the initial temperature is not positive.
 
-    Source: Guo et al. (2017), "On calibration of modern neural networks", section 4.2; there for
-        single labels.
+    Source: Guo et al. (2017), "On calibration of modern neural networks", section 4.2, for single
+        labels.
     """
     if not 0.0 < initial < torch.inf:
         raise ValueError(Errors.P019.format(temperature=initial))
@@ -149,13 +150,13 @@ def mean_nll(
     *,
     constraints: Constraints | None = None,
 ) -> float:
-    """The mean negative log-likelihood of chains' gold labels at a temperature, in nats.
+    """The mean negative log-likelihood of the gold labels of a chain at a temperature, in nats.
 
     batches (Iterable[LabeledBatch]): See `fit_temperature`.
     temperature (float): The temperature.
     constraints (Optional[Constraints]): Label sequences to rule out.
-    RETURNS (float): The mean over the chains that `fit_temperature` would be fitted to.
-    RAISES (ValueError): If there is none, or the temperature is not positive.
+    RETURNS (float): The mean over the chains that `fit_temperature` would use.
+    RAISES (ValueError): If there are no such chains, or the temperature is not positive.
     """
     if not 0.0 < temperature < torch.inf:
         raise ValueError(Errors.P019.format(temperature=temperature))
@@ -174,7 +175,7 @@ class _Likelihood:
             known = batch.labels != UNKNOWN
             known[list(batch.sets or ())] = True
             known = sum_by_chain(known.double(), batch.potentials) > 0
-            # What is impossible does not depend on the temperature
+            # Whether labels are possible does not depend on the temperature
             possible = torch.isfinite(self._log_prob(batch, HIGHEST))
             self._used.append(known & possible)
             n_total += len(known)
@@ -209,7 +210,7 @@ class _Likelihood:
 
 
 def _prepared(batch: LabeledBatch) -> LabeledBatch:
-    """In the type of log-scores: rounding must not make the function rough. Labels are checked."""
+    """Check labels, and convert scores to the working dtype to keep the function smooth."""
     potentials = batch.potentials.detach()
     dtype = working_dtype(potentials)
     labels = check_labels(potentials, batch.labels)
@@ -219,8 +220,8 @@ def _prepared(batch: LabeledBatch) -> LabeledBatch:
 def _bracket(evaluate: Callable[[float], _Point], log_t: float) -> tuple[_Point, _Point]:
     """Go downhill until the derivative changes its sign.
 
-    RETURNS (Tuple[_Point, _Point]): The points before and after the minimum; twice the same one if
-        it is the minimum, within the interval.
+    RETURNS (Tuple[_Point, _Point]): The points before and after the minimum; the same point twice
+        if it is the minimum within the interval.
     """
     point, step = evaluate(log_t), FIRST_STEP
     while point.slope != 0.0:
@@ -237,7 +238,7 @@ def _bracket(evaluate: Callable[[float], _Point], log_t: float) -> tuple[_Point,
 
 
 def _close_in(evaluate: Callable[[float], _Point], low: _Point, high: _Point) -> None:
-    """Find where the derivative is 0, between points where it is negative and positive."""
+    """Find the zero of the derivative between points where it is negative and positive."""
     previous, current = sorted((low, high), key=lambda point: -abs(point.slope))
     slow = False
     while high.log_t - low.log_t > TOLERANCE and current.slope != 0.0:

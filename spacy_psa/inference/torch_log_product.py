@@ -1,4 +1,4 @@
-"""Sums over labels in the log domain, in PyTorch: by matrix products where their range suffices."""
+"""Sums over labels in the log domain, in PyTorch: by matrix products if their range suffices."""
 
 from functools import cached_property
 
@@ -9,16 +9,16 @@ from .array_ops import TorchOps
 from .logspace import LogMatMul
 
 # A sum below this may have lost terms to underflow. Its inverse occurs in derivatives, squared in
-# second ones, and must not overflow there.
+# second derivatives, and must not overflow there.
 TINY = 1e-100
 
 
 class TorchLogProduct:
-    """As `log_product.LogProduct`, for tensors, and differentiable.
+    """As `log_product.LogProduct`, for tensors and differentiable.
 
-    If an entry may have lost terms, all of them are summed up one logarithm at a time.
+    If any entry may have lost terms, all entries are computed with logsumexp.
 
-    scores (Tensor): *Shape:* (K, M). Log-scores, -inf allowed. In float64.
+    scores (Tensor): *Shape:* (K, M). Log-scores in float64, -inf allowed.
     """
 
     def __init__(self, scores: Tensor) -> None:

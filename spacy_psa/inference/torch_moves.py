@@ -1,4 +1,4 @@
-"""Moves from label to label in the log domain, in PyTorch: on any device, and differentiable."""
+"""Transitions between labels in the log domain, in PyTorch: differentiable, on any device."""
 
 from functools import cached_property
 
@@ -10,11 +10,11 @@ from .torch_log_product import TorchLogProduct
 
 
 class TorchMoves:
-    """As `moves.Moves`, with tensors.
+    """As `moves.Moves`, for tensors.
 
     transitions (Tensor): *Shape:* (L, L). In float64.
-    pairwise (Optional[Tensor]): *Shape:* (N, L, L). In any type.
-    layout (TimeMajor): How the N tokens make up chains.
+    pairwise (Optional[Tensor]): *Shape:* (N, L, L). In any dtype.
+    layout (TimeMajor): The layout of the N tokens in chains.
     """
 
     def __init__(self, transitions: Tensor, pairwise: Tensor | None, layout: TimeMajor) -> None:
@@ -26,8 +26,8 @@ class TorchMoves:
         return self._ops.integers(self._layout.order[begin : begin + self._layout.counts[t]])
 
     def _summands(self, values: Tensor, t: int) -> Tensor:
-        """(n, L, L): for each label at t, the scores of coming from each other."""
-        # Added up in the order of the Viterbi algorithm, so that both break ties alike
+        """(n, L, L): for each label at t, the scores by previous label."""
+        # In the same order of additions as in `viterbi`, so that both break ties alike
         summands = values.unsqueeze(1) + self._transitions.mT
         if self._pairwise is not None:
             summands = summands + self._pairwise[self._tokens(t)].mT

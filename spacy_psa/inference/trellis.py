@@ -1,4 +1,4 @@
-"""The labels of a batch of chains, time step by time step, and sums over paths through them."""
+"""The trellis of a batch of chains, time step by time step, and sums over paths through it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,12 +22,12 @@ class Trellis:
     Time step t has the t-th tokens of the chains that are long enough, from the longest chain to
     the shortest: `counts[t]` rows, as in `TimeMajor`.
 
-    layout (TimeMajor): How the tokens make up chains.
+    layout (TimeMajor): The layout of the tokens in chains.
     emissions (List[Array]): *Shape:* (counts[t], L). For each time step.
     start (Array): *Shape:* (L,)
     end (Array): *Shape:* (L,)
-    moves (Moves): From label to label.
-    ops (ArrayOps): What these arrays are.
+    moves (Moves): The transitions between labels.
+    ops (ArrayOps): The operations of the array library.
     """
 
     layout: TimeMajor
@@ -40,7 +40,7 @@ class Trellis:
     @cached_property
     def forward(self) -> list[Array]:
         """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths up to
-        each label, the label itself included.
+        each label, including the label itself.
         """
         messages: list[Array] = []
         for t, emissions in enumerate(self.emissions):
@@ -51,7 +51,7 @@ class Trellis:
     @cached_property
     def backward(self) -> list[Array]:
         """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths from
-        each label on, the label itself left out.
+        each label onward, excluding the label itself.
         """
         messages: list[Array] = []
         for t in reversed(range(len(self.emissions))):
@@ -66,15 +66,15 @@ class Trellis:
 
     @cached_property
     def log_partition(self) -> Array:
-        """RETURNS (Array): *Shape:* (counts[0],). log Z of the chains that have tokens, from the
-        longest to the shortest.
+        """RETURNS (Array): *Shape:* (counts[0],). log Z of the nonempty chains, from the longest to
+        the shortest.
         """
         return self.ops.logsumexp(self.ends(self.forward) + self.end)
 
     def ends(self, rows: list[Array]) -> Array:
-        """What stands at the last token of each chain.
+        """Select the row of each chain's last token.
 
-        rows (List[Array]): *Shape:* (counts[t], …). For each time step, of which there is one.
+        rows (List[Array]): *Shape:* (counts[t], …). For each time step, at least one.
         RETURNS (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
         """
         following = [*self.layout.counts[1:], 0]
@@ -82,9 +82,9 @@ class Trellis:
         return self.ops.concatenate(parts[::-1])
 
     def by_token(self, rows: list[Array]) -> Array:
-        """Put what belongs to tokens in their original order.
+        """Put rows in the original order of the tokens.
 
-        rows (List[Array]): *Shape:* (counts[t], …). For each time step, of which there is one.
+        rows (List[Array]): *Shape:* (counts[t], …). For each time step, at least one.
         RETURNS (Array): *Shape:* (N, …)
         """
         return self.ops.concatenate(rows)[self.ops.integers(self.layout.row_of_token)]
@@ -98,20 +98,20 @@ class Trellis:
         return _split(rows[self.ops.integers(self.layout.order)], self.layout)
 
     def by_chain(self, values: Array, default: Tensor) -> Tensor:
-        """Put what belongs to chains in their original order.
+        """Put values in the original order of the chains.
 
         values (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
-        default (Tensor): *Shape:* (C, …). What empty chains get, in the type that is wanted.
+        default (Tensor): *Shape:* (C, …). The values of empty chains, in the dtype of the result.
         RETURNS (Tensor): *Shape:* (C, …). Differentiable.
         """
         chains = torch.from_numpy(self.layout.chains).to(default.device)
-        # In two steps, as not all devices know float64
+        # In two steps, as not all devices support float64
         values = torch.as_tensor(values).to(default.dtype).to(default.device)
         return default.index_put((chains,), values)
 
 
 def numpy_trellis(potentials: Potentials) -> Trellis:
-    """A trellis of NumPy arrays, which no gradient flows through.
+    """Create a trellis of NumPy arrays. No gradient flows through it.
 
     potentials (Potentials): The scores.
     RETURNS (Trellis): The trellis.
@@ -125,7 +125,7 @@ def numpy_trellis(potentials: Potentials) -> Trellis:
 
 
 def torch_trellis(potentials: Potentials) -> Trellis:
-    """A trellis of tensors, which gradients flow through.
+    """Create a trellis of tensors. Gradients flow through it.
 
     potentials (Potentials): The scores.
     RETURNS (Trellis): The trellis.
@@ -143,10 +143,10 @@ def torch_trellis(potentials: Potentials) -> Trellis:
 
 
 def with_float64(potentials: Potentials) -> Potentials:
-    """Move potentials to where float64 can be had.
+    """Move potentials to a device that supports float64.
 
     potentials (Potentials): The scores.
-    RETURNS (Potentials): They themselves on the CPU and CUDA devices; else a copy on the CPU.
+    RETURNS (Potentials): The same object on the CPU and CUDA devices; otherwise a copy on the CPU.
     """
     if potentials.device.type in ("cpu", "cuda"):
         return potentials

@@ -1,7 +1,7 @@
-"""The best label sequence, without backpointers.
+"""Viterbi decoding without backpointers.
 
-The forward pass keeps the best score of each label at each token and nothing else; on the way back,
-the best predecessor is found again, for one label a token instead of L (Viterbi 1967).
+The forward pass stores only the best score of each label at each token. The backward pass
+recomputes the best predecessor, for one label per token instead of L (Viterbi 1967).
 """
 
 import itertools
@@ -14,15 +14,15 @@ from .fused import can_be_fused, for_kernels
 from .layout import TimeMajor, time_major
 from .potentials import Potentials
 
-# The summands of one step, (rows, L, L), are cut into pieces that stay in the last cache
+# The summands of one step, (rows, L, L), are processed in chunks that fit in the last-level cache
 CHUNK = 1 << 19
-# From so many on, PyTorch adds and compares faster than NumPy, with one thread, too
+# From this many values on, PyTorch adds and compares faster than NumPy, even with one thread
 MANY = 1 << 13
 
 
 def best_labels(potentials: Potentials) -> Tensor:
     """The best label sequence of each chain. Ties go to the lower label index, from the end of the
-    chain to its beginning. Scores are added up in float64.
+    chain to its beginning. Scores are summed in float64.
 
     potentials (Potentials): The scores.
     RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
@@ -35,7 +35,7 @@ def best_labels(potentials: Potentials) -> Tensor:
 
 
 def viterbi_numpy(potentials: Potentials) -> Tensor:
-    """Viterbi's algorithm on the CPU.
+    """The Viterbi algorithm on the CPU.
 
     potentials (Potentials): The scores.
     RETURNS (Tensor): *Shape:* (N,)
@@ -65,11 +65,11 @@ def _through_many(
     end: np.ndarray | float,
     layout: TimeMajor,
 ) -> np.ndarray:
-    """The best labels, in the order of the layout. `best` are the emissions, to each of which the
-    score of the best way to there is added."""
+    """The best labels, in the order of the layout. `best` holds the emissions; the score of the
+    best path to each label is added in place."""
     n_labels, n_first = len(transitions), layout.chains.size
     rows_at_once = min(max(1, CHUNK // transitions.size), n_first)
-    # The maximum over the first axis goes along contiguous rows, however few labels there are
+    # Reducing the first axis keeps the inner loop on contiguous rows, even with few labels
     summands = np.empty((n_labels, rows_at_once, n_labels))
     reached = np.empty((rows_at_once, n_labels))
     for begin, _, before, before_stop in layout.blocks:
@@ -96,7 +96,7 @@ def _through_many(
 
 
 def _through_one(best: np.ndarray, transitions: np.ndarray, end: np.ndarray | float) -> np.ndarray:
-    """The same for a single chain, where Python takes longer than what it calls."""
+    """As `_through_many`, with less Python overhead, which dominates for a single chain."""
     summands, reached = np.empty_like(transitions), np.empty(len(transitions))
     for before, scores in itertools.pairwise(best):
         _add(before[:, None], transitions, out=summands)
@@ -127,7 +127,7 @@ def _take_maximum(x: np.ndarray, *, out: np.ndarray) -> None:
 
 
 def viterbi_torch(potentials: Potentials) -> Tensor:
-    """Viterbi's algorithm on the device of the potentials: a loop over time steps only.
+    """The Viterbi algorithm on the device of the potentials: a loop over time steps only.
 
     potentials (Potentials): The scores.
     RETURNS (Tensor): *Shape:* (N,)
@@ -161,9 +161,9 @@ def viterbi_torch(potentials: Potentials) -> Tensor:
 
 
 def viterbi_fused(potentials: Potentials) -> Tensor:
-    """Viterbi's algorithm as one program of a GPU.
+    """The Viterbi algorithm in one GPU kernel.
 
-    potentials (Potentials): The scores, which `can_be_fused`.
+    potentials (Potentials): The scores; `can_be_fused` must be true of them.
     RETURNS (Tensor): *Shape:* (N,)
     """
     from ..kernels.chain_queries import best_paths
@@ -174,7 +174,7 @@ def viterbi_fused(potentials: Potentials) -> Tensor:
 def _of_tokens(
     pairwise: Tensor, tokens: np.ndarray, labels: np.ndarray | None = None
 ) -> np.ndarray:
-    """The scores (n, L, L) of some tokens; with their labels, those of each predecessor (n, L)."""
+    """The pairwise scores (n, L, L) of tokens; given their labels, (n, L) by previous label."""
     at = torch.from_numpy(tokens).to(pairwise.device)
     if labels is None:
         rows = pairwise[at]

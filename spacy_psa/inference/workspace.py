@@ -1,6 +1,6 @@
-"""Memory for large temporary arrays, used again and again.
+"""Reusable memory for large temporary arrays.
 
-For a batch of ordinary size, getting fresh pages from the operating system takes longer than the
+For a batch of typical size, getting fresh pages from the operating system takes longer than the
 arithmetic on them.
 """
 
@@ -9,14 +9,14 @@ import math
 import numpy as np
 
 SMALLEST = 1 << 12  # numbers; below this, the allocator's own free lists are as good
-CAPACITY = 1 << 23  # numbers kept for later, 64 MB
-# Temporaries of the shape (rows, L, L) are cut into pieces of at most this many numbers
+CAPACITY = 1 << 23  # numbers kept for reuse, 64 MB
+# Temporaries of shape (rows, L, L) are split into chunks of at most this many numbers
 CHUNK = 1 << 20
 
 
 class Workspace:
-    """The arrays that one computation needs. Their memory goes to the next computation as soon as
-    the workspace itself is no longer in use: nothing may hold on to them for longer.
+    """The arrays that one computation needs. When the workspace is garbage-collected, their memory
+    is passed on to the next computation: do not keep references to them for longer.
     """
 
     _free: dict[int, list[np.ndarray]] = {}  # noqa: RUF012 - shared on purpose, by size
@@ -25,16 +25,16 @@ class Workspace:
         self._taken: list[np.ndarray] = []
 
     def empty(self, *shape: int) -> np.ndarray:
-        """An array of float64 with arbitrary contents.
+        """An uninitialized float64 array.
 
         shape (int): Its shape.
-        RETURNS (np.ndarray): *Shape:* as asked for.
+        RETURNS (np.ndarray): *Shape:* as given.
         """
         size = math.prod(shape)
         if size < SMALLEST:
             return np.empty(shape)
         room = 1 << (size - 1).bit_length()
-        try:  # rather than look first: another thread may be faster
+        try:  # do not check first: another thread may take it in between
             memory = self._free[room].pop()
         except (KeyError, IndexError):
             memory = np.empty(room)
@@ -50,11 +50,11 @@ class Workspace:
 
 
 def chunks(n_rows: int, row_size: int) -> list[slice]:
-    """Cut rows into pieces of bounded size.
+    """Split rows into chunks of bounded size.
 
-    n_rows (int): How many rows there are.
-    row_size (int): Numbers in a row.
-    RETURNS (List[slice]): Consecutive pieces, of one row at least and of `CHUNK` numbers at most.
+    n_rows (int): The number of rows.
+    row_size (int): The number of values per row.
+    RETURNS (List[slice]): Consecutive chunks of at most `CHUNK` numbers, but at least one row.
     """
     step = max(1, CHUNK // max(1, row_size))
     return [slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]

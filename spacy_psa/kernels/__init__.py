@@ -1,7 +1,7 @@
-"""Programs for GPUs, written in Triton, beside which there is always a way in PyTorch.
+"""GPU kernels in Triton; each has an alternative in PyTorch.
 
-Modules ending in `_kernels` are what runs on the GPU; `chains` and `additive` launch it. Triton
-comes with PyTorch's builds for CUDA, and is imported where it is made use of, not before.
+Modules ending in `_kernels` contain the kernels; `chains`, `chain_queries` and `additive` launch
+them. Triton comes with PyTorch's CUDA builds and is imported only where it is used.
 """
 
 from .availability import kernels_run_on

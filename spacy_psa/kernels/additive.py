@@ -1,4 +1,4 @@
-"""Additive attention in one launch for the scores, and two for their gradient."""
+"""Additive attention: one kernel launch for the scores, two for the gradients."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from .additive_kernels import gradient_kernel, scores_kernel
 from .launching import OPTIONS, on_device
 
-# Tiles: what is added up, (queries, keys, numbers), stays in the registers of four warps
+# Tile sizes: the accumulator, (queries, keys, features), stays in the registers of four warps
 QUERIES, KEYS, WIDTH = 16, 16, 16
 ONES, OTHERS, NUMBERS = 16, 8, 32
 
@@ -17,14 +17,14 @@ ONES, OTHERS, NUMBERS = 16, 8, 32
 def additive_scores_of(
     queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, dtype: torch.dtype
 ) -> Tensor:
-    """f(i, j) = wᵀ tanh(q_i + k_j).
+    """Compute f(i, j) = wᵀ tanh(q_i + k_j).
 
     queries (Tensor): *Shape:* (batch_size, n, d)
     keys (Tensor): *Shape:* (batch_size, m, d)
     weight (Tensor): *Shape:* (d,)
-    lengths (Tensor): *Shape:* (batch_size,). How many queries and keys of each row are wanted.
+    lengths (Tensor): *Shape:* (batch_size,). The number of queries and keys to use in each row.
         Integers.
-    dtype (torch.dtype): In which to compute.
+    dtype (torch.dtype): The type to compute in.
     RETURNS (Tensor): *Shape:* (batch_size, n, m). Zeros beyond the lengths.
     """
     batch_size, n, d = queries.shape
@@ -52,12 +52,12 @@ def additive_scores_of(
 def additive_gradients_of(
     queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of queries, keys and weight.
+    """Compute the gradients with respect to queries, keys and weight.
 
-    queries, keys, weight, lengths (Tensor): As given to `additive_scores_of`.
-    gradient (Tensor): *Shape:* (batch_size, n, m). That of the scores.
-    RETURNS (Tuple[Tensor, Tensor, Tensor]): In the type of the gradient, and in the shapes of
-        queries, keys and weight.
+    queries, keys, weight, lengths (Tensor): As passed to `additive_scores_of`.
+    gradient (Tensor): *Shape:* (batch_size, n, m). The gradient of the scores.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): The gradients in the type of `gradient`, with the
+        shapes of queries, keys and weight.
     """
     batch_size, n, d = queries.shape
     tiles = triton.cdiv(n, ONES)
@@ -102,11 +102,11 @@ def _one_side(
 
 @lru_cache(maxsize=16)
 def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
-    """Say to a device how long rows are. The same may be asked for again.
+    """Copy the lengths of rows to a device. Recent results are cached.
 
     lengths (Tuple[int, ...]): The lengths.
     device (torch.device): The device.
     RETURNS (Tensor): *Shape:* (batch_size,). int32.
     """
-    with torch.inference_mode(False):  # it is kept, also for training
+    with torch.inference_mode(False):  # the cached tensor must be usable in training
         return torch.tensor(lengths, dtype=torch.int32, device=device)

@@ -1,4 +1,4 @@
-"""Triton kernels for additive attention: nothing of the size of all pairs times d is in memory."""
+"""Triton kernels for additive attention. No tensor of the size n · m · d is stored."""
 
 import triton
 import triton.language as tl
@@ -6,14 +6,14 @@ import triton.language as tl
 
 @triton.jit
 def _tanh_and_slope(x):
-    """tanh(x) and its derivative, which keeps its digits where tanh is next to 1 or -1."""
+    """tanh(x) and its derivative, which stays precise if tanh(x) is close to 1 or -1."""
     e = tl.exp(-2.0 * tl.abs(x))
     one = 1.0 / (1.0 + e)
     value = (1.0 - e) * one
     return tl.where(x < 0.0, -value, value), 4.0 * e * one * one
 
 
-# Sizes that differ from batch to batch are no reason to compile anew
+# Sizes that vary between batches must not trigger recompilation
 @triton.jit(do_not_specialize=["n_queries", "n_keys"])
 def scores_kernel(
     queries,
@@ -28,10 +28,10 @@ def scores_kernel(
     KEYS: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """f(i, j) = Σ_d w_d · tanh(q_id + k_jd) of a tile of pairs. Grid: (rows of the batch, tiles of
-    queries, tiles of keys). Wei et al. (2021), equation 5.
+    """Compute f(i, j) = Σ_d w_d · tanh(q_id + k_jd) for a tile of pairs. Grid: (rows of the batch,
+    tiles of queries, tiles of keys). Wei et al. (2021), equation 5.
 
-    Pairs beyond the lengths (batch_size,) are left as they are.
+    Pairs beyond the lengths (batch_size,) are left unchanged.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
@@ -76,12 +76,13 @@ def gradient_kernel(
     OTHERS: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """The gradient of a tile of queries, given that of the scores; or that of a tile of keys, where
-    queries and keys change places. Grid: (rows of the batch, tiles of ones, tiles of numbers).
+    """Compute the gradient of a tile of queries, given the gradient of the scores; or of a tile of
+    keys, with queries and keys swapped. Grid: (rows of the batch, tiles of ones, tiles of
+    features).
 
-    df/dq_id = w_d · Σ_j g_ij · (1 − tanh²(q_id + k_jd)). With WITH_WEIGHT also the part that these
-    queries have in the gradient of w, Σ_ij g_ij · tanh(q_id + k_jd): `for_weight` (batch_size,
-    tiles of ones, d).
+    df/dq_id = w_d · Σ_j g_ij · (1 − tanh²(q_id + k_jd)). With WITH_WEIGHT, also write these
+    queries' contribution to the gradient of w, Σ_ij g_ij · tanh(q_id + k_jd), to `for_weight`
+    (batch_size, tiles of ones, d).
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)

@@ -1,4 +1,4 @@
-"""Whether Triton's kernels can run on a device."""
+"""Check whether Triton kernels can run on a device."""
 
 import os
 import re
@@ -8,19 +8,20 @@ import torch
 
 from ..errors import Warnings, warn
 
-# Earlier ones end the process when they compile some of the kernels. This came with PyTorch 2.7.
+# Earlier versions crash the process when compiling some kernels. Triton 3.3 came with PyTorch 2.7.
 OLDEST = (3, 3)
-# Set to 0, it leaves everything to PyTorch.
+# Set this environment variable to 0 to use PyTorch for everything.
 SWITCH = "SPACY_PSA_KERNELS"
 
 
 def kernels_run_on(device: torch.device) -> bool:
-    """Tell whether Triton's kernels run on a device. The first time that a GPU is asked for, a tiny
-    one is tried: Triton wants a C compiler, for instance, which not every machine has.
+    """Check whether Triton kernels run on a device. The first check of a GPU runs a tiny kernel:
+    Triton needs a C compiler, for instance, which not every machine has.
 
-    device (torch.device): Where tensors are.
-    RETURNS (bool): On a GPU, whether they do, and the environment variable SPACY_PSA_KERNELS is not
-        0. On the CPU, whether Triton is there and interprets them (TRITON_INTERPRET=1): for tests.
+    device (torch.device): The device of the tensors.
+    RETURNS (bool): On a GPU, whether kernels work and the environment variable SPACY_PSA_KERNELS is
+        not 0. On the CPU, whether Triton is available and interprets kernels (TRITON_INTERPRET=1),
+        for tests.
     """
     if os.environ.get(SWITCH) == "0":
         return False
@@ -30,7 +31,7 @@ def kernels_run_on(device: torch.device) -> bool:
     try:
         return _works(device)
     except torch.cuda.OutOfMemoryError:
-        return False  # for now: nothing is remembered
+        return False  # not cached: memory may be available later
 
 
 @cache
@@ -45,13 +46,13 @@ def _works(device: torch.device) -> bool:
 
         if add_one(torch.ones(3, device=device)).tolist() == [2.0, 2.0, 2.0]:
             return True
-        reason = "what it computes is wrong"
+        reason = "its results are wrong"
     except torch.cuda.OutOfMemoryError:
         raise
-    # Whatever keeps Triton from working: a compiler or driver that is missing or too old
+    # Anything that keeps Triton from working, e.g. a missing or outdated compiler or driver
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "triton":
-            return False  # none for this platform, or none installed
+            return False  # not available for this platform, or not installed
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = lines[-1].rstrip(".")
     warn(Warnings.W010.format(device=device, reason=reason, switch=SWITCH))
@@ -59,5 +60,5 @@ def _works(device: torch.device) -> bool:
 
 
 def _version_of(text: str) -> tuple[int, ...]:
-    """The first two numbers of a version."""
+    """The major and minor version."""
     return tuple(int(number) for number in re.findall(r"\d+", text)[:2])

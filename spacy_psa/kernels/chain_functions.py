@@ -1,4 +1,4 @@
-"""What several kernels for chains do, as functions that become a part of each of them."""
+"""Device functions shared by the kernels for chains, inlined into each of them."""
 
 import triton
 import triton.language as tl
@@ -6,21 +6,21 @@ import triton.language as tl
 
 @triton.jit
 def peak_of(values):
-    """The maximum, or 0 where there is nothing but -inf: what to subtract before exp."""
+    """The maximum, or 0 if all values are -inf: the number to subtract before exp."""
     peak = tl.max(values, axis=0)
     return tl.where(peak == float("-inf"), 0.0, peak)
 
 
 @triton.jit
 def log_sums(scores):
-    """log Σ exp over the first axis: -inf where there is nothing but -inf."""
+    """log Σ exp over the first axis; -inf if all scores are -inf."""
     peaks = peak_of(scores)
     return peaks + tl.log(tl.sum(tl.exp(scores - peaks[None, :]), axis=0))
 
 
 @triton.jit
 def shares_of(scores):
-    """Softmax over the first axis: zeros where there is nothing but -inf."""
+    """Softmax over the first axis; zeros if all scores are -inf."""
     shares = tl.exp(scores - peak_of(scores)[None, :])
     total = tl.sum(shares, axis=0)
     return shares / tl.where(total == 0.0, 1.0, total)[None, :]
@@ -28,7 +28,7 @@ def shares_of(scores):
 
 @triton.jit
 def shares_of_row(scores):
-    """Softmax: zeros where there is nothing but -inf."""
+    """Softmax of a vector; zeros if all scores are -inf."""
     shares = tl.exp(scores - peak_of(scores))
     total = tl.sum(shares, axis=0)
     return shares / tl.where(total == 0.0, 1.0, total)
@@ -36,15 +36,15 @@ def shares_of_row(scores):
 
 @triton.jit
 def load_row(rows, row, labels, n_labels, KIND: tl.constexpr):
-    """What stands in one row (L,) of (N, L), and -inf beyond the labels."""
+    """Load a row (L,) of (N, L), with -inf beyond the labels."""
     at = row * n_labels + labels
     return tl.load(rows + at, mask=labels < n_labels, other=float("-inf")).to(KIND)
 
 
 @triton.jit
 def load_emissions(emissions, row, labels, n_labels, ABSOLUTE: tl.constexpr, KIND: tl.constexpr):
-    """Those of one token, less what all labels have in common, and this: their maximum; 0 if they
-    are wanted as they are.
+    """Load the emissions of a token relative to their maximum, and the maximum. With ABSOLUTE, load
+    them unchanged, and 0.
     """
     own = load_row(emissions, row, labels, n_labels, KIND)
     peak = peak_of(own)
@@ -66,10 +66,10 @@ def load_ways(
     REVERSE: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Scores `before` (sources,) plus those of moving between labels of `token` and of the token
-    before it: (sources, targets). They are added up in the same order as on the CPU.
+    """Add the transition scores between the previous token and `token` to the scores `before`
+    (sources,). Returns (sources, targets), summed in the same order as on the CPU.
 
-    Targets are labels of `token`; in reverse, of the one before it.
+    Targets are labels of `token`; in reverse, of the previous token.
     """
     if REVERSE:
         places = targets[None, :] * n_labels + sources[:, None]

@@ -1,4 +1,4 @@
-"""Label sequences of linear chains: the best ones, drawn ones, and how many there may be."""
+"""Queries about the label sequences of linear chains: best paths, samples and entropies."""
 
 import torch
 import triton
@@ -10,23 +10,24 @@ from .launching import OPTIONS, block_of, on_device
 from .sampling_kernels import samples_kernel
 from .search_kernels import k_best_kernel, viterbi_kernel
 
-# Samples of a block, and numbers of a tile (labels, samples), at most
+# Maximum number of samples in a block, and of elements in a tile (labels, samples)
 SAMPLES = 16
 NUMBERS = 1 << 13
-# The best paths, which are found one after the other, and numbers of a tile (k, labels), at most
+# Maximum number of best paths, which are found one after another, and of elements in a tile
+# (k, labels)
 MAX_PATHS = 32
 K_BEST_NUMBERS = 1 << 12
-# Numbers in float64 that the registers of four warps hold
+# float64 numbers that fit into the registers of four warps
 FEW = 1 << 11
 
 
 def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
-    """The best label sequences (Viterbi 1967).
+    """Find the best label sequences with Viterbi decoding (Viterbi 1967).
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    RETURNS (Tuple[Tensor, Tensor]): The labels, int64, of the *Shape:* (N,), and the score of the
-        best way to each label of each token, float64, of the *Shape:* (N, L).
+    chains (Chains): The positions of the chains.
+    RETURNS (Tuple[Tensor, Tensor]): The labels, int64, *Shape:* (N,), and the score of the best
+        path to each label of each token, float64, *Shape:* (N, L).
     """
     emissions = scores.emissions
     n_labels = emissions.shape[1]
@@ -55,24 +56,24 @@ def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
 
 
 def fits_k_best(n_labels: int, k: int) -> bool:
-    """RETURNS (bool): Whether there are few enough labels and paths for `k_best_paths`."""
+    """RETURNS (bool): Whether labels and paths are few enough for `k_best_paths`."""
     return k <= MAX_PATHS and block_of(n_labels) * _places(k) <= K_BEST_NUMBERS
 
 
 def k_best_paths(scores: ChainScores, chains: Chains, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The k best label sequences.
+    """Find the k best label sequences.
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    k (int): How many, see `fits_k_best`.
-    RETURNS (Tuple[Tensor, Tensor, Tensor]): As `inference.nbest.RankedPaths`: labels, int64, of the
-        *Shape:* (N, k), and for the chains in the order of `chains` the best scores (C, 1), and how
-        far behind that each path is (C, k).
+    chains (Chains): The positions of the chains.
+    k (int): The number of paths; see `fits_k_best`.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): As in `inference.nbest.RankedPaths`: the labels, int64,
+        *Shape:* (N, k); and, in the order of `chains`, the best scores (C, 1) and each path's
+        difference from the best score (C, k).
     """
     _, best = best_paths(scores, chains)
     n_tokens, n_labels = best.shape
     n_chains = len(chains.sizes)
-    # Zeros: where scores are no numbers, there is no best, and some path has to be followed
+    # Zeros: if scores are NaN, there is no best path, but some path must be followed
     kept = torch.zeros(n_tokens, k, dtype=torch.int32, device=best.device)
     order = kept.new_zeros(n_chains, k)
     losses, ranked = best.new_zeros(n_tokens, k), best.new_zeros(n_chains, k)
@@ -110,12 +111,12 @@ def _places(k: int) -> int:
 def sampled_paths(
     scores: ChainScores, chains: Chains, messages: Messages, uniform: Tensor
 ) -> Tensor:
-    """Label sequences drawn from the distribution.
+    """Sample label sequences from the distribution.
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    messages (Messages): Theirs, in float64.
-    uniform (Tensor): *Shape:* (N, n). float64, from 0 up to but not including 1.
+    chains (Chains): The positions of the chains.
+    messages (Messages): The messages, in float64.
+    uniform (Tensor): *Shape:* (N, n). Random numbers in [0, 1), float64.
     RETURNS (Tensor): *Shape:* (N, n). int64.
     """
     forward = messages.forward
@@ -147,11 +148,11 @@ def sampled_paths(
 
 
 def path_entropies(scores: ChainScores, chains: Chains, messages: Messages) -> Tensor:
-    """The entropy of the label sequences of each chain.
+    """Compute the entropy of the distribution over label sequences for each chain.
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    messages (Messages): Theirs, in float64.
+    chains (Chains): The positions of the chains.
+    messages (Messages): The messages, in float64.
     RETURNS (Tensor): *Shape:* (C,). In the order of `chains`.
     """
     forward = messages.forward

@@ -1,4 +1,4 @@
-"""Sums over the label sequences of linear chains: a launch for a batch."""
+"""Sums over the label sequences of linear chains, with one kernel launch for a batch."""
 
 from typing import NamedTuple
 
@@ -10,21 +10,22 @@ from .launching import OPTIONS, block_of, on_device
 from .marginal_kernels import marginals_kernel, pairs_kernel
 from .message_kernels import messages_kernel, tangents_kernel
 
-# Pairs of labels in a tile, which stay in the registers of 4 or 8 warps
+# Pairs of labels in a tile, which stays in the registers of 4 or 8 warps
 TILE = 1 << 11
 WIDE_TILE = 1 << 13
-# Programs that keep the largest GPUs busy, and tokens that are worth a program
+# The number of programs that saturates the largest GPUs, and the number of tokens that is worth a
+# program of its own
 PROGRAMS = 1 << 10
 STRETCH = 16
 
 
 class Chains(NamedTuple):
-    """Where chains lie among the N tokens. Chains without tokens are left out. All are int64.
+    """The positions of chains among the N tokens, without empty chains. All tensors are int64.
 
-    firsts (Tensor): *Shape:* (C,). The first token of each.
-    sizes (Tensor): *Shape:* (C,). The number of tokens of each. The longest take longest, and
-        should go first.
-    inner (Tensor): *Shape:* (N - C,). The tokens that have one before them.
+    firsts (Tensor): *Shape:* (C,). The first token of each chain.
+    sizes (Tensor): *Shape:* (C,). The number of tokens in each chain. The longest chains should
+        come first, since they take longest.
+    inner (Tensor): *Shape:* (N - C,). The tokens that are not the first of their chain.
     """
 
     firsts: Tensor
@@ -33,7 +34,7 @@ class Chains(NamedTuple):
 
 
 class ChainScores(NamedTuple):
-    """The scores of chains, contiguous, on one device.
+    """The scores of chains, contiguous and on the same device.
 
     emissions (Tensor): *Shape:* (N, L)
     transitions (Tensor): *Shape:* (L, L)
@@ -57,7 +58,7 @@ class ChainScores(NamedTuple):
         end: Tensor | None,
         pairwise: Tensor | None,
     ) -> "ChainScores":
-        """RETURNS (ChainScores): With zeros for what is missing. No gradient flows through it."""
+        """RETURNS (ChainScores): The detached scores, with zeros for those that are None."""
         emissions = emissions.detach().contiguous()
         n_labels = emissions.shape[1]
 
@@ -74,7 +75,7 @@ class ChainScores(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """log Z, and the messages that lead to it. See `message_kernels`.
+    """The log partition function and the messages. See `message_kernels`.
 
     log_z (Tensor): *Shape:* (C,). float64.
     forward (Tensor): *Shape:* (N, L)
@@ -94,15 +95,15 @@ def pass_messages(
     both_sides: bool,
     absolute: bool = False,
 ) -> Messages:
-    """The forward algorithm and, at the same time, the backward algorithm.
+    """Run the forward algorithm and, concurrently, the backward algorithm.
 
     scores (ChainScores): The scores.
-    chains (Chains): At least one.
-    dtype (torch.dtype): Of the messages, float32 or float64.
-    both_sides (bool): Whether backward messages are wanted, too.
-    absolute (bool): Whether messages are wanted as they are, which takes float64; else they are
-        relative to the maximum of the one before.
-    RETURNS (Messages): What came out.
+    chains (Chains): The positions of the chains, at least one.
+    dtype (torch.dtype): The type of the messages, float32 or float64.
+    both_sides (bool): Whether to compute backward messages in addition to forward messages.
+    absolute (bool): Whether to compute absolute messages, which requires float64; by default, they
+        are relative to the maximum of the previous message.
+    RETURNS (Messages): The log partition functions and the messages.
     """
     emissions = scores.emissions
     forward = torch.empty_like(emissions, dtype=dtype)
@@ -133,10 +134,10 @@ def pass_messages(
 
 
 def marginals_of(messages: Messages) -> Tensor:
-    """The marginals of all tokens.
+    """Compute the marginals of all tokens.
 
-    messages (Messages): The messages, from both sides.
-    RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain for which no sequence is possible.
+    messages (Messages): The forward and backward messages.
+    RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain without any possible sequence.
     """
     marginals = torch.empty_like(messages.forward)
     block = block_of(marginals.shape[1])
@@ -161,17 +162,17 @@ def pairs_of(
     weights: Tensor,
     sides: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The probabilities of neighbouring labels i, j at t - 1, t, times weights.
+    """Compute the weighted probabilities of adjacent labels i, j at t - 1, t.
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    messages (Messages): Theirs.
-    marginals (Tensor): *Shape:* (N, L). Theirs.
+    chains (Chains): The positions of the chains.
+    messages (Messages): The messages.
+    marginals (Tensor): *Shape:* (N, L). The marginals.
     weights (Tensor): *Shape:* (N,). The weight of each token's chain.
-    sides (Optional[Tuple[Tensor, Tensor]]): *Shapes:* (N, L). If given, also times
+    sides (Optional[Tuple[Tensor, Tensor]]): *Shapes:* (N, L). If given, also multiply by
         left[t - 1, i] + right[t, j].
-    RETURNS (Tuple[Tensor, Optional[Tensor]]): The sum over tokens, of the *Shape:* (L, L), and each
-        token's if its scores are its own, of the *Shape:* (N, L, L).
+    RETURNS (Tuple[Tensor, Optional[Tensor]]): The sum over tokens, *Shape:* (L, L), and, if there
+        are pairwise scores, each token's values, *Shape:* (N, L, L).
     """
     forward = messages.forward
     n_labels = forward.shape[1]
@@ -182,7 +183,7 @@ def pairs_of(
         return forward.new_zeros(n_labels, n_labels), by_token
     block, tile, warps = blocks_of(n_labels)
     tiles = triton.cdiv(n_labels, tile)
-    # Always the same sums, whatever else is going on: no atomic additions
+    # Deterministic sums: no atomic additions
     stretches = min(triton.cdiv(n_inner, STRETCH), max(1, PROGRAMS // tiles))
     per_stretch = triton.cdiv(n_inner, stretches)
     stretches = triton.cdiv(n_inner, per_stretch)
@@ -216,14 +217,14 @@ def pairs_of(
 def tangents_of(
     scores: ChainScores, chains: Chains, messages: Messages, moved: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """How messages change when emissions move.
+    """Compute the tangents of messages: their derivatives in a direction of the emissions.
 
     scores (ChainScores): The scores.
-    chains (Chains): Their places.
-    messages (Messages): Theirs, from both sides.
-    moved (Tensor): *Shape:* (N, L). The moves.
-    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). Of the forward and the backward messages,
-        with the move of the token's own emission in both.
+    chains (Chains): The positions of the chains.
+    messages (Messages): The forward and backward messages.
+    moved (Tensor): *Shape:* (N, L). The tangents of the emissions.
+    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). The tangents of the forward and the backward
+        messages; both include the tangent of the token's own emission.
     """
     forward = messages.forward
     n_labels = forward.shape[1]
@@ -251,8 +252,8 @@ def tangents_of(
 
 
 def blocks_of(n_labels: int) -> tuple[int, int, int]:
-    """RETURNS (Tuple[int, int, int]): All labels, filled up; the labels of a tile beside all of
-    them; and the warps for a tile.
+    """RETURNS (Tuple[int, int, int]): The number of labels, padded to a block size; the number of
+    labels on the other axis of a tile; and the number of warps for a tile.
     """
     block = block_of(n_labels)
     numbers, warps = (TILE, 4) if block <= 32 else (WIDE_TILE, 8)

@@ -1,4 +1,4 @@
-"""A Triton kernel for the entropies of linear chains: one program for each chain."""
+"""A Triton kernel for the entropies of linear chains, with one program for each chain."""
 
 import triton
 import triton.language as tl
@@ -28,10 +28,10 @@ def entropies_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """The entropy of the label sequences of one chain, given its forward messages. Grid: (chains,).
+    """Compute the entropy of a chain's label sequences from its forward messages. Grid: (chains,).
 
-    Hernando et al. (2005), see `inference.entropy`. Writes `entropies` (N, L), those of the paths
-    up to each label, and those of whole chains.
+    Hernando et al. (2005); see `inference.entropy`. Writes `entropies` (N, L), the entropies of the
+    paths up to each label, and `entropy_of_chain` (chains,).
     """
     chain = tl.program_id(0)
     row = tl.load(firsts + chain)

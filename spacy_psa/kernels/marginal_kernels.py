@@ -1,4 +1,4 @@
-"""Triton kernels that make probabilities of messages, for all tokens at once."""
+"""Triton kernels that compute probabilities from messages, for all tokens in parallel."""
 
 import triton
 import triton.language as tl
@@ -8,9 +8,9 @@ from .chain_functions import load_row, load_ways, shares_of, shares_of_row
 
 @triton.jit
 def marginals_kernel(forward, backward, marginals, n_labels, BLOCK: tl.constexpr):
-    """The marginal probabilities of one token. Grid: (tokens,).
+    """Compute the marginal probabilities of a token. Grid: (tokens,).
 
-    Writes `marginals` (N, L), zeros where nothing is possible.
+    Writes `marginals` (N, L), with zeros if no sequence is possible.
     """
     row = tl.program_id(0).to(tl.int64)
     labels = tl.arange(0, BLOCK)
@@ -41,14 +41,14 @@ def pairs_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Probabilities of pairs of neighbouring labels, added up over a stretch of tokens. Grid:
+    """Compute the probabilities of pairs of adjacent labels, summed over a stretch of tokens. Grid:
     (stretches, tiles of labels).
 
-    p(i, j) is the probability of label j, times the share that label i before has in its forward
-    message. (The other way would be to subtract log Z from what leads through both, which is
-    rounded, by more than log 2 if scores are huge.) Each token's are multiplied by its weight and,
-    with HAS_SIDES, by left[t - 1, i] + right[t, j]. Writes `sums` (stretches, L, L) and, with
-    HAS_PAIRWISE, those of each token (N, L, L).
+    p(i, j) is the marginal of label j times the share of the previous label i in j's forward
+    message. (The alternative, subtracting log Z from the score of all paths through both, has
+    rounding errors, of more than log 2 if scores are huge.) The probabilities of each token are
+    multiplied by its weight and, with HAS_SIDES, by left[t - 1, i] + right[t, j]. Writes `sums`
+    (stretches, L, L) and, with HAS_PAIRWISE, each token's values `by_token` (N, L, L).
     """
     stretch = tl.program_id(0).to(tl.int64)
     sources = tl.arange(0, BLOCK)

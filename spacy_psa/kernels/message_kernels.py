@@ -1,14 +1,16 @@
-"""Triton kernels that go through linear chains label by label: one program for each chain.
+"""Triton kernels that traverse linear chains token by token, with one program for each direction
+of a chain.
 
-Everything is in the log domain, in the type of the buffers: float32 or float64. A program reads
-from global memory what it has written there itself, after a barrier: what a label needs of all
-others does not fit into the registers of one thread.
+All computation is in the log domain, in the type of the buffers: float32 or float64. After a
+barrier, a program reads what it has written to global memory: what a label needs of all others does
+not fit into the registers of a thread.
 
-The forward message of a token has a number for each label, the log of the sum over all paths that
-end in this label, its emission included; the backward message that over all paths from there on,
-its emission left out. Each is relative to the maximum of the one before, and emissions to that of
-their token, such that numbers stay small however long the chain is and whatever all labels of a
-token have in common; or, if so wished, they are as they are (ABSOLUTE).
+A message has a number for each label of a token. In the forward message, it is the log-sum over all
+paths that end in this label, including its emission; in the backward message, over all paths that
+continue from it, excluding its emission. Messages are relative to the maximum of the previous
+message and emissions relative to the maximum of their token, so numbers stay small regardless of
+the chain's length and of anything that all labels of a token have in common. With ABSOLUTE, nothing
+is subtracted.
 """
 
 import triton
@@ -49,9 +51,9 @@ def _pass_messages(
         total += peak.to(tl.float64)
     tl.store(messages + row * n_labels + labels, message, mask=real)
     for _ in range(1, size):
-        tl.debug_barrier()  # what all threads have written is there for each
+        tl.debug_barrier()  # makes the writes of all threads visible to each
         before = load_row(messages, row, labels, n_labels, kind)
-        # The moves between two tokens stand at the later one, whose emission comes in now
+        # Pairwise scores of two tokens are stored at the later one, whose emission is added here
         token = row
         if not REVERSE:
             token = row + 1
@@ -110,7 +112,7 @@ def messages_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """The messages of one chain, from one side. Grid: (chains, 1), or (chains, 2) for both sides.
+    """Compute the messages of a chain in one direction. Grid: (chains, 1), or (chains, 2) for both.
 
     Lafferty et al. (2001), section 3. Writes `forward` and `backward` (N, L), and log Z of each
     chain in float64.
@@ -230,10 +232,11 @@ def tangents_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """How the messages of one chain change when its emissions move. Grid: (chains, 2).
+    """Compute the tangents of a chain's messages, given the tangents of its emissions. Grid:
+    (chains, 2).
 
-    A message is a logarithm: its tangent is the mean of those before it, weighted by their shares
-    in the sum. The move of the token's own emission is added, to those of both sides.
+    Since a message is a log-sum, its tangent is the mean of the tangents before it, weighted by
+    their shares in the sum. The tangent of the token's own emission is added in both directions.
     """
     chain = tl.program_id(0)
     first = tl.load(firsts + chain)

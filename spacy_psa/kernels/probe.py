@@ -1,4 +1,4 @@
-"""The smallest kernel there is, to find out whether kernels work."""
+"""A minimal kernel, to check whether kernels work."""
 
 import triton
 import triton.language as tl
@@ -15,7 +15,9 @@ def add_one_kernel(numbers, n_numbers, BLOCK: tl.constexpr):
 
 
 def add_one(numbers: Tensor) -> Tensor:
-    """numbers (Tensor): *Shape:* (n,), at most 16. They are overwritten.
+    """Add one to each number.
+
+    numbers (Tensor): *Shape:* (n,), at most 16 numbers. Overwritten.
     RETURNS (Tensor): *Shape:* (n,)
     """
     with on_device(numbers):

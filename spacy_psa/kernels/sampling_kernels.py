@@ -1,4 +1,4 @@
-"""A Triton kernel that draws label sequences of linear chains."""
+"""A Triton kernel that samples label sequences of linear chains."""
 
 import triton
 import triton.language as tl
@@ -8,13 +8,13 @@ from .chain_functions import load_row, peak_of
 
 @triton.jit
 def _draw(scores, uniform, n_labels):
-    """Labels (samples,) by the inverse of the cumulative distribution ∝ exp of scores (labels,
-    samples). Some label where none is possible.
+    """Draw labels (samples,) with probabilities ∝ exp of scores (labels, samples), by inverting the
+    cumulative distribution. If no label is possible, return any.
     """
     shares = tl.exp(scores - peak_of(scores)[None, :])
     cumulative = tl.cumsum(shares, axis=0)
     beyond = cumulative > (uniform * tl.max(cumulative, axis=0))[None, :]
-    # Sums are rounded, and must not make anything of what is impossible
+    # Rounded sums must not select an impossible label
     found = (beyond & (shares > 0.0)).to(tl.int32)
     label = tl.where(tl.max(found, axis=0) > 0, tl.argmax(found, axis=0), tl.argmax(shares, axis=0))
     return tl.minimum(label, n_labels - 1)
@@ -37,9 +37,9 @@ def samples_kernel(
     BLOCK: tl.constexpr,
     SAMPLES: tl.constexpr,
 ):
-    """Label sequences of one chain, from the end to the beginning, given its forward messages and
-    numbers (N, samples), uniform in [0, 1). See `inference.sampling`. Grid: (chains · blocks of
-    samples,). Writes `labels_drawn` (N, samples).
+    """Sample label sequences of a chain, from its end to its beginning, given its forward messages
+    and random numbers (N, samples), uniform in [0, 1). See `inference.sampling`. Grid: (chains ·
+    blocks of samples,). Writes `labels_drawn` (N, samples).
     """
     chain = tl.program_id(0) // n_blocks
     first = tl.load(firsts + chain)

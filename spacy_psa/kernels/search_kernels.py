@@ -1,6 +1,7 @@
-"""Triton kernels for the best label sequences of linear chains: one program for each chain.
+"""Triton kernels for the best label sequences of linear chains, with one program for each chain.
 
-Scores are added up in float64, and in the same order as on the CPU, so that ties are broken alike.
+Scores are added in float64 and in the same order as on the CPU, so that ties are broken in the same
+way.
 """
 
 import triton
@@ -8,7 +9,7 @@ import triton.language as tl
 
 from .chain_functions import load_row, load_ways, peak_of
 
-# Less than any score, but more than -inf: what is impossible, beside what is out of the question
+# The lowest finite number stands for impossible candidates; -inf for those not to be considered
 LOWEST: tl.constexpr = tl.constexpr(-1.7976931348623157e308)
 
 
@@ -28,10 +29,10 @@ def viterbi_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """The best labels of one chain (Viterbi 1967), without backpointers: on the way back, the best
-    predecessor is found again for one label a token. Grid: (chains,).
+    """Find the best labels of a chain (Viterbi 1967) without backpointers: when tracing back, the
+    best predecessor is recomputed for one label per token. Grid: (chains,).
 
-    Writes `best` (N, L), the score of the best way to each label, and `path` (N,).
+    Writes `best` (N, L), the score of the best path to each label, and `path` (N,).
     """
     chain = tl.program_id(0)
     first = tl.load(firsts + chain)
@@ -43,7 +44,7 @@ def viterbi_kernel(
     tl.store(best + first * n_labels + labels, scores, mask=real)
     row = first
     for _ in range(1, size):
-        tl.debug_barrier()  # what all threads have written is there for each
+        tl.debug_barrier()  # makes the writes of all threads visible to each
         before = load_row(best, row, labels, n_labels, tl.float64)
         row += 1
         for left in range(0, n_labels, TILE):
@@ -66,7 +67,7 @@ def viterbi_kernel(
     tl.debug_barrier()
     scores = load_row(best, row, labels, n_labels, tl.float64)
     scores += load_row(end, 0, labels, n_labels, tl.float64)
-    # NaN must not lead out of the labels
+    # With NaN, the index could be out of range
     label = tl.minimum(tl.argmax(scores, axis=0), n_labels - 1)
     tl.store(path + row, label)
     for _ in range(1, size):
@@ -95,17 +96,17 @@ def _keep_best(
     BLOCK: tl.constexpr,
 ):
     """Write the k largest of (PLACES, BLOCK) scores and their numbers, in the order of the numbers.
-    Of equal scores, those with lower numbers are taken.
+    Among equal scores, those with lower numbers win.
     """
-    # Not a maximum, of which some releases of the interpreter make NaN where there is one
+    # Not tl.maximum, which returns NaN for NaN in some releases of the interpreter
     rest = tl.where(allowed, tl.where(scores > LOWEST, scores, LOWEST), float("-inf"))
-    taken = numbers < -1  # of none
+    taken = numbers < -1  # false for all
     for _ in range(k):
         largest = tl.max(tl.max(rest, axis=1), axis=0)
         number = tl.min(tl.min(tl.where(rest == largest, numbers, 1 << 30), axis=1), axis=0)
         taken = taken | (numbers == number)
         rest = tl.where(numbers == number, float("-inf"), rest)
-    # How many have been taken before each: in its own row, and in those above
+    # How many have been taken before each, in its own row and in those above
     counts = taken.to(tl.int32)
     in_row = tl.sum(counts, axis=1)
     above = tl.cumsum(in_row, axis=0) - in_row
@@ -135,13 +136,14 @@ def k_best_kernel(
     PLACES: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The k best paths of one chain, from the end to the beginning, see `inference.nbest`. Grid:
+    """Find the k best paths of a chain, from its end to its beginning; see `inference.nbest`. Grid:
     (chains,).
 
-    Takes `best` of `viterbi_kernel`. Writes for each token the partial paths that were kept,
-    `kept` (N, k), as label + L · (place of the continuation), and by how much they fall short,
-    `losses` (N, k); an `order` (chains, k); and what is wanted: `paths` (N, k), the best score
-    `peaks` (chains,), and by how much the paths fall short of it, `ranked` (chains, k).
+    Reads `best` from `viterbi_kernel`. Writes intermediate results: for each token the partial
+    paths that are kept, `kept` (N, k), as label + L · (place of the continuation), and their
+    differences from the best score, `losses` (N, k); and an `order` (chains, k). The results are
+    `paths` (N, k), the best score `peaks` (chains,), and the differences of the paths from it,
+    `ranked` (chains, k).
     """
     chain = tl.program_id(0)
     first = tl.load(firsts + chain)
@@ -156,12 +158,12 @@ def k_best_kernel(
     ends += load_row(end, 0, labels, n_labels, tl.float64)
     peak = peak_of(ends)
     tl.store(peaks + chain, peak)
-    # Places beyond the first are empty, and taken where there are fewer labels than k
+    # Places beyond the first are empty; they are used if there are fewer labels than k
     scores = tl.where((places == 0)[:, None], (ends - peak)[None, :], float("-inf"))
     allowed = real[None, :] & (numbers < tl.maximum(k, n_labels))
     _keep_best(scores, allowed, numbers, kept, losses, row, k, n_labels, PLACES, BLOCK)
     for _ in range(1, size):
-        tl.debug_barrier()  # what all threads have written is there for each
+        tl.debug_barrier()  # makes the writes of all threads visible to each
         number = tl.load(kept + row * k + places, mask=is_kept, other=0)
         loss = tl.load(losses + row * k + places, mask=is_kept, other=float("-inf"))
         inside = is_kept[:, None] & real[None, :]
@@ -171,7 +173,7 @@ def k_best_kernel(
         if HAS_PAIRWISE:
             own = pairwise + row * n_labels * n_labels
             scores += tl.load(own + at, mask=inside, other=0.0).to(tl.float64)
-        # By what this step loses: the best predecessor of each label loses nothing
+        # The loss of this step: zero for the best predecessor of each label
         scores -= tl.maximum(tl.max(scores, axis=1), LOWEST)[:, None]
         scores += loss[:, None]
         row -= 1

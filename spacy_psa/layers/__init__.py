@@ -1,4 +1,4 @@
-"""The layers of the papers, in pure PyTorch: usable and testable without spaCy."""
+"""The papers' layers in pure PyTorch, usable and testable without spaCy."""
 
 from .additive import additive_scores
 from .chain import Chain

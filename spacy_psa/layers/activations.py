@@ -1,4 +1,4 @@
-"""tanh by exponentials, where PyTorch's takes several times as long."""
+"""tanh computed with exponentials, for devices on which PyTorch's is several times slower."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Below that many numbers a call costs more than its work, which counts in a loop
+# Below this many elements, a call costs more than the work it does, which matters in a loop
 FEW_NUMBERS = 4096
-# Whatever the default device is
+# On the CPU whatever the default device is
 _ONE, _MINUS_ONE = torch.tensor([1.0, -1.0], device="cpu").unbind()
 
 
 def tanh(x: Tensor, *, overwrite: bool = False) -> Tensor:
-    """The hyperbolic tangent: tanh(x) = 1 − 2 / (1 + e^{2x}), which on a CPU takes half the time
-    of PyTorch's. The error is about that of a number near 1, also where tanh is near 0, which is
-    too much in half precision. It depends on no place: PyTorch's σ, which would be faster still,
-    finds the last numbers of a tensor in another way than the others.
+    """Compute the hyperbolic tangent as tanh(x) = 1 − 2 / (1 + e^{2x}), which on a CPU takes half
+    the time of PyTorch's. The absolute error is about the rounding error of a number near 1, even
+    where tanh is near 0, which is too much in half precision. The result does not depend on an
+    element's position in the tensor. PyTorch's σ would be faster still, but computes the last
+    elements of a tensor differently from the others.
 
-    x (Tensor): Of any shape.
-    overwrite (bool): Whether it may be written over x, where there is no gradient: new memory takes
+    x (Tensor): Any shape.
+    overwrite (bool): Whether x may be overwritten if there is no gradient: allocating memory takes
         as long as the function.
-    RETURNS (Tensor): Of the same shape.
+    RETURNS (Tensor): The same shape.
     """
     if torch.is_grad_enabled() and x.requires_grad:
         return _Tanh.apply(x) if _is_replaced(x) else torch.tanh(x)
@@ -32,12 +33,12 @@ def tanh(x: Tensor, *, overwrite: bool = False) -> Tensor:
 
 
 def write_tanh(x: Tensor, *, out: Tensor) -> Tensor:
-    """The hyperbolic tangent in a loop, where calls count: 2σ(2x) − 1, and of a few numbers
-    PyTorch's.
+    """Compute the hyperbolic tangent in a loop, where calls are expensive: as 2σ(2x) − 1, or with
+    PyTorch's tanh for a few elements.
 
-    x (Tensor): Of any shape, on a CPU; it has no gradient.
-    out (Tensor): Where to write, of the same shape. It may be x.
-    RETURNS (Tensor): There.
+    x (Tensor): Any shape, on a CPU, without a gradient.
+    out (Tensor): Where to write the result, of the same shape. It may be x.
+    RETURNS (Tensor): `out`.
     """
     if not _is_replaced(x) or x.numel() < FEW_NUMBERS:
         return torch.tanh(x, out=out)
@@ -46,16 +47,16 @@ def write_tanh(x: Tensor, *, out: Tensor) -> Tensor:
 
 
 def double_less_one(x: Tensor) -> Tensor:
-    """2x − 1, in one pass and in place: of σ(2y) this makes tanh(y).
+    """Compute 2x − 1 in place, in one pass: it turns σ(2y) into tanh(y).
 
-    x (Tensor): Of any shape, on a CPU; overwritten.
+    x (Tensor): Any shape, on a CPU; overwritten.
     RETURNS (Tensor): The same tensor.
     """
     return torch.add(_MINUS_ONE.to(x.dtype), x, alpha=2.0, out=x)
 
 
 def _is_replaced(x: Tensor) -> bool:
-    """Whether something else than PyTorch's tanh is faster, and precise enough."""
+    """Whether this module's tanh is faster than PyTorch's and precise enough."""
     return x.device.type == "cpu" and x.element_size() >= 4
 
 

@@ -1,24 +1,24 @@
-"""Additive attention scores without the tanh over all pairs.
+"""Additive attention scores without a tanh for each pair.
 
 The compatibility function of Bahdanau et al. (2015), equation 5 of Wei et al. (2021),
 
     f(i, j) = wᵀ tanh(q_i + k_j),
 
-looks like n²·d hyperbolic tangents. But tanh(x) = 1 − 2 / (1 + e^{2x}), and
+seems to require n²·d hyperbolic tangents. But tanh(x) = 1 − 2 / (1 + e^{2x}), and
 
     r = 1 / (1 + e^{2(q + k)}) = e^{−2q} / (e^{−2q} + e^{2k});
 
-so n·d exponentials suffice, and what remains for each pair is an addition and a division, and the
-gradient r − r², without another transcendental function. (On a GPU that Triton knows, this is not
-what counts, and `fused_additive` does it all in one go.) Pairs are worked off in tiles, which do
-not leave the processor's last cache, and are computed anew in the backward pass: memory is
-O(n·d + n²), never O(n²·d).
+so n·d exponentials suffice. Each pair then takes an addition and a division, and the gradient
+r − r² no further transcendental function. (On a GPU that Triton supports, this cost does not
+matter: `fused_additive` runs everything as one kernel.) Pairs are processed in tiles that stay in
+the processor's last-level cache and are recomputed in the backward pass: memory is O(n·d + n²),
+never O(n²·d).
 
-What one core of a CPU has written is slow to read for another, up to ten times as slow as what it
-has written itself. So what is done on a tile is split among threads in the same way, along its
-first dimensions: functions of elements, sums, and products of many small matrices; not one product
-with a vector, for which PyTorch has one thread. Since a sum over queries can only be split by
-sentences and keys, sentences come in pairs, or a single one in parts.
+Reading what another CPU core has written is up to ten times as slow as reading what a core has
+written itself. All operations on a tile are therefore split among threads in the same way, along
+its first dimensions: elementwise functions, sums and batched products of small matrices, but no
+single matrix-vector product, for which PyTorch uses one thread. Since a sum over queries can only
+be split by sentence and key, sentences are processed in pairs, or a single one in parts.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from torch.autograd.function import once_differentiable
 
 from .fused_additive import can_be_fused, fused_additive_scores
 
-# e^{−2q} and e^{2k} are normal numbers of float32 up to here, and so is their sum; and what all
-# but small weights make of them.
+# Up to here, e^{−2q}, e^{2k} and their sum are normal float32 numbers, and so are their products
+# with all but small weights.
 EXP_LIMIT = 40.0
-# Numbers in one tile. On a CPU, five megabytes of float32: a smaller tile stays closer to the core,
-# but then the calls, and waking up threads, cost more. A GPU wants fewer, larger steps.
+# Elements in one tile. On a CPU, five megabytes of float32: a smaller tile stays closer to the
+# core, but calls and waking up threads then cost more. A GPU needs fewer, larger steps.
 CPU_TILE = 5 << 18
 GPU_TILE = 1 << 25
-PAIR = 2  # sentences; more would be more padding, since they are cut to the longest of them
-ALIGNED = 16  # numbers: 64 bytes of float32, which the processor reads at once
+PAIR = 2  # sentences; more would mean more padding, since they are cut to the longest of them
+ALIGNED = 16  # elements: 64 bytes of float32, a cache line
 # grad · r · (1 − r) in one pass over memory.
 _times_slope = torch.ops.aten.sigmoid_backward.grad_input
 
@@ -57,17 +57,18 @@ def additive_scores(
 ) -> Tensor:
     """Score every pair of positions: f(i, j) = wᵀ tanh(q_i + k_j).
 
-    queries (Tensor): Projected inputs, the bias included. Shape: (batch_size, n, d).
+    queries (Tensor): Projected inputs, including the bias. Shape: (batch_size, n, d).
     keys (Tensor): Projected inputs. Shape: (batch_size, m, d).
     weight (Tensor): The vector w. Shape: (d,).
     lengths (Optional[Union[Sequence[int], Tensor]]): How many positions of each row are real, if
-        queries and keys are those of the same, padded sequences. Pairs with padding are then left
-        out: what stands there is finite, and its gradient is zero, but it means nothing. A tensor
-        on the same GPU is read there alone, so that nothing has to wait for it; where PyTorch
-        computes the scores, it has no effect.
-    overwrite (bool): Whether queries and keys may be overwritten, where there is no gradient. New
-        memory takes longer than the exponentials that are written there. They must not share it.
-    RETURNS (Tensor): The scores, of the type of the queries; in mixed precision in float32. Shape:
+        queries and keys belong to the same padded sequences. Pairs with padding are then skipped:
+        their scores are finite and have zero gradients, but are meaningless. A tensor on the same
+        GPU is read only there, without synchronization; it has no effect if PyTorch computes the
+        scores.
+    overwrite (bool): Whether queries and keys may be overwritten if there is no gradient:
+        allocating memory takes longer than computing the exponentials. The two must not share
+        memory.
+    RETURNS (Tensor): The scores, in the type of the queries; in mixed precision, in float32. Shape:
         (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.
@@ -91,11 +92,11 @@ def scores_in_tiles(
     *,
     overwrite: bool = False,
 ) -> Tensor:
-    """As `additive_scores`, by PyTorch on any device.
+    """Compute `additive_scores` with PyTorch on any device.
 
-    queries, keys, weight, lengths, overwrite: As there.
-    RETURNS (Tensor): The scores, in float32 where queries have less precision: exponentials are
-        beyond it, and so are sums of many numbers. Shape: (batch_size, n, m).
+    queries, keys, weight, lengths, overwrite: See `additive_scores`.
+    RETURNS (Tensor): The scores, in float32 if queries have less precision: exponentials and sums
+        of many numbers need it. Shape: (batch_size, n, m).
     """
     if queries.element_size() >= 4:
         return _AdditiveScores.apply(queries, keys, weight, lengths, overwrite)
@@ -120,7 +121,7 @@ class _Reciprocals:
     def of(
         cls, queries: Tensor, keys: Tensor, lengths: Sequence[int] | None, overwrite: bool
     ) -> _Reciprocals:
-        """With e^{−2q} and e^{2k}, or with q and k as they are if those could be too large."""
+        """Use e^{−2q} and e^{2k}, or q and k themselves if the exponentials could be too large."""
         if not (are_small(queries) and are_small(keys)):
             return cls(queries, keys, False, lengths)
         if overwrite:
@@ -128,11 +129,11 @@ class _Reciprocals:
         return cls((-2 * queries).exp_(), (2 * keys).exp_(), True, lengths)
 
     def tiles(self, weight: Tensor | None = None) -> Iterator[tuple[slice, slice, slice, Tensor]]:
-        """Go through all pairs.
+        """Iterate over all pairs.
 
-        weight (Optional[Tensor]): What to multiply r by, between −1 and 1. Shape: (d,).
-        YIELDS (Tuple[slice, slice, slice, Tensor]): Rows of the batch, positions of queries and of
-            keys, and r for them. Shape of r: (rows, queries, keys, d); it is valid until the next
+        weight (Optional[Tensor]): Factors of r, between −1 and 1. Shape: (d,).
+        YIELDS (Tuple[slice, slice, slice, Tensor]): Rows of the batch, positions of queries and
+            keys, and their r. Shape of r: (rows, queries, keys, d); it is valid until the next
             step, and may be overwritten.
         """
         d = self.left.shape[2]
@@ -147,7 +148,7 @@ class _Reciprocals:
             numerator = left if numerators is self.left else numerators[rows, :n].unsqueeze(2)
             steps = _evenly(n, budget // max(1, size * m * d))
             more = -steps % torch.get_num_threads()
-            if 0 < more < steps and self.left.device.type == "cpu":  # as many for each thread
+            if 0 < more < steps and self.left.device.type == "cpu":  # the same for each thread
                 steps = min(n, steps + more)
             buffer = _scratch(self.left, size * steps * m * d)
             for i in range(0, n, steps):
@@ -163,7 +164,7 @@ class _Reciprocals:
                 yield rows, slice(i, i + n_queries), keys, r
 
     def _blocks(self, budget: int) -> Iterator[tuple[slice, int, int]]:
-        """Rows of the batch that fit a tile, and the queries and keys that any of them has."""
+        """Rows of the batch that fit into a tile, and the numbers of queries and keys to read."""
         batch_size, n, d = self.left.shape
         m = self.right.shape[1]
         step = self._rows_at_a_time(budget)
@@ -184,7 +185,7 @@ class _Reciprocals:
         yield slice(first, batch_size), longest, longest
 
     def _rows_at_a_time(self, budget: int) -> int:
-        """Two, for an even number of threads, if they have place in a tile, with a query each."""
+        """Two, for an even number of threads, if one query of each fits into a tile."""
         batch_size, _, d = self.left.shape
         is_even = self.left.device.type == "cpu" and torch.get_num_threads() % PAIR == 0
         return (
@@ -193,7 +194,7 @@ class _Reciprocals:
 
 
 def _sum_over_queries(r: Tensor) -> Tensor:
-    """First over those that one thread has written, and then over the threads.
+    """Sum first what one thread has written, then over the threads.
 
     r (Tensor): Shape: (rows, queries, keys, d).
     RETURNS (Tensor): Shape: (rows, keys, d).
@@ -210,7 +211,7 @@ def _sum_over_queries(r: Tensor) -> Tensor:
 
 
 def _evenly(n: int, most: int) -> int:
-    """How many of n to take at a time, at least one, if as many as possible would be `most`."""
+    """How many of n to take at a time, at least one and at most `most`, in even portions."""
     times = -(-n // max(1, most))
     return -(-n // max(1, times)) or 1
 
@@ -219,12 +220,12 @@ _buffers = threading.local()
 
 
 def _scratch(like: Tensor, size: int) -> Tensor:
-    """A place for a tile. On a CPU each thread keeps its own, of one size for all tiles but the
-    largest: new memory would cost more than what is done on it. A row of a very long sentence is a
-    tile of its own, too large to be kept.
+    """A buffer for a tile. On a CPU, each thread keeps its own, of the same size for all tiles but
+    the largest: allocating memory would cost more than the work done in it. A row of a very long
+    sentence is a tile of its own, too large to keep.
     """
-    # A tensor of inference mode may not be written to outside of it, and one that wraps another
-    # (of a tracer, say) has no memory to be kept.
+    # A tensor of inference mode cannot be written to outside of it, and a tensor subclass that
+    # wraps another (a tracer's, say) has no memory to keep.
     passing = type(like) is not Tensor or torch.is_inference_mode_enabled()
     if passing or like.device.type != "cpu" or size > 2 * CPU_TILE:
         return like.new_empty(size)
@@ -237,8 +238,8 @@ def _scratch(like: Tensor, size: int) -> Tensor:
 
 
 def _middle(buffer: Tensor, size: int) -> Tensor:
-    """So many numbers in the middle of a place, so that two threads of which each has a half of a
-    tile meet at the same number, however large the tile is: neither writes where the other did."""
+    """The middle `size` elements of a buffer. Two threads that split a tile in half then meet at
+    the same element whatever the tile's size: neither writes where the other did before."""
     return buffer.narrow(0, (buffer.numel() - size) // (2 * ALIGNED) * ALIGNED, size)
 
 
@@ -253,11 +254,11 @@ class _AdditiveScores(torch.autograd.Function):
         overwrite: bool,
     ) -> Tensor:
         reciprocals = _Reciprocals.of(queries, keys, lengths, overwrite)
-        # What the exponentials are of is not needed again
+        # Only the exponentials are needed again, not their arguments
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
         scores = queries.new_zeros(queries.shape[0], queries.shape[1], keys.shape[1])
-        # Divided by the largest one, weights leave exponentials finite
+        # Dividing the weights by the largest keeps their products with exponentials finite
         largest = weight.abs().amax() if weight.numel() else weight.new_ones(())
         largest = largest.clamp(min=torch.finfo(weight.dtype).tiny)
         for rows, i, j, r in reciprocals.tiles(weight / largest):
@@ -268,7 +269,7 @@ class _AdditiveScores(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         left, right, weight = ctx.saved_tensors
-        # Σ_j g_ij (r − r²)_ij for queries, the same over i for keys, and Σ_ij g_ij r_ij for w.
+        # Σ_j g_ij (r − r²)_ij for queries, the same sum over i for keys, Σ_ij g_ij r_ij for w.
         for_queries = torch.zeros_like(left)
         for_keys = torch.zeros_like(right)
         for_weight = torch.zeros_like(weight)
@@ -287,13 +288,13 @@ class _AdditiveScores(torch.autograd.Function):
 
 
 def are_small(x: Tensor) -> bool:
-    """Tell whether exponentials of twice the numbers, either way, can be written.
+    """Check whether e^{2x} and e^{−2x} are representable.
 
-    x (Tensor): Of any shape.
-    RETURNS (bool): Whether all of them can.
+    x (Tensor): Any shape.
+    RETURNS (bool): Whether they are for all elements.
     """
     if not x.numel():
         return True
-    # NaN is both extremes where there is one, and compares false: it takes the careful path.
+    # If there is a NaN, both extremes are NaN and compare false: it takes the careful path.
     least, most = torch.aminmax(x)
     return bool(least >= -EXP_LIMIT) and bool(most <= EXP_LIMIT)

@@ -1,4 +1,4 @@
-"""What is not for half precision, in a network that is trained under `torch.autocast`."""
+"""Run operations that need full precision in a network trained under `torch.autocast`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 
 @contextlib.contextmanager
 def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Turn mixed precision off for a while. (Where it is not on, numbers stay what they are: a
-    network may be in half precision as a whole.)
+    """Turn mixed precision off within the context. (If it is not on, tensors keep their types: a
+    whole network may be in half precision.)
 
-    *tensors (Tensor): What is read meanwhile, at least one, all of them on one device.
-    YIELDS (Tuple[Tensor, ...]): The same ones, in float32 at least if mixed precision was on.
+    *tensors (Tensor): The tensors to read within it, at least one, all on the same device.
+    YIELDS (Tuple[Tensor, ...]): The same tensors, in at least float32 if mixed precision was on.
     """
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
@@ -26,10 +26,10 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def without_autocast(device: torch.device) -> contextlib.AbstractContextManager:
-    """Have no mixed precision for a while.
+    """Turn mixed precision off.
 
-    device (torch.device): Where what runs meanwhile does so.
-    RETURNS (ContextManager): What to enter for it, which does nothing where there is none anyway.
+    device (torch.device): The device to turn it off for.
+    RETURNS (ContextManager): The context without it; it does nothing if mixed precision is off.
     """
     if not torch.is_autocast_enabled(device.type):
         return contextlib.nullcontext()

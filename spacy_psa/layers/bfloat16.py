@@ -11,19 +11,19 @@ from torch.nn.functional import linear, pad
 from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn, n_filled_up
 from .versions import Forgetful
 
-# What this PyTorch can do
+# What this version of PyTorch supports
 ORDERS_WEIGHTS = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if ORDERS_WEIGHTS else None
-# Rows for which weights are ordered. They are read in that order whatever the number of rows.
+# The number of input rows that weights are reordered for; that order serves any number of rows.
 ROWS = 1024
 
 
 class BFloat16Linear(Forgetful, nn.Linear):
-    """A linear layer with its weights in bfloat16. On a CPU it keeps a copy of them in oneDNN's
-    order, which PyTorch alone would make in each call.
+    """A linear layer with bfloat16 weights. On a CPU, it keeps a copy of them in oneDNN's order,
+    which PyTorch would otherwise make in each call.
 
     layer (nn.Linear): The layer in full precision.
-    dtype (torch.dtype): The type of its output.
+    dtype (torch.dtype): The type of the output.
     """
 
     def __init__(self, layer: nn.Linear, dtype: torch.dtype = torch.float32) -> None:
@@ -35,7 +35,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         self._ordered = OrderedWeights()
 
     def forget_weights(self) -> None:
-        """Put weights in order anew the next time."""
+        """Discard the reordered copy of the weights."""
         self._ordered.forget()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         return output.to(self.dtype)
 
     def _by_onednn(self, x: Tensor) -> Tensor | None:
-        """The output, or None where oneDNN is not to compute it, or does not."""
+        """The output, or None if oneDNN should not or cannot compute it."""
         weight = self.weight
         if not is_for_onednn(x, weight) or x.shape[-1] != weight.shape[1]:
             return None
@@ -66,10 +66,10 @@ class BFloat16Linear(Forgetful, nn.Linear):
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:
-    """A parameter in bfloat16, not to be trained.
+    """Round a parameter to bfloat16.
 
     parameter (Tensor): The parameter.
-    RETURNS (nn.Parameter): A copy. Of the same shape.
+    RETURNS (nn.Parameter): A copy that is not trained. The same shape.
     """
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
 

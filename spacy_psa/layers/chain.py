@@ -1,4 +1,4 @@
-"""Encoders one after the other."""
+"""A sequence of encoders."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .mask import SequenceMask
 
 
 class Chain(nn.Module):
-    """Feed a padded batch through encoders, one after the other.
+    """Pass a padded batch through encoders in sequence.
 
     Every encoder maps (batch_size, n, its input width) and a mask to (batch_size, n, `width`).
 
-    input_width (int): Width of the input, which is the output's if there are no encoders.
+    input_width (int): Width of the input, and of the output if there are no encoders.
     encoders (Iterable[nn.Module]): The encoders.
     """
 

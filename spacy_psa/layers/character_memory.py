@@ -1,4 +1,4 @@
-"""Words that were represented by their characters before need not be read again."""
+"""A cache of the character representations of words."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch import Tensor
 from .interfaces import CharacterPart
 from .versions import Versions, weights_of
 
-# Characters, padding included, that go through their network at a time, so that memory does not
-# grow with the number of distinct words. The words of a batch of ordinary size are one piece.
+# Characters, including padding, that the network reads at a time, so that memory does not grow
+# with the number of distinct words. The words of a batch of ordinary size are read at once.
 CHARACTER_POSITIONS = 1 << 17
-# Words remembered, 8 MB of a part of width 100, so that a long-running process does not grow.
+# Words in the cache (8 MB at width 100), so that a long-running process does not grow.
 N_REMEMBERED = 20_000
-# Characters of a word that is remembered at most, for the same reason.
+# Maximum length of a cached word in characters, for the same reason.
 REMEMBERED_LENGTH = 50
 UNKNOWN = -1
 
 
 class CharacterMemory:
-    """What the characters of words came to, for as long as `Versions` tells that the weights stay
-    the same. Threads may share it. Copies of it, and what other processes get, are empty.
+    """A cache of words' character representations, valid until `Versions` reports that the weights
+    have changed. Threads may share it. Copies of it, also in other processes, are empty.
     """
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class CharacterMemory:
         return len(self._rows)
 
     def represent(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Represent words, those that are new by their characters.
+        """Represent words, reading only those that are not in the cache.
 
         part (CharacterPart): Represents words, on the CPU, without dropout and gradients.
-        characters, lengths (Tensor): Its input, words sorted from the longest to the shortest.
+        characters, lengths (Tensor): Its input, words sorted by length, longest first.
             Shapes: (words, longest word) and (words,).
         RETURNS (Tensor): Shape: (words, width).
         """
-        # Places by NumPy, whose calls take a fraction of the time of PyTorch's on a few words
+        # For a few words, NumPy calls take a fraction of the time of PyTorch's
         array, sizes = characters.numpy(), lengths.tolist()
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
         with self._lock:
@@ -73,13 +73,14 @@ class CharacterMemory:
             return output
 
     def forget(self) -> None:
-        """Read words anew."""
+        """Clear the cache."""
         with self._lock:
             self._forget()
 
     def go_on_in_child(self) -> None:
-        """Go on in a process that has just been forked: without the thread, if there is one, that
-        has the lock and would have released it, and without what it was about to remember."""
+        """Continue in a process that has just been forked. A thread of the parent that held the
+        lock cannot release it here, so replace the lock, and clear the cache if the thread was
+        writing to it."""
         is_busy = self._lock.locked()
         self._lock = Lock()
         if is_busy:
@@ -90,7 +91,7 @@ class CharacterMemory:
         self._table = torch.empty(0, 0)
 
     def _remember(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
-        # Different words may be the same characters: all that are unknown are one
+        # Different words may have the same key: all unknown characters share one id
         found_at = {key: i for i, key in enumerate(keys) if sizes[i] <= REMEMBERED_LENGTH}
         short = dict(islice(found_at.items(), N_REMEMBERED))
         n = len(self._rows)
@@ -98,7 +99,7 @@ class CharacterMemory:
             self._forget()
             n = 0
         if not len(self._table):
-            # A tensor of inference mode could not be written to outside of it
+            # A tensor created in inference mode cannot be written to outside of it
             with torch.inference_mode(False):
                 self._table = found.new_empty(N_REMEMBERED, found.shape[1])
         if short:
@@ -120,10 +121,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-    """Represent words piece by piece.
+    """Represent words, so many at a time that memory stays bounded.
 
     part (CharacterPart): Represents words.
-    characters, lengths (Tensor): Its input, words sorted from the longest to the shortest.
+    characters, lengths (Tensor): Its input, words sorted by length, longest first.
         Shapes: (words, longest word) and (words,).
     RETURNS (Tensor): Shape: (words, width).
     """

@@ -17,8 +17,8 @@ from .onednn import OrderedWeights, is_mere_prediction, n_filled_up
 from .packed_lstm import may_be_packed, packed_bilstm
 from .versions import Forgetful
 
-# Words that are read one way or another without packing them, in prediction, where to call
-# PyTorch takes longer than what it computes
+# Up to this many words are read without packing in prediction, since the overhead of calling
+# PyTorch exceeds the computation
 FEW_WORDS = 64
 
 
@@ -27,7 +27,7 @@ class CharacterBiLSTM(Forgetful):
 
     n_characters (int): Rows of the embedding table; row 0 is padding.
     embedding_width (int): Width of a character's embedding.
-    width (int): Width of a word's representation: both directions together, half each.
+    width (int): Width of a word's representation, half for each direction.
 
     Source: Lample et al. (2016), section 4.1; Wei et al. (2021), section 5.2 (30 and 100).
     """
@@ -42,15 +42,16 @@ class CharacterBiLSTM(Forgetful):
         self._ordered = OrderedWeights()
 
     def forget_weights(self) -> None:
-        """Put weights in order anew the next time."""
+        """Discard the reordered copies of the weights."""
         self._ordered.forget()
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words.
 
-        characters (Tensor): Rows of the table, words sorted from the longest to the shortest.
+        characters (Tensor): Rows of the table, words sorted by length, longest first.
             Shape: (words, longest word), integers.
-        lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
+        lengths (Tensor): Length of each word in characters, at least one. Shape: (words,), on the
+            CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
         if len(lengths) <= FEW_WORDS and not torch.is_grad_enabled():
@@ -83,7 +84,7 @@ class CharacterBiLSTM(Forgetful):
 
     def _read_padded(self, characters: Tensor, lengths: Tensor) -> Tensor:
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
-        # Step by step, as the layers read them, so that each copies nothing for itself
+        # Time-major, as the layers read them, so that neither makes its own copy
         both = torch.stack([characters, characters.gather(1, mask.reversal)])
         ids = pad(both.transpose(1, 2), (0, n_filled_up(len(characters))))
         steps = self.embedding(ids.contiguous())
@@ -98,20 +99,19 @@ class CharacterBiLSTM(Forgetful):
 
 
 class CharacterCNN(nn.Module):
-    """The maximum, over the windows of a word's characters, of a convolution.
+    """A convolution over the characters of a word, with max pooling.
 
         c_t = W [e_{t−k+1}; …; e_t] + b,   word = tanh(max_t c_t)
 
-    for all windows of k characters that hold at least one of the word's, with zeros beside the
-    word. The paper is silent on the windows at the word's edges and on the hyperbolic tangent; they
-    are those of its published code. There, in addition, the padding of a batch may be a word's
-    maximum: not here.
+    over all windows of k characters that contain at least one of the word's, padded with zeros. The
+    paper does not mention the windows at the word's edges or the hyperbolic tangent: both follow
+    its published code. Unlike in that code, batch padding never enters a word's maximum.
 
     n_characters (int): Rows of the embedding table; row 0 is padding.
     embedding_width (int): Width of a character's embedding.
-    width (int): Number of filters, and width of a word's representation.
+    width (int): Number of filters and width of a word's representation.
     window (int): Width k of the filters, in characters.
-    dropout (float): Dropout on the embeddings of the characters.
+    dropout (float): Dropout on the character embeddings.
 
     Source: Ma and Hovy (2016), sections 2.1 and 4.1 (30, 30, 3 and 0.5).
     """
@@ -140,7 +140,7 @@ class CharacterCNN(nn.Module):
         """Represent words.
 
         characters (Tensor): Rows of the table. Shape: (words, longest word), integers.
-        lengths (Tensor): Characters of each word, at least one. Shape: (words,).
+        lengths (Tensor): Length of each word in characters, at least one. Shape: (words,).
         RETURNS (Tensor): Shape: (words, width).
         """
         longest = characters.shape[1]

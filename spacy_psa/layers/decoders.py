@@ -1,4 +1,4 @@
-"""From token vectors to the potentials of label sequences."""
+"""Decoders that map token vectors to the potentials of label sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .mask import SequenceMask
 
 
 class SoftmaxDecoder(nn.Module):
-    """Each label on its own: emissions e_i = W h_i + b, and no transitions.
+    """Score labels independently: emissions e_i = W h_i + b without transitions.
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
@@ -30,28 +30,27 @@ class SoftmaxDecoder(nn.Module):
         return self.emission(x)
 
     def label_vectors(self) -> Tensor:
-        """What a label is to the network: the weights of its emissions.
+        """The network's vector for each label: its emission weights.
 
         RETURNS (Tensor): Shape: (n_labels, width).
         """
         return self.emission.weight
 
     def transition_scores(self) -> dict[str, Tensor]:
-        """The potentials that do not depend on the tokens, by the names of `Potentials`.
+        """The potentials that do not depend on the tokens, named as in `Potentials`.
 
-        RETURNS (Dict[str, Tensor]): `transitions` (L, L), `start` (L,), `end` (L,), or nothing.
+        RETURNS (Dict[str, Tensor]): `transitions` (L, L), `start` (L,) and `end` (L,), or empty.
         """
         return {}
 
 
 class CRFDecoder(SoftmaxDecoder):
-    """A linear-chain conditional random field: emissions, and scores of neighbouring labels.
+    """A linear-chain conditional random field: emissions and transitions.
 
         log φ(y_{j−1}, y_j, z_j) = w_{y_j}ᵀ z_j + b_{y_j} + A_{y_{j−1}, y_j}
 
-    This is equation 2 with weights that depend on the label and a bias that depends on the pair,
-    the usual form (Lample et al. 2016). Labels at the start and the end of a sentence have scores
-    of their own.
+    This is equation 2 in its usual form (Lample et al. 2016): weights depend on the label, the bias
+    on the pair of labels. Labels also have scores for starting and ending a sentence.
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
@@ -66,7 +65,7 @@ class CRFDecoder(SoftmaxDecoder):
         self.end = nn.Parameter(torch.zeros(n_labels))
 
     def transition_scores(self) -> dict[str, Tensor]:
-        """The scores of neighbouring labels.
+        """The transition scores.
 
         RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start` and
             `end` (L,).
@@ -75,17 +74,17 @@ class CRFDecoder(SoftmaxDecoder):
 
 
 class PairwiseCRFDecoder(CRFDecoder):
-    """A conditional random field in which a token scores each pair of neighbouring labels.
+    """A conditional random field in which each token scores the pairs of adjacent labels.
 
         log φ(y_{j−1}, y_j, z_j) = W_{y_{j−1}, y_j}ᵀ z_j + b_{y_{j−1}, y_j}
 
-    This is equation 2 as it is printed: a weight vector and a bias for each pair. The weights are
-    W_{i, j} = w_j + u_{i, j}, the part that a label has in all pairs and that of the pair, since
-    the first token of a sentence has no pair; the biases are A_{i, j} + b_j.
+    This is equation 2 as printed: a weight vector and a bias for each pair. Since the first token
+    of a sentence has no pair, the weights are the sum of a label's and a pair's,
+    W_{i, j} = w_j + u_{i, j}, and so are the biases, A_{i, j} + b_j.
 
-    The scores of a batch are N·L² numbers, for N tokens and L labels, and inference takes several
-    times that memory; there are L²·width weights. It is meant for up to about 50 labels: beyond
-    that, use `CRFDecoder`.
+    The decoder has L²·width weights. The scores of a batch of N tokens and L labels are N·L²
+    numbers, and inference takes several times that memory. Beyond about 50 labels, use
+    `CRFDecoder`.
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
@@ -95,12 +94,12 @@ class PairwiseCRFDecoder(CRFDecoder):
 
     def __init__(self, width: int, n_labels: int) -> None:
         super().__init__(width, n_labels)
-        # Its bias is that of the pairs, the transitions
+        # The transitions are its bias
         self.pair = linear(width, n_labels**2, bias=False)
 
-    # Other than those of its parents, its scores have several names; a `Decoder` may do either
+    # Unlike its parents, it returns a dict of scores; a `Decoder` may do either
     def forward(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:  # type: ignore[override]
-        """Score the labels of each token, and the pairs of its predecessor's label and its own.
+        """Score the labels of each token, and the pairs of the previous token's label and its own.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width).
         mask (SequenceMask): The lengths of the sentences.

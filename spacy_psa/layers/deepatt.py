@@ -15,42 +15,42 @@ from .tokens import TakesTokens, on_tokens
 
 
 class DeepAtt(nn.Module):
-    """Layers of a nonlinear sub-layer and a multi-head self-attention each.
+    """A stack of layers, each a nonlinear sub-layer followed by multi-head self-attention.
 
-    Every sub-layer has a residual connection, with dropout on its own output, and layer
-    normalization after it:
+    Every sub-layer has dropout on its output, a residual connection and then layer normalization:
 
         Y = LayerNorm(X + Dropout(Sub-Layer(X)))                      (equation 10)
 
-    What the paper leaves open, or prints otherwise than its authors' code
-    (https://github.com/XMUNLP/Tagger) has it:
+    Where the paper is silent or differs from its authors' code
+    (https://github.com/XMUNLP/Tagger):
 
-    - Input of another width than d goes through a linear map; the paper's is as wide as d, and then
-      nothing stands before the positions.
-    - Dot products are divided by √(d / h), the width of a head, as in the code. Equation 1 prints
-      √d, of the attention that is not split into heads yet.
-    - Dropout on the attention is dropout on its weights, as in the code; the paper says 'before
-      the softmax layer'.
-    - Weights of sub-layers are orthogonal. 'Other parameters', here that of the input map, are
-      normally distributed with the standard deviation 1 / √d, as in the code; the paper calls this
-      the variance. Layer normalization begins with the gain 1 and the offset 0. What stands outside
-      of these layers begins as in all systems here, where the code has normal distributions: the
-      softmax's weights (uniform, Glorot), and words without a vector (uniform).
-    - The code multiplies the input by √d, and has the residual dropout on the sum of input and
-      positions; the paper says neither. Choose so with `scale_input` and `input_dropout`.
+    - Input of a width other than d goes through a linear map. The paper's input has width d, which
+      needs no map.
+    - Dot products are divided by √(d / h), the root of a head's width, as in the code. Equation 1
+      prints √d, for attention that is not yet split into heads.
+    - Attention dropout applies to the attention weights, as in the code. The paper says 'before the
+      softmax layer'.
+    - Sub-layer weights are orthogonal. 'Other parameters', here those of the input map, are drawn
+      from a normal distribution with standard deviation 1 / √d, as in the code; the paper calls
+      this the variance. Layer normalization starts with gain 1 and offset 0. Parameters outside
+      these layers are initialized as everywhere in this package: the softmax's weights with
+      Glorot's uniform distribution, words without a vector uniformly. The code draws both from
+      normal distributions.
+    - The code multiplies the input by √d and applies the residual dropout to the sum of input and
+      positions. The paper mentions neither: set `scale_input` and `input_dropout` for them.
 
     input_width (int): Width of the input.
-    sublayer (Optional[Callable[[int], nn.Module]]): Makes a nonlinear sub-layer for a width, e.g.
+    sublayer (Optional[Callable[[int], nn.Module]]): Creates a nonlinear sub-layer for a width, e.g.
         `FeedForwardSublayer`; None for attention alone (table 3, row 11).
-    positions (Optional[Callable[[int], nn.Module]]): Makes the position encoding for a width, e.g.
-        `SinusoidalPositions`; None for none (table 3, row 9).
+    positions (Optional[Callable[[int], nn.Module]]): Creates the position encoding for a width,
+        e.g. `SinusoidalPositions`; None for none (table 3, row 9).
     width (int): Width d of the layers and the output.
     depth (int): Number of layers.
-    n_heads (int): Number of heads h of each attention, of which d is a multiple.
+    n_heads (int): Number of attention heads h; it must divide d.
     residual_dropout (float): Dropout before each residual connection.
     attention_dropout (float): Dropout on the attention weights.
-    input_dropout (float): Dropout on the input, positions included.
-    scale_input (bool): Whether to multiply the input by √d before positions are added.
+    input_dropout (float): Dropout on the input, including positions.
+    scale_input (bool): Whether to multiply the input by √d before adding positions.
 
     Source: Tan et al. (2018), 'Deep Attentional Neural Network for SRL' and 'Model Setup'.
     """
@@ -86,7 +86,7 @@ class DeepAtt(nn.Module):
             self.sublayers.append(ResidualSublayer(attention, width, residual_dropout))
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Encode each token in its sentence.
+        """Encode the tokens of each sentence.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
         mask (SequenceMask): The lengths of the sentences.
@@ -123,7 +123,7 @@ class ResidualSublayer(TakesTokens, nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Of the same shape.
+        RETURNS (Tensor): The same shape.
         """
         tokens = mask.packed(x)
         output = self.norm(tokens + self.dropout(on_tokens(self.sublayer, tokens, mask)))

@@ -1,4 +1,4 @@
-"""Dropout whose random numbers are cheap on a CPU."""
+"""Dropout with cheap random numbers on a CPU."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-LEVELS = 1 << 16  # of probability: a random number of 16 bits for each value
+LEVELS = 1 << 16  # of probability: a 16-bit random number for each value
 
 
 class Dropout(nn.Dropout):
-    """Dropout as PyTorch has it, with a quarter of its cost on a CPU.
+    """PyTorch's dropout at a quarter of its cost on a CPU.
 
-    PyTorch draws a floating-point number for each value there. Four of these come out of one random
-    integer of 64 bits, so that a probability is a multiple of 1/65,536; what is kept is scaled by
-    just that probability, and the expectation is exact.
+    PyTorch draws a floating-point number for each value. Here, a random 64-bit integer serves four
+    values, so that the probability is rounded to a multiple of 1/65,536. Kept values are divided by
+    the rounded probability, so the expectation is exact.
 
-    p (float): The probability that a value is set to zero.
+    p (float): The probability of setting a value to zero.
 
     Source: Srivastava et al. (2014), section 4; inverted, so that prediction needs no scaling.
     """
@@ -35,13 +35,13 @@ class Dropout(nn.Dropout):
 
 
 class SharedDropout(Dropout):
-    """Dropout that decides once for all positions along an axis.
+    """Dropout with the same mask at all positions along an axis.
 
     Along the tokens of a sentence, this is the variational dropout of recurrent networks: a feature
-    is there for all of them or for none. Along the features of words, whole words are left out.
+    is kept or dropped for all tokens. Along the features of words, it drops whole words.
 
-    p (float): The probability that a decision is for zero.
-    axis (int): The axis along which all values share it.
+    p (float): The probability of setting the values along the axis to zero.
+    axis (int): The axis along which values share the mask.
 
     Source: Gal and Ghahramani (2016), sections 4.1 and 4.2.
     """
@@ -53,7 +53,7 @@ class SharedDropout(Dropout):
     def forward(self, x: Tensor) -> Tensor:
         """Set values to zero at random, in training.
 
-        x (Tensor): Any shape that has the axis.
+        x (Tensor): Any shape with that axis.
         RETURNS (Tensor): The same shape.
         """
         if not self.training or not self.p:
@@ -62,7 +62,7 @@ class SharedDropout(Dropout):
 
 
 class _Drop(torch.autograd.Function):
-    """Keep each value with the probability `kept / LEVELS`."""
+    """Keep each value with probability `kept / LEVELS`."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kept: int) -> Tensor:
@@ -78,11 +78,11 @@ class _Drop(torch.autograd.Function):
 
 
 def random_mask(shape: torch.Size, kept: int) -> Tensor:
-    """Draw what to keep, on the CPU.
+    """Draw a dropout mask on the CPU.
 
     shape (torch.Size): Shape of the mask.
-    kept (int): Of `LEVELS`, how probable it is to be kept.
-    RETURNS (Tensor): True with the probability `kept / LEVELS`. Boolean.
+    kept (int): The probability of keeping a value, times `LEVELS`.
+    RETURNS (Tensor): True with probability `kept / LEVELS`. Boolean.
     """
     n = shape.numel()
     drawn = torch.empty((n + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)

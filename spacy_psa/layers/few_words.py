@@ -1,17 +1,17 @@
-"""The characters of a few words, read by NumPy.
+"""A character BiLSTM in NumPy for a few words.
 
-A sentence has a few words that were not read before. What a bidirectional LSTM computes for them
-takes less time than to call PyTorch's or oneDNN's for it, which wake up their threads at each
-character. Here a character takes ten calls of NumPy, for both directions and all words, because
+A sentence typically has only a few words that are not in the cache. For these, calling the LSTM of
+PyTorch or oneDNN, which wakes up threads at each character, takes longer than the computation
+itself. Here a character takes ten NumPy calls for both directions and all words:
 
-- what the input adds to the gates is a table with a row for each character, made once;
-- σ(x) = (1 + tanh(x / 2)) / 2, so that the gates of both directions are one tanh. With the halves
-  in the weights and h' = 2h as the state,
+- The input's contribution to the gates is looked up in a table with rows for each character.
+- σ(x) = (1 + tanh(x / 2)) / 2, so one tanh computes the gates of both directions. With the factors
+  1/2 in the weights and h' = 2h as the state,
 
       z = P x_t + U h'_{t−1},        i', f', o' = 1 + tanh(z_i, z_f, z_o),    g = tanh(z_g)
       c_t = (f' ⊙ c_{t−1} + i' ⊙ g) / 2,                                      h'_t = o' ⊙ tanh(c_t)
 
-- words stand from the longest to the shortest, so that those that have ended are left out.
+- Words are sorted by length, longest first, so that those that have ended can be skipped.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from torch import Tensor, nn
 from .reordered_lstm import NAMES, ReorderedLSTM
 
 DTYPES = torch.float32, torch.float64
-# PyTorch's order of gates is i, f, g, o; tanh(x / 2) is that of all but g.
+# PyTorch's order of gates is i, f, g, o; all but g take tanh(x / 2).
 GATES = [0, 1, 3, 2]
 HALVED = np.array([0.5, 0.5, 0.5, 1.0]).reshape(4, 1)
 N_DIRECTIONS = 2
-# Words are left out when this share of those that are read has ended, and not if only so many are
-# read: to move the states of the others takes longer than to read on a few that have ended.
+# Ended words are dropped when this share of the words being read has ended, but not if at most
+# FEWEST are being read: moving the other states takes longer than reading past a few words' ends.
 ENDED = 0.5
 FEWEST = 8
-# Numbers of the table that is made of the characters, at most: 4 MB of float32, which takes as long
-# to make as to read twenty sentences; 2,600 characters for words of width 100
+# Maximum size of the character table in elements: 4 MB of float32, or 2,600 characters for words
+# of width 100. Building it takes as long as reading twenty sentences.
 LARGEST = 1 << 20
-# Characters, padding included, whose gates are in memory at a time
+# Maximum number of characters, including padding, whose gates are in memory at a time
 MOST_CHARACTERS = 1 << 14
-# Products of numbers at a character, for a gate of a direction: from about so many on, NumPy's
-# library has threads of its own
+# Maximum number of multiplications per character, gate and direction: from about here on, NumPy's
+# BLAS library starts threads of its own
 MOST_PRODUCTS = 1 << 18
 
 
 class FewWords:
-    """The weights of a character BiLSTM, in the order in which few words are read.
+    """A character BiLSTM with its weights arranged for reading a few words.
 
-    embedding (Tensor): The embeddings of characters. Shape: (characters, embedding width).
-    *directions (Tensor): The weights and biases of the forward direction and of the backward one,
-        as `nn.LSTM` has them. Shapes: (4 · width, embedding width), (4 · width, width), and twice
-        (4 · width,); the width of both is the same.
+    embedding (Tensor): The character embeddings. Shape: (characters, embedding width).
+    *directions (Tensor): The weights and biases of the forward and the backward direction, as in
+        `nn.LSTM`. Shapes for each: (4 · width, embedding width), (4 · width, width), (4 · width,)
+        and (4 · width,). Both directions have the same width.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
 
-    @np.errstate(all="ignore")  # as PyTorch, which is silent about infinities and what they become
+    @np.errstate(all="ignore")  # PyTorch does not warn about infinities and NaN either
     def __init__(self, embedding: Tensor, *directions: Tensor) -> None:
         inputs, states = [], []
         for weights in (directions[: len(NAMES)], directions[len(NAMES) :]):
@@ -63,7 +63,7 @@ class FewWords:
             width = w_state.shape[1]
             added = _in_float64(embedding) @ w_input.T + b_input + b_state
             inputs.append(added.reshape(-1, 4, width)[:, GATES] * HALVED)
-            # The other half is that of h'
+            # The other 1/2 is for h' = 2h
             states.append(w_state.T.reshape(width, 4, width)[:, GATES] * HALVED / 2)
         dtype = embedding.detach().numpy().dtype
         table = np.stack(inputs, axis=2).astype(dtype)  # (characters, 4, 2, width)
@@ -71,11 +71,11 @@ class FewWords:
         self._states = np.ascontiguousarray(np.stack(states).transpose(2, 0, 1, 3), dtype)
 
     def can_read(self, characters: Tensor, lengths: Tensor) -> bool:
-        """Tell whether words are such as are read correctly here, and faster than by PyTorch.
+        """Check whether words can be read correctly here, and faster than with PyTorch.
 
         characters, lengths (Tensor): As for `CharacterBiLSTM`, on the CPU.
-        RETURNS (bool): Whether they are sorted and of known characters, and neither so many nor so
-            long that memory or NumPy's own threads would matter.
+        RETURNS (bool): Whether the words are sorted, are not empty, have no negative ids, and are
+            neither too many nor too long for memory and for a single thread of NumPy.
         """
         ids, sizes = characters.numpy(), lengths.numpy()
         return bool(
@@ -90,9 +90,9 @@ class FewWords:
     def read(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words by the last states of both directions.
 
-        characters, lengths (Tensor): Words that `can_read` is true of.
+        characters, lengths (Tensor): Words that `can_read` accepts.
         RETURNS (Tensor): Shape: (words, 2 · width).
-        RAISES (IndexError): If there is no such character.
+        RAISES (IndexError): If a character's id is beyond the embedding table.
         """
         sizes = lengths.numpy()
         rows = self._rows(characters.numpy(), sizes)
@@ -105,16 +105,16 @@ class FewWords:
             ended = np.arange(n_left, n_read)
             words[ended] = states[sizes[ended] - 1 - start, :, ended]
             h, c = states[-1], c[:, :n_left].copy()
-        words *= 0.5  # of h'
+        words *= 0.5  # h = h' / 2
         return torch.from_numpy(words.reshape(n_words, -1))
 
     def _rows(self, characters: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of the inputs, by step. Shape: (longest word, 4, 2, words)."""
+        """Rows of the input table by time step. Shape: (longest word, 4, 2, words)."""
         n_words, longest = characters.shape
         steps = np.arange(longest)[:, None]
         ids = np.empty((longest, 1, N_DIRECTIONS, n_words), np.int64)
         ids[:, 0, 0] = characters.T
-        # Where a word has ended, any of its characters
+        # Past the end of a word, any of its characters
         ids[:, 0, 1] = characters[np.arange(n_words), np.maximum(sizes - 1 - steps, 0)]
         n_rows = 4 * N_DIRECTIONS
         return ids * n_rows + np.arange(n_rows).reshape(4, N_DIRECTIONS, 1)
@@ -122,7 +122,7 @@ class FewWords:
     def _go_on(
         self, rows: NDArray[np.int64], h: NDArray[np.floating], c: NDArray[np.floating]
     ) -> NDArray[np.floating]:
-        """Read a stretch of all words. Gives all h', and leaves the last c in its place."""
+        """Read a stretch of the words. Returns all h', and leaves the last c in `c`."""
         gates = self._inputs.take(rows, axis=0)
         states = np.empty((len(gates), *c.shape), c.dtype)
         for z, state in zip(gates, states, strict=True):
@@ -142,20 +142,20 @@ class FewWords:
 def weights_for_few_words(
     embedding: nn.Module, forwards: nn.Module, backwards: nn.Module
 ) -> list[Tensor] | None:
-    """The weights that `FewWords` is made of.
+    """The weights to build `FewWords` from.
 
-    embedding (nn.Module): The characters' embedding.
+    embedding (nn.Module): The character embedding.
     forwards, backwards (nn.Module): The directions of the LSTM.
-    RETURNS (Optional[List[Tensor]]): The weights; None if there are others, or in a type that NumPy
-        is slow for, if the table of characters would be large, or if someone watches the parts.
+    RETURNS (Optional[List[Tensor]]): The weights; None if the modules are of other classes or have
+        hooks, if NumPy is slow for the weights' type, or if the table would be too large.
     """
     parts = embedding, forwards, backwards
     if tuple(map(type, parts)) != (nn.Embedding, ReorderedLSTM, ReorderedLSTM):
-        return None  # someone's own, or such as are in int8
+        return None  # custom or int8 modules
     if any(part._forward_hooks or part._forward_pre_hooks for part in parts):
         return None
     if parts[0].max_norm is not None:
-        return None  # embeddings change when they are looked up
+        return None  # looking up embeddings changes them
     places = (embedding, "weight"), *((lstm, name) for lstm in parts[1:] for name in NAMES)
     weights: list[Tensor] = []
     for part, name in places:
@@ -169,11 +169,11 @@ def weights_for_few_words(
 
 
 def _stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Cut words, from the longest to the shortest, where enough of them have ended.
+    """Cut words into stretches of characters, at positions where enough words have ended.
 
-    sizes (Sequence[int]): Characters of each word.
-    YIELDS (Tuple[int, int, int, int]): The first character of a stretch, the one behind it, how
-        many words it is of, and how many of them go on.
+    sizes (Sequence[int]): Length of each word in characters, longest first.
+    YIELDS (Tuple[int, int, int, int]): The start and the end (exclusive) of a stretch, the number
+        of words read in it, and how many of these continue after it.
     """
     start, n_read = 0, len(sizes)
     while n_read:

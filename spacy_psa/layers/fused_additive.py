@@ -1,4 +1,4 @@
-"""Additive attention scores as one program of a GPU, where Triton knows it."""
+"""Additive attention scores as a single kernel, on GPUs that Triton supports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..kernels import kernels_run_on
 
 
 def can_be_fused(device: torch.device) -> bool:
-    """RETURNS (bool): Whether there are kernels for a device: a GPU that Triton knows."""
+    """RETURNS (bool): Whether the kernels run on a device: a GPU that Triton supports."""
     return device.type == "cuda" and kernels_run_on(device)
 
 
@@ -23,16 +23,15 @@ def fused_additive_scores(
     weight: Tensor,
     lengths: Sequence[int] | Tensor | None = None,
 ) -> Tensor:
-    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), of which nothing but the scores
-    themselves is ever in memory.
+    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), storing nothing but the scores.
 
-    queries (Tensor): Of any floating type. Shape: (batch_size, n, d).
+    queries (Tensor): Any floating-point type. Shape: (batch_size, n, d).
     keys (Tensor): Shape: (batch_size, m, d).
     weight (Tensor): Shape: (d,).
     lengths (Optional[Union[Sequence[int], Tensor]]): As in `additive.additive_scores`.
         Shape: (batch_size,).
-    RETURNS (Tensor): The scores, in the type of the queries, but at least float32; zero for what is
-        beyond the lengths. Shape: (batch_size, n, m).
+    RETURNS (Tensor): The scores, in the type of the queries but at least float32; zero beyond the
+        lengths. Shape: (batch_size, n, m).
 
     Source: Wei et al. (2021), equation 5.
     """
@@ -42,13 +41,13 @@ def fused_additive_scores(
         lengths = (max(queries.shape[1], keys.shape[1]),) * len(queries)
     if not isinstance(lengths, Tensor):
         lengths = lengths_on(tuple(lengths), queries.device)
-    # In a row, and as many as there are sentences: a program reads them as if they were
+    # The kernel assumes that they are contiguous, one for each sentence
     lengths = lengths.contiguous().view(len(queries))
     return FusedAdditiveScores.apply(queries, keys, weight, lengths)
 
 
 class FusedAdditiveScores(torch.autograd.Function):
-    """The scores, whose gradient computes every tanh anew."""
+    """The scores; the backward pass recomputes every tanh."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:

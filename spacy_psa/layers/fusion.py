@@ -24,12 +24,13 @@ class AdditiveSelfAttention(nn.Module):
         a_i = softmax(f(x_i, ·))                                      (equation 7)
         s_i = Σ_j a_i(j) x_j                                          (equation 8)
 
-    The paper leaves σ of equation 5 open ('an activation function'); tanh is that of the additive
-    attention it cites (Bahdanau et al. 2015). A token that may attend to nothing, such as the only
-    one of its sentence under the self-disabled mask, has the zero vector as its context.
+    The paper leaves σ in equation 5 open ('an activation function'); tanh is the choice of the
+    additive attention it cites (Bahdanau et al. 2015). A token with nothing to attend to, such as
+    the token of a one-token sentence under the self-disabled mask, has a zero vector as its
+    context.
 
     width (int): Width d of the token vectors.
-    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width, e.g.
+    bias (Optional[Callable[[int], nn.Module]]): Creates the positional bias Ψ for a width, e.g.
         `PSABias`; None for none.
 
     Source: Wei et al. (2021), equations 5 to 9.
@@ -43,13 +44,13 @@ class AdditiveSelfAttention(nn.Module):
         self.bias = bias(width) if bias is not None else None
 
     def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """The attention weights a_i(j).
+        """Compute the attention weights a_i(j).
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
-        RETURNS (Tensor): Shape: (batch_size, n, n); rows sum to one, or to zero where there is
-            nothing to attend to.
+        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
+        RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
+            (batch_size, n, n).
         """
         scores = self._scores(mask.pack(x) if tokens is None else tokens, mask)
         masks_self = False
@@ -69,11 +70,11 @@ class AdditiveSelfAttention(nn.Module):
         return additive_scores(queries, keys, self.weight, lengths, overwrite=overwrite)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """The context s_i of each token.
+        """Compute the context s_i of each token.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
+        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
         weights = self.attention(x, mask, tokens)
@@ -88,7 +89,7 @@ class _FusionGate(nn.Module):
         x̃_i = λ ⊙ x_i + (1 − λ) ⊙ s̃_i                               (equation 14)
 
     width (int): Width d of the token vectors.
-    n_gates (int): How many numbers λ is.
+    n_gates (int): Width of λ.
     """
 
     def __init__(self, width: int, n_gates: int) -> None:
@@ -98,7 +99,7 @@ class _FusionGate(nn.Module):
         self.output = linear(width, n_gates, bias=False)
 
     def gate(self, x: Tensor, context: Tensor) -> Tensor:
-        """How much comes from the token itself.
+        """Compute the share of the token itself in the mixture.
 
         x (Tensor): Token vectors. Shape: (..., d).
         context (Tensor): Their contexts s̃. Shape: (..., d).
@@ -114,20 +115,20 @@ class _FusionGate(nn.Module):
 
         x (Tensor): Token vectors. Shape: (..., d).
         context (Tensor): Their contexts s̃. Shape: (..., d).
-        RETURNS (Tensor): Of the type of the tokens. Shape: (..., d).
+        RETURNS (Tensor): The mixtures, in the type of x. Shape: (..., d).
         """
         gate = self.gate(x, context)
-        # In mixed precision, what a token keeps of its own is not rounded
+        # In mixed precision, the token's own share is not rounded
         return torch.lerp(context.to(x.dtype), x, gate.to(x.dtype))
 
 
 class FeatureGate(_FusionGate):
-    """The feature-wise fusion gate: λ is a vector, with a number for each feature of a token.
+    """The feature-wise fusion gate: λ is a vector with one number for each feature of a token.
 
     width (int): Width d of the token vectors.
 
-    Source: Wei et al. (2021), equations 13 and 14; Wei et al. (2019), equations 14 and 15, where
-    W⁽ᶠ³⁾ is a square matrix as well. They have no biases.
+    Source: Wei et al. (2021), equations 13 and 14, without biases; Wei et al. (2019), equations 14
+    and 15, where W⁽ᶠ³⁾ is a square matrix as well.
     """
 
     def __init__(self, width: int) -> None:
@@ -139,8 +140,8 @@ class ScalarGate(_FusionGate):
 
     width (int): Width d of the token vectors.
 
-    Source: Wei et al. (2019), figure 3, in which λ is extended to the width of a token, and section
-    1 ('a parameter λ'). The equations of that paper have a λ for each feature: see `FeatureGate`.
+    Source: Wei et al. (2019), figure 3, where λ is expanded to the width of a token, and section 1
+    ('a parameter λ'). The equations of that paper have a λ for each feature: see `FeatureGate`.
     """
 
     def __init__(self, width: int) -> None:
@@ -152,11 +153,11 @@ class ContextFusion(nn.Module):
 
         s̃_i = tanh(W⁽ᶻ²⁾ tanh(W⁽ᶻ¹⁾s_i + b))                         (equation 12)
 
-    between the attention's output s and the fusion gate. Algorithm 1 of the paper is this layer.
+    between the output s of the attention and the fusion gate. This is algorithm 1 of the paper.
 
-    width (int): Width d of the token vectors, in and out.
-    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width.
-    gate (Callable[[int], Gate]): Makes the gate that mixes tokens and contexts.
+    width (int): Width d of the token vectors, input and output.
+    bias (Optional[Callable[[int], nn.Module]]): Creates the positional bias Ψ for a width.
+    gate (Callable[[int], Gate]): Creates the gate that mixes tokens and contexts.
     dropout (float): Dropout on the output s of the self-attention (the paper's 0.2).
 
     Source: Wei et al. (2021), section 4.2, equations 12 to 14.
@@ -179,7 +180,7 @@ class ContextFusion(nn.Module):
         self.gate = gate(width)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Give each token its context.
+        """Mix each token with its context.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
@@ -190,13 +191,13 @@ class ContextFusion(nn.Module):
         return mask.unpack(self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n, n); `gate`, λ
-            (batch_size, n, d, or 1 for a gate that is one number); and, if the attention has one,
-            `bias`, the additive part of Ψ (batch_size or 1, n, n).
+            (batch_size, n, d, or 1 for a scalar gate); and, if the attention has one, `bias`, the
+            additive part of Ψ (batch_size or 1, n, n).
         """
         weights = self.attention.attention(x, mask)
         values = {"attention": weights, "gate": self.gate.gate(x, self._transformed(weights @ x))}
@@ -211,6 +212,6 @@ class ContextFusion(nn.Module):
 
 
 def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:
-    """Where to write what takes the place of the output of a layer: without gradients, there, since
-    new memory takes as long as such a function; unless someone watches the layer."""
+    """Where to write the function of a layer's output: over that output if there are no gradients
+    and no hooks on the layer, since allocating memory takes as long as the function; else None."""
     return None if torch.is_grad_enabled() or is_watched(layer) else x

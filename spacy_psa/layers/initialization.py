@@ -1,4 +1,4 @@
-"""The papers' initialization: Glorot for weights, zero for biases."""
+"""Initialization as in the papers: Glorot for weights, zero for biases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reordered_lstm import ReorderedLSTM
 
 
 def glorot_(weight: Tensor) -> Tensor:
-    """Fill a weight matrix with Glorot's uniform distribution, a vector as a matrix of one row.
+    """Initialize a weight matrix from Glorot's uniform distribution; a vector counts as one row.
 
     weight (Tensor): Shape: (fan_out, fan_in) or (fan_in,). Changed in place.
     RETURNS (Tensor): The weight.
@@ -26,11 +26,11 @@ def glorot_(weight: Tensor) -> Tensor:
 
 
 def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Linear:
-    """A linear layer with Glorot weights and a bias of zero.
+    """Create a linear layer with Glorot weights and a zero bias.
 
     input_width (int): Width of the input.
     output_width (int): Width of the output.
-    bias (bool): Whether to have a bias.
+    bias (bool): Whether to add a bias.
     RETURNS (nn.Linear): The layer.
     """
     layer = Linear(input_width, output_width, bias=bias)
@@ -43,8 +43,7 @@ def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Line
 def initialize_lstm(lstm: nn.LSTM) -> nn.LSTM:
     """Give an LSTM Glorot weights, gate by gate, and zero biases.
 
-    PyTorch stacks the four gates in one matrix; taken as one, its fan-out would be four times
-    too large.
+    PyTorch stacks the four gates in one matrix, whose fan-out is four times that of a gate.
 
     lstm (nn.LSTM): The layer. Changed in place.
     RETURNS (nn.LSTM): The layer.
@@ -59,7 +58,7 @@ def initialize_lstm(lstm: nn.LSTM) -> nn.LSTM:
 
 
 def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
-    """A unidirectional LSTM over padded batches, initialized as the papers do.
+    """Create a unidirectional LSTM over padded batches, initialized as in the papers.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output.
@@ -69,13 +68,13 @@ def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
 
 
 def uniform_embedding_(weight: Tensor) -> Tensor:
-    """Fill an embedding table so that its rows have the variance 1 / d.
+    """Initialize an embedding table uniformly, with variance 1 / d.
 
     weight (Tensor): Shape: (rows, d). Changed in place.
     RETURNS (Tensor): The table.
 
-    Source: Ma and Hovy (2016), section 4.1: U(−√(3/d), √(3/d)). The PSA paper only says 'randomly
-    initialized' of its character embeddings.
+    Source: Ma and Hovy (2016), section 4.1: U(−√(3/d), √(3/d)). The PSA paper only says that its
+    character embeddings are 'randomly initialized'.
     """
     limit = math.sqrt(3.0 / weight.shape[1])
     with torch.no_grad():
@@ -83,13 +82,13 @@ def uniform_embedding_(weight: Tensor) -> Tensor:
 
 
 def project_orthogonally(vectors: Tensor, width: int) -> Tensor:
-    """Project vectors by a random matrix whose rows or columns are orthonormal.
+    """Project vectors with a random matrix whose rows or columns are orthonormal.
 
-    To at least as many dimensions, lengths and angles stay what they are; to fewer, the vectors
-    lose what lies outside a random subspace.
+    Projection to at least d dimensions preserves lengths and angles; projection to fewer loses what
+    lies outside a random subspace.
 
     vectors (Tensor): Shape: (n, d).
-    width (int): The dimensions to project to.
+    width (int): The number of dimensions to project to.
     RETURNS (Tensor): Shape: (n, width).
 
     Source: Wang et al. (2021), section 3.5.

@@ -1,7 +1,7 @@
-"""Look into a network while it runs: attention weights, gates and positional biases.
+"""Inspect a network while it runs: attention weights, gates and positional biases.
 
-A layer that has something to show has a method `inspect(x, mask)`, which computes it from the
-layer's input. Nothing is computed or kept unless somebody looks.
+A layer that supports this has a method `inspect(x, mask)`, which computes the values from the
+layer's input. Nothing is computed or kept outside of `inspecting`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .mask import SequenceMask
 
 @dataclass(frozen=True)
 class Inspection:
-    """What one layer did to one padded batch.
+    """The internal values of a layer for one padded batch.
 
     layer (str): The layer's name in the network, as in `named_modules`.
     mask (SequenceMask): The lengths of the sentences.
-    values (Dict[str, Tensor]): By name what the layer's `inspect` shows, padding included, without
-        gradients.
+    values (Dict[str, Tensor]): The output of the layer's `inspect` by name, including padding,
+        without gradients.
     """
 
     layer: str
@@ -35,11 +35,11 @@ class Inspection:
 
 @contextmanager
 def inspecting(network: nn.Module) -> Iterator[list[Inspection]]:
-    """Record what the layers of a network do.
+    """Record the internal values of a network's layers.
 
-    network (nn.Module): Any network; its layers that have a method `inspect` are recorded.
-    YIELDS (List[Inspection]): Filled while the network runs, in the order in which layers finish;
-        a network that works off a batch in several parts adds to it for each.
+    network (nn.Module): Any network; all its layers that have a method `inspect` are recorded.
+    YIELDS (List[Inspection]): Filled while the network runs, in the order in which layers finish. A
+        network that processes a batch in several parts adds entries for each part.
     """
     found: list[Inspection] = []
 
@@ -62,10 +62,9 @@ def inspecting(network: nn.Module) -> Iterator[list[Inspection]]:
 
 
 def is_watched(layer: nn.Module) -> bool:
-    """Tell whether someone may have kept the output of a layer, so that it is not to be overwritten
-    by what comes next.
+    """Check whether a hook may have kept the output of a layer, which must not be overwritten then.
 
     layer (nn.Module): The layer.
-    RETURNS (bool): Whether it has a hook that is given its output.
+    RETURNS (bool): Whether it has a hook that receives its output.
     """
     return bool(layer._forward_hooks or _global_forward_hooks)

@@ -1,6 +1,6 @@
-"""What a layer has to offer to be a part of another one, beside what PyTorch asks of it.
+"""What a layer must provide to be part of another, in addition to PyTorch's interface.
 
-Nobody inherits from these: any `nn.Module` that has the attributes will do.
+No layer inherits from these protocols: any `nn.Module` with the attributes will do.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Gate(Protocol):
     def __call__(self, x: Tensor, context: Tensor) -> Tensor: ...
 
     def gate(self, x: Tensor, context: Tensor) -> Tensor:
-        """How much comes from the token itself, in (0, 1). Shape: (..., d or 1)."""
+        """The share of the token itself in the mixture, in (0, 1). Shape: (..., d or 1)."""
         ...
 
 
 class CharacterPart(Protocol):
-    """Makes a word's part from its characters."""
+    """Represents words by their characters."""
 
     width: int
     embedding: nn.Embedding
@@ -40,7 +40,7 @@ class Decoder(Protocol):
     def __call__(self, x: Tensor, mask: SequenceMask) -> Tensor | dict[str, Tensor]: ...
 
     def transition_scores(self) -> dict[str, Tensor]:
-        """The potentials that do not depend on the tokens, by the names of `Potentials`."""
+        """The potentials that do not depend on the tokens, named as in `Potentials`."""
         ...
 
 
@@ -49,11 +49,11 @@ class _Wide(Protocol):
 
 
 def width_of(layer: nn.Module) -> int:
-    """Read the width of what a layer makes. To PyTorch's types, any attribute of a module may be a
-    tensor or another module.
+    """Read the width of a layer's output. In PyTorch's type annotations, any attribute of a module
+    may be a tensor or another module.
 
     layer (nn.Module): The layer.
     RETURNS (int): Its `width`.
-    RAISES (AttributeError): If it has none.
+    RAISES (AttributeError): If the layer has no `width`.
     """
     return cast(_Wide, layer).width

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over sentences that stand one behind the other, for training on a CPU."""
+"""A bidirectional LSTM over sentences concatenated into rows, for training on a CPU."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from .rows import JoinedRows, gather
 
-# What shuts a gate: far below what biases and the state before can add, which is no more than the
-# sum of absolute values of a row of U, since states are between −1 and 1. A number of any type,
-# half precision included.
+# The input that shuts a gate: far below anything that biases and the previous state can add. Since
+# states are between −1 and 1, the state adds at most the sum of absolute values of a row of U. The
+# number is representable in all types, including half precision.
 SHUT = -3e4
 
 
@@ -20,22 +20,22 @@ def joined_bilstm(
 ) -> Tensor:
     """Run both directions of a layer over joined sequences.
 
-    A batch of sentences as they come is padding for one half. PyTorch's packed LSTM leaves it out,
-    but not with oneDNN's kernel for all steps, which reads padded sequences alone. Here short
-    sentences fill the rows of long ones. In the free place between two of them there is one more
-    feature, which has gates shut: with i = f = o = σ(SHUT) = 0,
+    Half of an unsorted batch of sentences is padding. PyTorch's packed LSTM skips it, but cannot
+    use oneDNN's kernel for all steps, which reads only padded sequences. Here short sentences fill
+    the rows of long ones. The free position between two sentences is marked by an additional input
+    feature that shuts all gates: with i = f = o = σ(SHUT) = 0,
 
         c_t = f ⊙ c_{t−1} + i ⊙ z = 0,            h_t = o ⊙ tanh(c_t) = 0,
 
-    exactly, as before the first token of a sentence, whichever direction comes along; and nothing
-    of a gradient goes through a gate that is shut. (That is for finite states. NaN goes on to what
-    stands behind it in its row; a training that has one is stopped.)
+    exactly as before the first token of a sentence, in both directions; and no gradient passes
+    through a shut gate. (This requires finite states. A NaN spreads to the rest of its row, but
+    then training is stopped anyway.)
 
-    tokens (Tensor): The positions of one sequence after the other. Shape: (tokens, input_width).
-    rows (JoinedRows): Where they are to stand, as by `join`.
-    forwards (nn.LSTM): The parameters of one direction, of one layer.
-    backwards (nn.LSTM): Those of the other one.
-    RETURNS (Tensor): The states, in the order of the tokens. Shape: (tokens, width of both).
+    tokens (Tensor): The positions of all sequences, concatenated. Shape: (tokens, input_width).
+    rows (JoinedRows): Their places in the rows, as returned by `join`.
+    forwards (nn.LSTM): The parameters of the forward direction, of one layer.
+    backwards (nn.LSTM): The parameters of the backward direction.
+    RETURNS (Tensor): The states in the order of the tokens. Shape: (tokens, width of both).
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
@@ -51,10 +51,10 @@ def _read(tokens: Tensor, places: Tensor, rows: JoinedRows, lstm: nn.LSTM) -> Te
     steps = _Place.apply(tokens, places, rows.n_steps * rows.n_rows)
     w_input, *others = cast(list[Tensor], lstm.all_weights[0])
     shutting = w_input.new_full((4, lstm.hidden_size, 1), SHUT)
-    shutting[2] = 0.0  # z, which is no gate
+    shutting[2] = 0.0  # z is not a gate
     weights = [torch.cat([w_input, shutting.flatten(0, 1)], dim=1), *others]
     zeros = steps.new_zeros(1, rows.n_rows, lstm.hidden_size)
-    # As `nn.LSTM` calls it: with biases, one layer, no dropout, to be trained, one direction
+    # The arguments that `nn.LSTM` passes: biases, 1 layer, no dropout, training, one direction
     states, _, _ = torch._VF.lstm(
         steps.view(rows.n_steps, rows.n_rows, steps.shape[1]),
         (zeros, zeros),
@@ -70,7 +70,7 @@ def _read(tokens: Tensor, places: Tensor, rows: JoinedRows, lstm: nn.LSTM) -> Te
 
 
 class _Place(torch.autograd.Function):
-    """Rows to their places, with one more feature, which is 1 where there is none."""
+    """Copy rows to their places, and add a feature that is 1 at free places."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, places: Tensor, n: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Attention over the embeddings of labels (Cui and Zhang 2019, section 4.2)."""
+"""Attention over label embeddings (Cui and Zhang 2019, section 4.2)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .mask import SequenceMask
 
 
 class LinearProjection(nn.Module):
-    """The matrices W^Q_i, W^K_i or W^V_i of all heads i, side by side.
+    """The matrices W^Q_i, W^K_i or W^V_i of all heads i, concatenated.
 
-    width (int): Width in and out.
+    width (int): Width of the input and the output.
     bias (bool): Whether to add a bias. The equations have none.
 
     Source: Cui and Zhang (2019), section 4.2.
@@ -36,10 +36,10 @@ class LinearProjection(nn.Module):
 
 
 class ReLUProjection(LinearProjection):
-    """The projection of the published code: a bias, and a ReLU behind it. Where it projects both
-    sides of a product, as in `LabelAttentionDecoder`, no score is ever negative.
+    """The projection of the published code, with a bias and a ReLU. If it projects both sides of a
+    product, as in `LabelAttentionDecoder`, scores are never negative.
 
-    width (int): Width in and out.
+    width (int): Width of the input and the output.
     bias (bool): Whether to add a bias.
     """
 
@@ -54,22 +54,22 @@ class ReLUProjection(LinearProjection):
 
 
 class LabelAttention(nn.Module):
-    """Multi-head attention of tokens to labels, the inference sublayer of BiLSTM-LAN.
+    """Multi-head attention of tokens to labels: the inference sublayer of BiLSTM-LAN.
 
         α_i = softmax((H W^Q_i)(X W^K_i)ᵀ / √(d / k))
         Ĥ = concat(α_1 (X W^V_1), ..., α_k (X W^V_k))
 
-    for the hidden states H and the label embeddings X, which are keys and values. Adding H to Ĥ,
-    and putting both side by side, is the part of a connection, e.g. `Concatenation`.
+    for the hidden states H and the label embeddings X, which are keys and values. A connection,
+    e.g. `Concatenation`, combines H and Ĥ.
 
-    The paper writes the scale √d_h of the single head for all of them. Here it is √(d_h / k), the
-    width of the vectors that are multiplied, as in the multi-head attention that the paper refers
-    to (Vaswani et al. 2017) and in its published code: with √d_h, heads would get flatter the more
-    of them there are. With one head, the two are the same.
+    The paper prints the scale √d_h for any number of heads. Here it is √(d_h / k), the root of a
+    head's width, as in the multi-head attention that the paper refers to (Vaswani et al. 2017) and
+    in its published code: with √d_h, distributions would get flatter with more heads. With one
+    head, the two are the same.
 
     labels (LabelEmbeddings): The embeddings X.
-    projection (Callable[[int], nn.Module]): Makes a projection for a width, three times.
-    heads (int): Number of heads k, which divides the width d.
+    projection (Callable[[int], nn.Module]): Creates a projection for a width; called three times.
+    heads (int): Number of heads k; it must divide the width d.
     dropout (float): Dropout on the attention weights. The paper has none; its code has 0.5.
 
     Source: Cui and Zhang (2019), section 4.2.
@@ -92,15 +92,15 @@ class LabelAttention(nn.Module):
         self.dropout = Dropout(dropout)
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """The attention weights α.
+        """Compute the attention weights α.
 
         x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences. Tokens do not see each other here.
+        mask (SequenceMask): The lengths of the sentences. Tokens do not attend to each other here.
         RETURNS (Tensor): Shape: (batch_size, n, heads, L), or (tokens, heads, L).
         """
         width = x.shape[-1]
         queries = self.query(x).reshape(-1, self.heads, width // self.heads).transpose(0, 1)
-        # The few labels are scaled, not the many scores.
+        # Scaling the few labels is cheaper than scaling the many scores.
         keys = self.key(self.labels.weight) / math.sqrt(width / self.heads)
         keys = keys.reshape(self.labels.n_labels, self.heads, -1).permute(1, 2, 0)
         with full_precision(queries, keys) as (queries, keys):
@@ -108,7 +108,7 @@ class LabelAttention(nn.Module):
         return weights.transpose(0, 1).view(*x.shape[:-1], self.heads, -1)
 
     def read(self, distributions: Tensor) -> Tensor:
-        """What the labels say that a token attends to.
+        """Compute the weighted sum of the labels that each token attends to.
 
         distributions (Tensor): The attention weights. Shape: (batch_size, n, heads, L), or
             (tokens, heads, L).
@@ -132,33 +132,33 @@ class LabelAttention(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
 
         x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`: the attention weights, see `distributions`. Shape:
+        RETURNS (Dict[str, Tensor]): `labels`, the attention weights (see `distributions`). Shape:
             (batch_size, n, heads, L).
         """
         return {"labels": self.distributions(mask.padded(x), mask)}
 
 
 class LabelAttentionDecoder(nn.Module):
-    """The output of BiLSTM-LAN: the attention weights of a single head are the prediction.
+    """The output layer of BiLSTM-LAN: the attention weights of a single head are the prediction.
 
         e_i = (X W^K) (W^Qᵀ h_i) / √d,  α_i = softmax(e_i)
 
-    The emissions are the logits e_i, so that a softmax of independent labels gives α_i.
+    The emissions are the logits e_i, so a softmax over independent labels gives α_i.
 
-    The paper leaves open whether the single head is projected. Its numbers of parameters (table 2:
-    a second layer costs a BiLSTM and two attentions) and equations 2 and 5 of Wang et al. (2021)
-    say that it is. Without projections and without the scale this is a softmax layer, with the
-    label embeddings for weights and no bias: the 'naive attention' of section 4.5. Without
-    projections but with the scale, gradients of the labels are √d times smaller, and learning is
-    slower than in either.
+    The paper does not say whether the single head is projected. Its parameter counts (table 2: a
+    second layer costs a BiLSTM and two attentions) and equations 2 and 5 of Wang et al. (2021)
+    imply that it is. Without projections or scale, this is a softmax layer with the label
+    embeddings as weights and no bias: the 'naive attention' of section 4.5. Without projections but
+    with the scale, the gradients of the labels are √d times smaller, and learning is slower than in
+    either of these cases.
 
-    labels (LabelEmbeddings): The embeddings X, most of the time those of the encoder.
-    projection (Optional[Callable[[int], nn.Module]]): Makes a projection for a width, one for
-        tokens and one for labels; None for none. The published code has `ReLUProjection`.
+    labels (LabelEmbeddings): The embeddings X, usually shared with the encoder.
+    projection (Optional[Callable[[int], nn.Module]]): Creates a projection for a width, once for
+        tokens and once for labels; None for none. The published code has `ReLUProjection`.
     scaled (bool): Whether to divide by √d.
 
     Source: Cui and Zhang (2019), sections 4.2, 'Output', and 4.5.

@@ -13,17 +13,17 @@ from .mask import SequenceMask
 
 
 class LabelMarginals(nn.Module):
-    """Attention to labels that is normalised over whole label sequences.
+    """Attention to labels, normalized over whole label sequences.
 
         φ(y', y, h_t) = A_{y', y} + h_tᵀ v_y                         (equation 6)
         p(y_1 … y_n | h) ∝ exp Σ_t φ(y_{t−1}, y_t, h_t)              (equations 7 and 8)
         ĥ_t = Σ_j p(y_t = j | h) V v_j                               (equations 9 and 10)
 
-    The marginals p(y_t = j | h) are exact, and so are gradients through them. The rest of
-    equation 11 is the part of a connection, e.g. `ResidualNorm`.
+    The marginals p(y_t = j | h) and the gradients through them are exact. A connection, e.g.
+    `ResidualNorm`, computes the rest of equation 11.
 
-    Equation 10 has no bias. The paper's numbers of parameters (table 9: d² + 3d for another layer
-    besides the LSTM's) leave room for one bias and the layer normalization, so V has a bias here.
+    Equation 10 has no bias. The paper's parameter counts (table 9: d² + 3d for another layer, not
+    counting the LSTM) imply a bias in addition to the layer normalization, so V has a bias here.
 
     labels (LabelEmbeddings): The embeddings v.
     transitions (LabelTransitions): The transitions A.
@@ -38,15 +38,15 @@ class LabelMarginals(nn.Module):
         self.value = linear(labels.width, labels.width)
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """The marginal probabilities of the labels of each token.
+        """Compute the marginal probabilities of the labels of each token.
 
         x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Zeros in the padding. Shape: (batch_size, n, 1, L), as one head's, or
-            (tokens, 1, L).
+        RETURNS (Tensor): The marginals as a single head; zero in the padding. Shape:
+            (batch_size, n, 1, L), or (tokens, 1, L).
         """
         emissions = self.labels(mask.packed(x))
-        # As for the potentials of the output, half precision is not for inference
+        # Half precision is not enough for inference, as with the output's potentials
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
         potentials = Potentials(scores, tuple(mask.lengths.tolist()), **self.transitions.scores())
         with full_precision(scores):
@@ -54,13 +54,13 @@ class LabelMarginals(nn.Module):
         return mask.in_form_of(x, marginals.to(emissions.dtype)).unsqueeze(-2)
 
     def read(self, distributions: Tensor) -> Tensor:
-        """The expected embedding of a token's label, transformed by V.
+        """Compute the expected label embedding of each token, transformed by V.
 
         distributions (Tensor): The marginals. Shape: (batch_size, n, 1, L), or (tokens, 1, L).
         RETURNS (Tensor): ĥ. Shape: (batch_size, n, d), or (tokens, d).
         """
-        # The few labels are transformed, not the many tokens. As marginals add up to one, so does
-        # the bias.
+        # Transforming the few labels is cheaper than transforming the many tokens. The bias is
+        # unaffected, as the marginals sum to one.
         values = self.value(self.labels.weight)
         with full_precision(distributions, values) as (weights, values):
             return weights.squeeze(-2) @ values
@@ -77,11 +77,11 @@ class LabelMarginals(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
 
         x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`: the marginals, see `distributions`. Shape:
+        RETURNS (Dict[str, Tensor]): `labels`, the marginals (see `distributions`). Shape:
             (batch_size, n, 1, L).
         """
         return {"labels": self.distributions(mask.padded(x), mask)}
@@ -90,8 +90,8 @@ class LabelMarginals(nn.Module):
 class LabelCRFDecoder(nn.Module):
     """A linear-chain conditional random field over label embeddings, equation 6.
 
-    labels (LabelEmbeddings): The embeddings v, most of the time those of the encoder.
-    transitions (LabelTransitions): The transitions A, likewise.
+    labels (LabelEmbeddings): The embeddings v, usually shared with the encoder.
+    transitions (LabelTransitions): The transitions A, usually shared with the encoder.
 
     Source: Wang et al. (2021), equations 6 and 13.
     """

@@ -1,4 +1,4 @@
-"""An encoder and a decoder: from token vectors to the potentials of label sequences."""
+"""A network of encoder and decoder, from token vectors to the potentials of label sequences."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .mask import SequenceMask
 
 
 class SequenceLabelerNetwork(nn.Module):
-    """Encode the windows of a batch, decode them, and put the scores back in token order.
+    """Encode the windows of a batch, decode them, and restore the order of tokens.
 
-    The potentials span whole sequences, also those that the encoder sees in windows, so that
-    inference is exact over the whole. Under `torch.autocast`, that is for the encoder alone.
+    The potentials span whole sequences, even those that the encoder reads in windows, so inference
+    over each sequence is exact. `torch.autocast` affects the encoder alone.
 
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
     decoder (Decoder): Maps the encoder's output to emissions, or to several tensors with a row
-        for each token by the names of `Potentials`, and has `transition_scores()` for the rest.
+        for each token, named as in `Potentials`; `transition_scores()` provides the rest.
     """
 
     def __init__(self, encoder: nn.Module, decoder: Decoder) -> None:
@@ -34,8 +34,8 @@ class SequenceLabelerNetwork(nn.Module):
     def forward(self, x: Tensor, layout: Layout) -> Potentials:
         """Score label sequences.
 
-        x (Tensor): Vectors of all tokens of the batch. Shape: (tokens, d).
-        layout (Layout): Where they go.
+        x (Tensor): Vectors of all tokens in the batch. Shape: (tokens, d).
+        layout (Layout): How the tokens are laid out for the encoder.
         RETURNS (Potentials): One chain for each sequence of the layout.
         """
         parts: dict[str, list[Tensor]] = {}
@@ -43,7 +43,7 @@ class SequenceLabelerNetwork(nn.Module):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
             mask = SequenceMask(lengths, vectors.shape[1])
             encoded = self.encoder(vectors, mask)
-            # Mixed precision ends here: labels are not to be scored in half precision
+            # Labels must not be scored in half precision
             with full_precision(encoded) as (encoded,):
                 decoded = self.decoder(encoded, mask)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
@@ -57,13 +57,13 @@ class SequenceLabelerNetwork(nn.Module):
 
 
 def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
-    """The vectors of the tokens of each bucket. Shape: (windows, longest window, d)"""
+    """The token vectors of each bucket. Shape: (windows, longest window, d)."""
     if len(buckets) == 1 or not (torch.is_grad_enabled() and x.requires_grad):
         for bucket in buckets:
             yield nn.functional.embedding(torch.from_numpy(bucket.index).to(x.device), x)
         return
-    # All at once, since each look-up has a gradient as large as x: their sum would take time that
-    # grows with the square of the number of tokens.
+    # One look-up for all: the gradient of each is as large as x, so summing the gradients would
+    # take time quadratic in the number of tokens.
     index = torch.from_numpy(np.concatenate([bucket.index.ravel() for bucket in buckets]))
     rows = nn.functional.embedding(index.to(x.device), x)
     for bucket, part in zip(buckets, rows.split([b.index.size for b in buckets]), strict=True):
@@ -73,5 +73,5 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
 def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
     scores = torch.cat(parts) if len(parts) > 1 else parts[0]
     scores = scores.index_select(0, rows)
-    # A network may be in half precision as a whole, which is not for inference
+    # The whole network may be in half precision, which is not enough for inference
     return scores.to(torch.promote_types(scores.dtype, torch.float32))

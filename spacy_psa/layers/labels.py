@@ -1,4 +1,4 @@
-"""What a network knows of labels: their embeddings and the scores of their transitions."""
+"""Parameters of labels: embeddings and transition scores."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .initialization import glorot_, uniform_embedding_
 
 
 class LabelEmbeddings(nn.Module):
-    """A vector for each label, and how well each label goes with a token.
+    """A vector for each label, and the emissions computed from it.
 
-    The papers initialize the embeddings 'randomly', without saying how: here uniformly, by default
-    with a variance of 1 / d, as those of the characters. That suits emissions hᵀ v_y. Attention
-    that divides by √d (Vaswani et al. 2017) supposes a variance of 1; with 1 / d its distributions
-    stay flat for long, and learning is slow.
+    The papers initialize the embeddings 'randomly', without saying how. Here the distribution is
+    uniform, by default with variance 1 / d, as for the character embeddings. This suits emissions
+    hᵀ v_y. Attention that divides by √d (Vaswani et al. 2017) assumes a variance of 1; with 1 / d,
+    its distributions stay flat for a long time, and learning is slow.
 
     n_labels (int): Number of labels L.
     width (int): Width d of an embedding.
-    deviation (Optional[float]): The standard deviation to start from; None for 1 / √d.
+    deviation (Optional[float]): The initial standard deviation; None for 1 / √d.
 
     Source: Cui and Zhang (2019), section 4.1; Wang et al. (2021), equation 6.
     """
@@ -44,7 +44,7 @@ class LabelEmbeddings(nn.Module):
         return self.weight.shape[1]
 
     def forward(self, x: Tensor) -> Tensor:
-        """The emissions hᵀ v_y.
+        """Compute the emissions hᵀ v_y.
 
         x (Tensor): Token vectors h. Shape: (..., d).
         RETURNS (Tensor): Shape: (..., L).
@@ -54,10 +54,10 @@ class LabelEmbeddings(nn.Module):
 
 
 class LabelTransitions(nn.Module):
-    """The scores of labels next to each other, and at the start and the end of a sentence.
+    """The scores of adjacent labels, and of labels at the start and the end of a sentence.
 
-    The equations have transitions alone; the paper's numbers of parameters (table 7: 73² + 2 · 73
-    for each set) show that its systems score the first and the last label as well.
+    The equations only have transitions, but the paper's parameter counts (table 7: 73² + 2 · 73
+    for each set) show that its systems also score the first and the last label.
 
     n_labels (int): Number of labels L.
 
@@ -76,7 +76,7 @@ class LabelTransitions(nn.Module):
         return self.start.shape[0]
 
     def scores(self) -> dict[str, Tensor]:
-        """The scores by the names of `Potentials`.
+        """The scores, named as in `Potentials`.
 
         RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start` and
             `end` (L,).
@@ -85,18 +85,17 @@ class LabelTransitions(nn.Module):
 
 
 class LabelSet:
-    """Gives layers the parameters of labels: all of them the same, or each its own.
+    """A factory for the label parameters of layers, shared among them or not.
 
-    This is no layer, but what layers are built from. Nothing is made before it is asked for.
+    This is not a layer itself; layers are built from it. Parameters are created on request.
 
     width (int): Width of the embeddings.
     n_labels (int): Number of labels of the task.
-    tie_embeddings (bool): Whether all layers have the same embeddings.
-    tie_transitions (bool): Whether all layers have the same transitions.
-    n_latent (Optional[int]): Number of labels of a layer that shares neither embeddings nor
-        transitions, which then need not be those of the task. None for as many as the task has.
-    deviation (Optional[float]): The standard deviation of the embeddings at the start; None for
-        1 / √d.
+    tie_embeddings (bool): Whether all layers share the same embeddings.
+    tie_transitions (bool): Whether all layers share the same transitions.
+    n_latent (Optional[int]): Number of labels in layers that share neither embeddings nor
+        transitions; their labels need not be the task's. None for the task's number of labels.
+    deviation (Optional[float]): The initial standard deviation of the embeddings; None for 1 / √d.
 
     Source: Wang et al. (2021), section 4.5, table 7.
     """
@@ -116,12 +115,12 @@ class LabelSet:
         self.n_labels = n_labels if n_latent is None else n_latent
         self.tie_embeddings = tie_embeddings
         self.tie_transitions = tie_transitions
-        # What is tied, once a layer has asked for it: to be shared with a decoder.
+        # Tied parameters, once a layer has requested them; a decoder may share them.
         self.shared_embeddings: LabelEmbeddings | None = None
         self.shared_transitions: LabelTransitions | None = None
 
     def embeddings(self) -> LabelEmbeddings:
-        """RETURNS (LabelEmbeddings): The embeddings of one more layer."""
+        """RETURNS (LabelEmbeddings): The embeddings for another layer."""
         if self.shared_embeddings is not None:
             return self.shared_embeddings
         made = LabelEmbeddings(self.n_labels, self.width, deviation=self.deviation)
@@ -130,7 +129,7 @@ class LabelSet:
         return made
 
     def transitions(self) -> LabelTransitions:
-        """RETURNS (LabelTransitions): The transitions of one more layer."""
+        """RETURNS (LabelTransitions): The transitions for another layer."""
         if self.shared_transitions is not None:
             return self.shared_transitions
         made = LabelTransitions(self.n_labels)

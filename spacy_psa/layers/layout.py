@@ -1,4 +1,4 @@
-"""How the tokens of a batch are laid out for the encoder: windows, sorted into padded buckets."""
+"""The layout of a batch for the encoder: windows, sorted into padded buckets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import Errors
 
-# Positions, padding included, that go through the encoder at a time: large enough to keep the
-# matrix products busy, small enough to waste little on padding and memory.
+# Positions, including padding, that the encoder reads at a time: large enough for efficient matrix
+# multiplications, small enough to waste little padding and memory.
 BUCKET_POSITIONS = 4096
-# For a tagger's predictions on a CPU. Memory that they need for more is given back to the system
-# after each bucket, and to get it anew costs PSA a twentieth of its time.
+# For a tagger's predictions on a CPU. The memory of larger buckets is returned to the system after
+# each bucket, and allocating it again takes PSA a twentieth of its time.
 PREDICTED_POSITIONS = 2048
 
 
@@ -25,7 +25,7 @@ class Bucket:
 
     index (NDArray): The token at each position; padding repeats the window's last token.
         Shape: (windows, longest window), int64.
-    lengths (NDArray): Tokens of each window. Shape: (windows,), int64.
+    lengths (NDArray): Number of tokens in each window. Shape: (windows,), int64.
     """
 
     index: NDArray[np.int64]
@@ -34,14 +34,14 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each token of a batch goes, and comes back from.
+    """Where each token in a batch is placed for the encoder, and where to read its output.
 
-    lengths (Tuple[int, ...]): Tokens of each sequence (sentence, or document without sentences),
-        all at least one. The sequences follow each other.
-    buckets (Tuple[Bucket, ...]): What the encoder sees.
-    rows (NDArray): For each token, its place among the positions of all buckets, one bucket after
-        the other. A token in the overlap of two windows is read from the one in which it has more
-        context. Shape: (tokens,), int64.
+    lengths (Tuple[int, ...]): Length in tokens of each sequence (sentence, or document without
+        sentences), at least one. The sequences are consecutive.
+    buckets (Tuple[Bucket, ...]): The input of the encoder.
+    rows (NDArray): For each token, its index in the concatenated positions of all buckets. A token
+        in the overlap of two windows is read from the one in which it has more context. Shape:
+        (tokens,), int64.
     """
 
     lengths: tuple[int, ...]
@@ -53,9 +53,9 @@ class Layout:
 class Window:
     """A part of a sequence.
 
-    start (int): Its first token.
-    length (int): How many tokens it has.
-    keep_from, keep_to (int): Those that have more context in it than in its neighbours.
+    start (int): The first token.
+    length (int): The number of tokens.
+    keep_from, keep_to (int): The tokens that have more context here than in adjacent windows.
     """
 
     start: int
@@ -73,14 +73,15 @@ def make_layout(
 ) -> Layout:
     """Lay sequences out for the encoder.
 
-    Sequences of up to `max_length` tokens are one window, longer ones are cut into windows of
-    that length that overlap; nothing is ever truncated. Windows are sorted by length, so that
-    little is padded, and bucketed, so that memory does not grow with the batch.
+    Sequences of up to `max_length` tokens form one window; longer ones are cut into overlapping
+    windows of that length, and nothing is truncated. Windows are sorted by length to reduce
+    padding, and bucketed so that memory does not grow with the batch.
 
-    lengths (Sequence[int]): Tokens of each sequence, all at least one.
-    max_length (int): Tokens of a window at most.
-    overlap (int): Tokens that neighbouring windows share at least.
-    bucket_positions (int): Positions of a bucket at most, unless a single window is longer.
+    lengths (Sequence[int]): Length of each sequence in tokens, at least one.
+    max_length (int): Maximum length of a window in tokens.
+    overlap (int): Minimum number of tokens shared by adjacent windows.
+    bucket_positions (int): Maximum number of positions in a bucket, unless a single window is
+        longer.
     RETURNS (Layout): The layout.
     """
     if len(lengths) == 1 and lengths[0] <= max_length:
@@ -91,7 +92,7 @@ def make_layout(
     for length in lengths:
         windows.extend(cut(offset, length, max_length, overlap))
         offset += length
-    # The sort is stable, so that a layout depends on nothing but its lengths.
+    # The sort is stable, so the layout depends only on the lengths.
     windows.sort(key=lambda window: -window.length)
     rows = np.empty(offset, dtype=np.int64)
     buckets = []
@@ -116,21 +117,21 @@ def make_layout(
 def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]:
     """Cut a sequence into overlapping windows.
 
-    offset (int): Its first token.
-    length (int): How many tokens it has, at least one.
-    max_length (int): Tokens of a window at most.
-    overlap (int): Tokens that neighbouring windows share at least.
-    RETURNS (List[Window]): The windows, in order. What they keep is the sequence, once.
+    offset (int): The first token of the sequence.
+    length (int): The length of the sequence in tokens, at least one.
+    max_length (int): Maximum length of a window in tokens.
+    overlap (int): Minimum number of tokens shared by adjacent windows.
+    RETURNS (List[Window]): The windows, in order. Each token is kept by exactly one.
     RAISES (ValueError): If the overlap is not smaller than the window.
     """
     if length <= max_length:
         return [Window(offset, length, offset, offset + length)]
-    # Both may have been set since the model was made
+    # Both may have been set after the model was created
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
     stride = max_length - overlap
     starts = [*range(0, length - max_length, stride), length - max_length]
-    # Two windows part in the middle of what they share.
+    # Divide the overlap of two windows in the middle.
     cuts = [(start + before + max_length) // 2 for before, start in pairwise(starts)]
     bounds = [0, *cuts, length]
     return [

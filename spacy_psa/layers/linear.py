@@ -12,12 +12,12 @@ from .onednn import HAS_ONEDNN, n_filled_up
 
 
 class Linear(nn.Linear):
-    """PyTorch's linear layer, with another way to compute it under `torch.autocast` on a CPU.
+    """PyTorch's linear layer, padded to a few shapes under `torch.autocast` on a CPU.
 
-    Products in half precision are oneDNN's there, which makes code for each shape, and keeps it for
-    the last thousand. Batches of sentences have any number of tokens: a training would spend the
-    time that it gains on making code, and hundreds of megabytes on keeping it. So rows are filled
-    up with zeros to one of a few numbers.
+    There, oneDNN computes matrix multiplications in half precision. It generates code for each
+    shape and caches the code for the last thousand. Since batches of sentences have varying numbers
+    of tokens, training would lose the time it gains to code generation, and hundreds of megabytes
+    to the cache. Therefore, rows of zeros are appended to reach one of a few sizes.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -35,7 +35,7 @@ class Linear(nn.Linear):
 
 
 class _FilledUp(torch.autograd.Function):
-    """x Wᵀ + b, with rows of zeros below x."""
+    """x Wᵀ + b, with rows of zeros appended to x."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -63,13 +63,13 @@ def _is_to_be_filled_up(x: Tensor) -> bool:
         torch.is_autocast_enabled("cpu")
         and HAS_ONEDNN
         and x.device.type == "cpu"
-        and x.dtype != torch.float64  # which autocast leaves alone
+        and x.dtype != torch.float64  # autocast does not cast it
         and x.numel() > 0
     )
 
 
 def _filled_up(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The rows in a type, with rows of zeros below. Shape: (rows and more, width)."""
+    """The rows in the given type, with rows of zeros appended. Shape: (rows and more, width)."""
     n_more = n_filled_up(len(x), bits=5)
     if not n_more:
         return x.to(dtype)

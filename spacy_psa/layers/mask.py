@@ -1,4 +1,4 @@
-"""Which positions of a padded batch are real: a type, so that nobody adds −10,000 by hand."""
+"""The mask of a padded batch, as a type, so that no code adds −10,000 by hand."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .rows import JoinedRows, gather, join, scatter
 
 class Steps(NamedTuple):
     """The real positions of a padded batch in the order in which a recurrent layer reads them: the
-    first of each sequence, then the second of those that have one, the longest sequence first.
+    first of each sequence, then the second of those that have one, etc., longest sequence first.
 
-    sizes (List[int]): How many sequences have each step. They do not grow.
-    places (Tensor): Where the positions are in the flattened batch, for who reads forwards and for
-        who reads backwards. Shape: (2, tokens), integers.
-    last (Tensor): Where the last one of each sequence is in this order. Shape: (batch_size,),
+    sizes (List[int]): The number of sequences at each step, never increasing.
+    places (Tensor): The indices of the positions in the flattened batch, for the forward and the
+        backward direction. Shape: (2, tokens), integers.
+    last (Tensor): The index of each sequence's last position in this order. Shape: (batch_size,),
         integers.
     """
 
@@ -29,10 +29,10 @@ class Steps(NamedTuple):
 
 
 class SequenceMask:
-    """The lengths of the sequences in a padded batch, and the masks that follow from them.
+    """The lengths of the sequences in a padded batch, and the masks derived from them.
 
     lengths (Tensor): Number of real positions in each row. Shape: (batch_size,), integers ≥ 1.
-    width (int): Number of positions of the batch, padding included.
+    width (int): Number of positions in each row, including padding.
     """
 
     def __init__(self, lengths: Tensor, width: int) -> None:
@@ -41,21 +41,21 @@ class SequenceMask:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether any row is shorter than the batch is wide."""
+        """Whether any row has padding."""
         return bool((self.lengths < self.width).any())
 
     @cached_property
     def known_lengths(self) -> list[int] | None:
-        """The lengths as numbers; None on a GPU, which would have to be waited for."""
+        """The lengths as Python integers; None on a GPU, since reading them would synchronize."""
         return self.lengths.tolist() if self.lengths.device.type == "cpu" else None
 
     @cached_property
     def rows(self) -> Tensor:
-        """The places of the real positions in the flattened batch. Shape: (tokens,), integers."""
+        """The indices of the real positions in the flattened batch. Shape: (tokens,), integers."""
         return self.positions.flatten().nonzero().squeeze(1)
 
     def pack(self, x: Tensor) -> Tensor:
-        """Leave padding out, for layers that treat each position by itself.
+        """Remove padding, for layers that treat positions independently.
 
         x (Tensor): Shape: (batch_size, width, d).
         RETURNS (Tensor): The vectors of the real positions. Shape: (tokens, d).
@@ -64,7 +64,7 @@ class SequenceMask:
         return gather(flat, self.rows) if self.is_padded else flat
 
     def unpack(self, x: Tensor) -> Tensor:
-        """Put real positions back among zeros. The inverse of `pack`, but for the padding.
+        """Restore padding, as zeros. The inverse of `pack` except for the padding.
 
         x (Tensor): Shape: (tokens, d).
         RETURNS (Tensor): Shape: (batch_size, width, d).
@@ -74,7 +74,7 @@ class SequenceMask:
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def packed(self, x: Tensor) -> Tensor:
-        """Leave padding out, if that has not been done.
+        """Remove padding, unless it has been removed already.
 
         x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): Shape: (tokens, d).
@@ -82,7 +82,7 @@ class SequenceMask:
         return x if x.dim() == 2 else self.pack(x)
 
     def padded(self, x: Tensor) -> Tensor:
-        """Put real positions back among zeros, if they are not there.
+        """Restore padding, as zeros, if it has been removed.
 
         x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): Shape: (batch_size, width, d).
@@ -90,12 +90,11 @@ class SequenceMask:
         return self.unpack(x) if x.dim() == 2 else x
 
     def in_form_of(self, given: Tensor, x: Tensor) -> Tensor:
-        """Leave padding out where it was left out of what was given, and put it back elsewhere.
+        """Remove or restore padding to match another tensor.
 
-        given (Tensor): Shape: (batch_size, width, d) or (tokens, d).
+        given (Tensor): The tensor to match. Shape: (batch_size, width, d) or (tokens, d).
         x (Tensor): Shape: (batch_size, width, e) or (tokens, e).
-        RETURNS (Tensor): Shape: (batch_size, width, e) if the former has such a shape, else
-            (tokens, e).
+        RETURNS (Tensor): Shape: (batch_size, width, e) if `given` is padded, else (tokens, e).
         """
         return self.packed(x) if given.dim() == 2 else self.padded(x)
 
@@ -107,19 +106,19 @@ class SequenceMask:
 
     @cached_property
     def reversal(self) -> Tensor:
-        """Where to read each position from, to turn every row around and leave its padding
-        behind it. Its own inverse. Shape: (batch_size, width), integers.
+        """The index to read each position from, to reverse every row and keep its padding at the
+        end. Its own inverse. Shape: (batch_size, width), integers.
         """
         order = torch.arange(self.width, device=self.lengths.device).unsqueeze(0)
         lengths = self.lengths.unsqueeze(1)
         return torch.where(order < lengths, lengths - 1 - order, order)
 
     def turn_steps(self, x: Tensor) -> Tensor:
-        """Turn every row around and leave its padding behind it, as `reversal` does. Its own
-        inverse.
+        """Reverse every row of a time-major batch and keep its padding at the end, as `reversal`
+        does. Its own inverse.
 
-        x (Tensor): One step of all rows after the other. Shape: (width, batch_size, d).
-        RETURNS (Tensor): Of the same shape.
+        x (Tensor): Shape: (width, batch_size, d).
+        RETURNS (Tensor): The same shape.
         """
         if not self.is_padded:
             return x.flip(0)
@@ -132,8 +131,8 @@ class SequenceMask:
 
     @cached_property
     def steps(self) -> Steps:
-        """The real positions, one step of all rows after the other; on a CPU."""
-        # By NumPy, whose calls take a fraction of the time of PyTorch's on a few words
+        """The real positions, step by step; on a CPU."""
+        # For a few words, NumPy calls take a fraction of the time of PyTorch's
         lengths = self.lengths.numpy()
         longest_first = np.argsort(-lengths, kind="stable")
         n_steps = lengths[longest_first[0]] if len(lengths) else 0
@@ -150,18 +149,18 @@ class SequenceMask:
 
     @cached_property
     def joined(self) -> JoinedRows | None:
-        """The sequences, one behind the other; None if that takes no fewer rows, or on a GPU."""
+        """The sequences, joined into rows; None if that does not save rows, or on a GPU."""
         if self.known_lengths is None or not self.is_padded:
             return None
         rows = join(self.known_lengths)
         return rows if rows.n_rows < len(self.known_lengths) else None
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
-        """Which position may look at which.
+        """The attention mask.
 
-        include_self (bool): Whether a position may look at itself.
-        RETURNS (Tensor): True where the column is a real position (and another than the row).
-            Shape: (batch_size or 1, 1 or width, width), boolean.
+        include_self (bool): Whether a position may attend to itself.
+        RETURNS (Tensor): True if the column is a real position (and, without `include_self`, not
+            the row's own). Shape: (batch_size or 1, 1 or width, width), boolean.
         """
         allowed = self.positions.unsqueeze(1)
         if include_self:
@@ -170,12 +169,12 @@ class SequenceMask:
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Softmax over the last dimension, restricted to allowed entries.
+    """Compute the softmax over the last dimension, restricted to allowed entries.
 
-    scores (Tensor): Unnormalised scores. Shape: (..., n).
-    allowed (Tensor): True where an entry takes part; broadcast to the scores. Boolean.
-    RETURNS (Tensor): Weights that sum to one, or, where a row allows nothing at all, zeros (and
-        zero gradients), where a plain softmax over −∞ would give NaN. Shape: (..., n).
+    scores (Tensor): Unnormalized scores. Shape: (..., n).
+    allowed (Tensor): True for allowed entries; broadcast to the scores. Boolean.
+    RETURNS (Tensor): Weights that sum to one. A row without allowed entries has zero weights and
+        gradients; a plain softmax over −∞ would give NaN. Shape: (..., n).
     """
     lowest = torch.finfo(scores.dtype).min
     weights = torch.softmax(scores.masked_fill(~allowed, lowest), dim=-1)

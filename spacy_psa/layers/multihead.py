@@ -1,4 +1,4 @@
-"""Multi-head self-attention with scaled dot products (Vaswani et al. 2017, section 3.2)."""
+"""Multi-head scaled dot-product self-attention (Vaswani et al. 2017, section 3.2)."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from .tokens import TakesTokens
 
 
 class MultiHeadSelfAttention(TakesTokens, nn.Module):
-    """Self-attention of several heads, each over queries, keys and values of its own.
+    """Multi-head self-attention with an optional positional bias.
 
         head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V
         output = [head_1; …; head_H] W^O
 
-    The projections have no biases, as in the paper's equations. Where the positional bias Ψ masks
-    a token and it is the only one of its sentence, its heads are zero vectors.
+    The projections have no biases, as in the paper's equations. If the positional bias Ψ masks
+    self-attention, the heads of the token in a one-token sentence are zero vectors.
 
-    width (int): Width d of the token vectors, in and out.
+    width (int): Width d of the token vectors, input and output.
     n_heads (int): Number of heads H.
     key_width (Optional[int]): Width of the queries, keys and values of each head; d / H by
         default.
-    bias (Optional[Callable[[int], nn.Module]]): Makes the positional bias Ψ for a width, e.g.
+    bias (Optional[Callable[[int], nn.Module]]): Creates the positional bias Ψ for a width, e.g.
         `PSABias`; None for none.
-    share_bias (bool): Whether all heads have the same bias. By default each has its own: a head is
-        an attention of its own, to which equation 6 of Wei et al. (2021) adds the bias, and heads
-        can then look at different distances. Either way the bias sees whole token vectors.
+    share_bias (bool): Whether all heads share one bias. By default each head has its own: it is a
+        separate attention, to which equation 6 of Wei et al. (2021) adds the bias, and heads can
+        then attend to different distances. In both cases the bias reads whole token vectors.
     attention_dropout (float): Dropout on the attention weights.
     scale (Optional[float]): The factor c of the dot products; 1 / √key_width by default.
-    RAISES (ValueError): If the heads do not divide the width, and `key_width` is not given.
+    RAISES (ValueError): If `n_heads` does not divide the width and `key_width` is not given.
 
-    Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4, of which the
-    first prints c = 1 / √d.
+    Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4, the first of
+    which prints c = 1 / √d.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         self.biases = nn.ModuleList(bias(width) for _ in range(n_biases) if bias is not None)
 
     def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """The attention weights of each head, for analysis: `forward` never makes them.
+        """Compute the attention weights of each head, for analysis: `forward` never stores them.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width).
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n_heads, n, n); rows sum to one, or to zero where
-            there is nothing to attend to.
+        RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
+            (batch_size, n_heads, n, n).
         """
         scores = self.scale * (self._heads(self.query(x)) @ self._heads(self.key(x)).mT)
         to_add, nothing = self._mask(x, mask)
@@ -85,12 +85,12 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         return _zeroed(torch.softmax(scores, dim=-1), nothing)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Give each token its context.
+        """Compute the context of each token.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Of the same shape.
+        RETURNS (Tensor): The same shape.
         """
         tokens = mask.packed(x)
         query, key, value = (
@@ -100,7 +100,7 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         to_add, nothing = self._mask(x, mask)
         on_cpu = x.device.type == "cpu"
         given = query, key, value
-        # On a CPU, PyTorch's gradient takes twice as long in half precision
+        # On a CPU, PyTorch's backward pass takes twice as long in half precision
         with full_precision(*given) if on_cpu else contextlib.nullcontext(given) as taken:
             query, key, value = taken
             heads = scaled_dot_product_attention(
@@ -115,7 +115,7 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         return mask.in_form_of(x, self.output(context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """What goes on inside, for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
@@ -133,12 +133,13 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         return x.unflatten(2, (self.n_heads, self.key_width)).transpose(1, 2)
 
     def _mask(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor | None, Tensor | None]:
-        """What the scores are masked by, and which tokens may attend to nothing.
+        """The mask of the scores, and the tokens that have nothing to attend to.
 
-        RETURNS (Tuple[Optional[Tensor], Optional[Tensor]]): Booleans, true where a token may look,
-            or numbers to be added; None if there is nothing to mask. Shape: (batch_size or 1, heads
-            or 1, n or 1, n). True for tokens without anything to attend to; None for no such
-            tokens. Shape: (batch_size or 1, 1, n, 1).
+        RETURNS (Tuple[Optional[Tensor], Optional[Tensor]]): First, booleans that are true where a
+            token may attend, or numbers to add to the scores; None if there is nothing to mask.
+            Shape: (batch_size or 1, heads or 1, n or 1, n). Second, booleans that are true for
+            tokens with nothing to attend to; None if no bias masks self-attention. Shape:
+            (batch_size or 1, 1, n, 1).
         """
         masks_self = any(bias.masks_self for bias in self.biases)
         positions = self._positions(mask.padded(x)) if len(self.biases) else None
@@ -147,8 +148,8 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
         allowed = mask.pairs(include_self=not masks_self)
         nothing = None
         if masks_self:
-            # A row of −∞ has no softmax, and kernels differ in what they make of it. Such a token
-            # attends to itself, and its heads are set to zero afterwards.
+            # The softmax of a row of −∞ is undefined, and kernels differ in what they return. Such
+            # a token attends to itself, and its heads are set to zero afterwards.
             nothing = ~allowed.any(dim=-1, keepdim=True)
             allowed = allowed | (nothing & mask.pairs())
             nothing = nothing.unsqueeze(1)
@@ -165,14 +166,14 @@ class MultiHeadSelfAttention(TakesTokens, nn.Module):
 
 
 def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask as numbers to be added to scores."""
+    """A mask as numbers to add to scores."""
     if mask.dtype != torch.bool:
         return mask.to(dtype)
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
 def _for_kernel(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask as PyTorch's kernels take it: booleans, or numbers of the queries' type."""
+    """A mask as PyTorch's kernels expect it: booleans, or numbers of the queries' type."""
     return mask if mask.dtype == torch.bool else mask.to(dtype)
 
 

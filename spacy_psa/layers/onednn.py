@@ -1,5 +1,5 @@
-"""When oneDNN, the library of kernels for CPUs that comes with PyTorch, may compute a layer, with
-which weights, and of which shapes."""
+"""Conditions, weights and shapes for computing layers with oneDNN, PyTorch's library of CPU
+kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .versions import Versions
 
 ResultT = TypeVar("ResultT")
 
-# What this PyTorch and this processor can do
+# What this version of PyTorch and this processor support
 HAS_ONEDNN = torch.backends.mkldnn.is_available()
 DTYPES = {torch.float32}
 if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
@@ -21,11 +21,10 @@ if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
 
 
 class OrderedWeights:
-    """The weights of a layer in another order, such as oneDNN's, for as long as they stay what they
-    are.
+    """A cache of a layer's weights in another order, such as oneDNN's.
 
-    They are made anew where `Versions` tells that the weights are others than before. Threads may
-    share it. Copies of it, and what other processes get, are empty.
+    Weights are reordered again if `Versions` reports that they have changed. Threads may share the
+    cache. Copies of it, also in other processes, are empty.
     """
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ class OrderedWeights:
         return OrderedWeights, ()
 
     def forget(self) -> None:
-        """Make them anew the next time."""
+        """Clear the cache."""
         self._kept = None
 
     def run(
@@ -46,11 +45,11 @@ class OrderedWeights:
     ) -> ResultT | None:
         """Compute a layer.
 
-        weights (Sequence[Tensor]): Its weights, as PyTorch has them.
-        order (Callable[..., Any]): Puts them in order; called with them.
-        compute (Callable[[Any], ResultT]): Computes the layer with what `order` made.
-        RETURNS (Optional[ResultT]): What it computes; None if one or the other fails, as oneDNN
-            does with bfloat16 on some processors, which is remembered for these weights.
+        weights (Sequence[Tensor]): The layer's weights in PyTorch's order.
+        order (Callable[..., Any]): Reorders the weights, which are its arguments.
+        compute (Callable[[Any], ResultT]): Computes the layer from the result of `order`.
+        RETURNS (Optional[ResultT]): The result of `compute`; None if either function fails, as
+            oneDNN does with bfloat16 on some processors. A failure is cached for these weights.
         """
         kept = self._kept
         try:
@@ -63,10 +62,10 @@ class OrderedWeights:
 
 
 def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
-    """Tell whether a layer may be computed by oneDNN, with weights that are kept for it.
+    """Check whether oneDNN may compute a layer with cached weights.
 
-    x (Tensor): What the layer is to read.
-    weight (Tensor): A weight of it.
+    x (Tensor): The input of the layer.
+    weight (Tensor): A weight of the layer.
     RETURNS (bool): Whether it may.
     """
     return bool(
@@ -80,11 +79,11 @@ def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
 
 
 def is_mere_prediction(x: Tensor, weight: Tensor) -> bool:
-    """Tell whether something may be computed by others than PyTorch. Then it is on a CPU, there are
-    no gradients, and nobody watches what is computed, or wants it in another way.
+    """Check whether a layer may bypass PyTorch: on a CPU, with non-empty input, without gradients,
+    autocast, compilation, tracing or tensor subclasses.
 
-    x (Tensor): What is to be read, if anything.
-    weight (Tensor): A weight of what reads it.
+    x (Tensor): The input of the layer.
+    weight (Tensor): A weight of the layer.
     RETURNS (bool): Whether it may.
     """
     return bool(
@@ -99,24 +98,24 @@ def is_mere_prediction(x: Tensor, weight: Tensor) -> bool:
 
 
 def lacks_lstm(device: torch.device) -> bool:
-    """Tell whether mixed precision has to be turned off for LSTMs: in a type that oneDNN has none
-    for, as float16, PyTorch fails instead of taking its own.
+    """Check whether mixed precision must be turned off for LSTMs: in a type for which oneDNN has no
+    LSTM, such as float16, PyTorch fails instead of using its own.
 
-    device (torch.device): Where they run.
-    RETURNS (bool): Whether autocast is on, to such a type, and not to be left on.
+    device (torch.device): The device they run on.
+    RETURNS (bool): Whether autocast is on with such a type.
     """
     is_on = device.type == "cpu" and torch.is_autocast_enabled("cpu")
     return is_on and torch.get_autocast_dtype("cpu") not in DTYPES
 
 
 def n_filled_up(n: int, *, bits: int = 2) -> int:
-    """How many rows of padding to read beside some, so that numbers of rows are a few: to make
-    ready for a shape that it has not had, oneDNN takes a millisecond, as long as for the characters
-    of 150 words.
+    """Compute how many rows of padding to add, so that there are only a few different numbers of
+    rows: oneDNN takes a millisecond to prepare for a new shape, as long as for reading the
+    characters of 150 words.
 
-    n (int): How many rows there are.
-    bits (int): How many bits are to tell the number: more where each row costs much.
-    RETURNS (int): How many to add, 63 at most.
+    n (int): The number of rows.
+    bits (int): The number of significant bits to keep: more if rows are expensive.
+    RETURNS (int): The number of rows to add, at most 63.
     """
     step = 1 << min(6, max(0, (n - 1).bit_length() - bits))
     return -n % step

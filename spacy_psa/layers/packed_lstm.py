@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that works on real positions only, on a CPU."""
+"""A bidirectional LSTM over real positions only, on a CPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .activations import double_less_one, write_tanh
 
 
 def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
-    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both equally wide, and not
-    in half precision, where its tanh would not be precise enough."""
+    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both have the same width
+    and are not in half precision, in which its tanh is not precise enough."""
     is_even = forwards.hidden_size == backwards.hidden_size
     return is_even and cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
 
@@ -21,21 +21,22 @@ def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
 def packed_bilstm(
     inputs: Tensor, sizes: list[int], forwards: nn.LSTM, backwards: nn.LSTM
 ) -> Tensor:
-    """Run both directions of a layer at once, each step on the sequences that have it.
+    """Run both directions of a layer together, each step on the sequences that reach it.
 
-    Words that are padded to the longest of them are padding for the most part. PyTorch's packed
-    LSTM leaves it out, but finds the gradient of its matrices step by step; here that is one
-    product for all steps, and so is what the gates contribute to gradients. Without gradients only
-    the states are kept.
+    Words padded to the longest among them consist mostly of padding. PyTorch's packed LSTM skips
+    it, but computes the gradients of its matrices step by step. Here, one multiplication serves all
+    steps, for these gradients and for the gates' derivatives. Without gradients, only the states
+    are kept.
 
         i, f, o = σ(W x_t + U h_{t−1} + b),   z = tanh(W x_t + U h_{t−1} + b),
         c_t = f ⊙ c_{t−1} + i ⊙ z,            h_t = o ⊙ tanh(c_t)
 
     inputs (Tensor): The positions in the order of `Steps`, as each direction reads them.
         Shape: (2, tokens, input_width).
-    sizes (List[int]): How many sequences have each step.
-    forwards (nn.LSTM): The parameters of one direction, of one layer, in float32 or float64.
-    backwards (nn.LSTM): Those of the other one, of the same width.
+    sizes (List[int]): The number of sequences at each step.
+    forwards (nn.LSTM): The parameters of the forward direction, of one layer, in float32 or
+        float64.
+    backwards (nn.LSTM): The parameters of the backward direction, of the same width.
     RETURNS (Tensor): The states, in the same order. Shape: (2, tokens, width).
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
@@ -46,13 +47,13 @@ def packed_bilstm(
     gates, to_gates = _before_steps(inputs, *weights)
     i_place, _, z_place, _ = gates.chunk(4, dim=2)
     states = gates.new_empty(i_place.shape)
-    # Neither z nor i is needed once a step has its cells
+    # Neither z nor i is needed after a step's cells have been computed
     _take_steps(gates, to_gates, sizes, (states, z_place, i_place))
     return states
 
 
 def _weights(lstm: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
-    """Those of the input, of the states, and both biases as one."""
+    """W, U and the sum of both biases."""
     w_input, w_hidden, b_input, b_hidden = lstm.all_weights[0]
     return w_input, w_hidden, b_input + b_hidden
 
@@ -68,8 +69,8 @@ def _before_steps(
 ) -> tuple[Tensor, Tensor]:
     """W x_t + b of all positions, and U. Shapes: (2, tokens, 4 * width), (2, 4 * width, width).
 
-    What belongs to z is doubled, which is exact: tanh(x) = 2σ(2x) − 1, and PyTorch's σ, of all
-    gates in one call, takes a fifth of the time of its tanh.
+    The parts for z are doubled, which is exact: tanh(x) = 2σ(2x) − 1, and PyTorch's σ, called once
+    for all gates, takes a fifth of the time of its tanh.
     """
     width = u_left.shape[1]
     gates = inputs.new_empty(2, inputs.shape[1], 4 * width)
@@ -89,20 +90,21 @@ def _of_z(tensor: Tensor, dim: int) -> Tensor:
 def _take_steps(
     gates: Tensor, w_hidden: Tensor, sizes: list[int], memory: tuple[Tensor, Tensor, Tensor]
 ) -> None:
-    """The equations, step by step.
+    """Compute the equations step by step.
 
-    gates (Tensor): What `_before_steps` found, and then the gates. Shape: (2, tokens, 4 * width).
-    w_hidden (Tensor): U, from there. Shape: (2, 4 * width, width).
-    sizes (List[int]): How many sequences have each step.
-    memory (Tuple[Tensor, Tensor, Tensor]): Where to write states, cells, and tanh(c). The latter
-        two may be the places of z and i, which are not needed any more then. Shapes:
+    gates (Tensor): W x_t + b from `_before_steps`; overwritten with the gates. Shape:
+        (2, tokens, 4 * width).
+    w_hidden (Tensor): U from `_before_steps`. Shape: (2, 4 * width, width).
+    sizes (List[int]): The number of sequences at each step.
+    memory (Tuple[Tensor, Tensor, Tensor]): Where to write the states, the cells and tanh(c). Cells
+        may overwrite z and tanh(c) may overwrite i, if z and i are not needed afterwards. Shapes:
         (2, tokens, width).
     """
     to_gates = w_hidden.transpose(1, 2)
     parts = gates, *gates.split(w_hidden.shape[2], dim=2), *memory
     h = c = None
     before = 0
-    # Views are made for all steps at once: one by one, they take as long as the work on a few words
+    # Creating views one by one would take as long as the computation for a few words
     for n, gate, i, f, z, o, next_h, next_c, squashed in zip(
         sizes, *(part.split_with_sizes(sizes, 1) for part in parts), strict=True
     ):
@@ -121,8 +123,8 @@ def _take_steps(
 
 
 class _PackedBiLSTM(torch.autograd.Function):
-    """The equations and their gradient. Tensors have a row for each direction and position, in the
-    order of `Steps`; gates are i, f, z, o."""
+    """The equations and their gradients. Tensors have a row for each direction and position, in the
+    order of `Steps`; gates are in the order i, f, z, o."""
 
     @staticmethod
     def forward(
@@ -154,7 +156,7 @@ class _PackedBiLSTM(torch.autograd.Function):
         dh = grad.clone(memory_format=torch.contiguous_format)
         i, f, z, o = gates.unflatten(2, (4, width)).unbind(2)
         last_h, last_c = (_previous(tensor, sizes) for tensor in (states, cells))
-        # How each gate before its non-linearity changes c (the first three) or h
+        # Derivatives of c (for i, f and z) or h (for o) by each gate's pre-activation
         slopes = torch.addcmul(gates, gates, gates, value=-1).unflatten(2, (4, width))
         torch.addcmul(z.new_ones(()), z, z, value=-1, out=slopes[:, :, 2])
         for gate, factor in enumerate((z, last_c, i, squashed)):
@@ -186,7 +188,7 @@ class _PackedBiLSTM(torch.autograd.Function):
 
 
 def _previous(tensor: Tensor, sizes: list[int]) -> Tensor:
-    """The rows of the step before: zeros at the first one."""
+    """The rows of the previous step; zeros at the first step."""
     found = torch.zeros_like(tensor)
     by_step = tensor.split(sizes, dim=1)
     for before, after in zip(by_step, found.split(sizes, dim=1)[1:], strict=False):

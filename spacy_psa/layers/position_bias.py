@@ -1,9 +1,9 @@
-"""Where attention should look, told by position alone or by token and position.
+"""Positional biases of attention, by position alone or by token and position.
 
 Ψ_ij(x_i) = M_ij + α·G_ij + (1 − α)·P_ij(x_i)    (Wei et al. 2021, equation 4)
 
-A bias maps token vectors to what is added to the scores of each pair of positions, and says by
-`masks_self` whether, besides, no token may attend to itself.
+A bias maps token vectors to numbers that are added to the scores of each pair of positions. Its
+attribute `masks_self` says whether tokens are also prevented from attending to themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .initialization import glorot_
 
 
 def offsets(n: int, device: torch.device) -> Tensor:
-    """How far positions are apart, and on which side: i − j.
+    """Compute the signed distances between positions, i − j.
 
     n (int): Number of positions.
     device (torch.device): Where to put the result.
@@ -28,7 +28,7 @@ def offsets(n: int, device: torch.device) -> Tensor:
 
 
 def distances(n: int, device: torch.device) -> Tensor:
-    """How far apart positions are: |i − j|.
+    """Compute the distances between positions, |i − j|.
 
     n (int): Number of positions.
     device (torch.device): Where to put the result.
@@ -54,7 +54,7 @@ class GaussianBias(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors; only their number counts. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (1, n, n).
         """
         squared = distances(x.shape[1], x.device).to(x.dtype).square()
@@ -64,11 +64,11 @@ class GaussianBias(nn.Module):
 class TokenPositionBias(nn.Module):
     """The token-specific position bias: P_ij(x_i) = x_iᵀ R_m + (vᵀ R_m + b), m = min(|i − j|, r).
 
-    R has a row for each distance from 0 to r. Row 0 is read only where a token may attend to
-    itself; with the self-disabled mask the other r rows are the paper's R ∈ ℝ^{r×d}.
+    R has a row for each distance from 0 to r. Row 0 is used only if a token may attend to itself;
+    with the self-disabled mask, the other r rows are the paper's R ∈ ℝ^{r×d}.
 
     width (int): Width d of the token vectors.
-    max_distance (int): The distance r from which on all are treated alike.
+    max_distance (int): The distance r at which distances are clipped.
 
     Source: Wei et al. (2021), equation 11.
     """
@@ -89,21 +89,21 @@ class TokenPositionBias(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         batch_size, n, _ = x.shape
-        # (x_i + v)ᵀ R_m for every m first: n·r products instead of n².
+        # First (x_i + v)ᵀ R_m for every m: n·r dot products instead of n².
         by_distance = (x + self.vector) @ self.relative.t() + self.bias
         clipped = distances(n, x.device).clamp_(max=self.max_distance)
         return by_distance.gather(2, clipped.unsqueeze(0).expand(batch_size, n, n))
 
 
 class TokenOffsetBias(nn.Module):
-    """The token-specific position bias that knows left from right: P_ij(x_i) = x_iᵀ W_C(i−j).
+    """The direction-aware token-specific position bias: P_ij(x_i) = x_iᵀ W_C(i−j).
 
-    C(q) = clip(q, −r, r), so that W has 2r + 1 rows. Equation 12 of the paper prints the clipped
-    value as r for either sign, which would leave r rows without use; it is 'analogous' to Shaw et
-    al. (2018), whose clipping keeps the sign. Row m holds the offset m − r.
+    C(q) = clip(q, −r, r), so W has 2r + 1 rows; row m is for the offset m − r. Equation 12 of the
+    paper prints the clipped value as r for either sign, which would leave r rows unused. But it is
+    'analogous' to Shaw et al. (2018), whose clipping keeps the sign.
 
     width (int): Width d of the token vectors.
-    max_distance (int): The distance r from which on all are treated alike.
+    max_distance (int): The distance r at which offsets are clipped.
 
     Source: Wei et al. (2019), equations 11 and 12; Shaw et al. (2018), section 3.2.
     """
@@ -131,16 +131,16 @@ class TokenOffsetBias(nn.Module):
 class PSABias(nn.Module):
     """The positional bias of position-aware self-attention, Ψ = M + α·G + (1 − α)·P.
 
-    α is trainable and stays in (0, 1), as the sigmoid of a parameter that starts at 0 (the paper
-    says 'a trainable trade-off parameter' and no more). The paper's ablations leave out one of
-    the three: its term is then zero, and the others keep their weights.
+    α is trainable and stays in (0, 1), as the sigmoid of a parameter that starts at 0. (The paper
+    only says 'a trainable trade-off parameter'.) The paper's ablations remove one of the three: its
+    term is then zero, and the others keep their weights.
 
     width (int): Width d of the token vectors.
     window (float): The window size k of the Gaussian bias, in tokens.
     max_distance (int): The distance r at which the token-specific bias is clipped.
     self_mask (bool): Whether to disable the attention of a token to itself (M, equation 9).
-    gaussian (bool): Whether to have the Gaussian bias (G, equation 10).
-    token_position (bool): Whether to have the token-specific position bias (P, equation 11).
+    gaussian (bool): Whether to use the Gaussian bias (G, equation 10).
+    token_position (bool): Whether to use the token-specific position bias (P, equation 11).
 
     Source: Wei et al. (2021), equations 4 and 9 to 11; tables 6 and 7.
     """
@@ -165,12 +165,12 @@ class PSABias(nn.Module):
 
     @property
     def alpha(self) -> Tensor | None:
-        """The trade-off α between G and P, or None without either. Shape: (1,)."""
+        """The trade-off α between G and P; None if there is neither. Shape: (1,)."""
         return None if self.trade_off is None else torch.sigmoid(self.trade_off)
 
     def forward(self, x: Tensor) -> Tensor | None:
-        """The additive part of the bias, α·G + (1 − α)·P. The mask M is `masks_self`: it is not a
-        number to be added, since −∞ everywhere in a row has no softmax.
+        """Compute the additive part of the bias, α·G + (1 − α)·P. The mask M is given by
+        `masks_self` and is not added, since the softmax of a row of −∞ is undefined.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
@@ -189,16 +189,16 @@ class BiasMixture(nn.Module):
     """A weighted mean of biases, Ψ = Σ_i α_i·B_i with trainable α_i > 0, Σ_i α_i = 1.
 
     This is the positional bias of the first version of PSA, Ψ = α₁·M + α₂·P + α₃·G. The mask M is
-    −∞ or 0 and so is its product with α₁; but the larger α₁, the less is left for the others. A
-    bias that is left out, as in the ablations, has no weight: those of the others still sum to one.
+    −∞ or 0, and so is α₁·M; but the larger α₁, the less weight is left for the others. A bias that
+    is omitted, as in the ablations, has no weight: the remaining weights still sum to one.
 
     width (int): Width d of the token vectors.
-    biases (Iterable[Callable[[int], nn.Module]]): Make the biases for a width, e.g.
+    biases (Iterable[Callable[[int], nn.Module]]): Create the biases for a width, e.g.
         `TokenOffsetBias`.
     self_mask (bool): Whether to disable the attention of a token to itself (M).
 
     Source: Wei et al. (2019), equations 8 and 9. The paper does not say how the sum is kept at one;
-    here the weights are the softmax of free parameters that start at zero.
+    here the weights are the softmax of parameters that start at zero.
     """
 
     def __init__(
@@ -213,13 +213,13 @@ class BiasMixture(nn.Module):
 
     @property
     def alphas(self) -> Tensor | None:
-        """The weights α: the mask's, if it has one, then one for each bias; None without biases.
+        """The weights α: the mask's, if there is a mask, then each bias's; None without biases.
         Shape: (weights,).
         """
         return None if self.trade_off is None else torch.softmax(self.trade_off, dim=0)
 
     def forward(self, x: Tensor) -> Tensor | None:
-        """The additive part of the mixture. The mask is `masks_self`.
+        """Compute the additive part of the mixture. The mask is given by `masks_self`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.

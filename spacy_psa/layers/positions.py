@@ -1,4 +1,4 @@
-"""Absolute positions, added to token vectors: sinusoids, or embeddings that are learned."""
+"""Absolute position encodings, added to token vectors: sinusoidal or learned."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .mask import SequenceMask
 
 
 def sinusoids(n: int, width: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """The timing signal: sin(t / 10000^{2i/d}) for feature 2i, and its cosine for 2i + 1.
+    """Compute the timing signal: sin(t / 10000^{2i/d}) for feature 2i, the cosine for 2i + 1.
 
     n (int): Number of positions t, from 0.
     width (int): Width d of the signal; if it is odd, the last feature is a sine.
     device (torch.device): Where to put the result.
-    dtype (torch.dtype): Its type. Half precision only rounds the result.
+    dtype (torch.dtype): Type of the result. In half precision, only the result is rounded.
     RETURNS (Tensor): Shape: (n, width).
 
     Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
@@ -31,9 +31,9 @@ def sinusoids(n: int, width: int, device: torch.device, dtype: torch.dtype) -> T
 
 
 class SinusoidalPositions(nn.Module):
-    """Add the timing signal to token vectors. It has no parameters, and no longest sentence.
+    """Add the timing signal to token vectors. It has no parameters and no maximum length.
 
-    width (int): Width of the token vectors, in and out.
+    width (int): Width of the token vectors, input and output.
 
     Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
     """
@@ -43,7 +43,7 @@ class SinusoidalPositions(nn.Module):
         self.width = width
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Tell tokens their positions.
+        """Add the positions to token vectors.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width).
         mask (SequenceMask): The lengths of the sentences.
@@ -53,14 +53,14 @@ class SinusoidalPositions(nn.Module):
 
 
 class PositionEmbedding(nn.Module):
-    """Add an embedding of its position to each token vector.
+    """Add a learned position embedding to each token vector.
 
-    Positions beyond the last row of the table share it: a trained pipeline labels a sentence
-    that is longer than all it has seen, if less well. With the windows of 512 tokens that
-    `spacy_psa.SequenceLabeler.v1` cuts by default, the default table is long enough.
+    Positions beyond the table share its last row: a trained pipeline can label longer sentences,
+    though less well. The default table is long enough for the windows of 512 tokens that
+    `spacy_psa.SequenceLabeler.v1` cuts by default.
 
-    width (int): Width of the token vectors, in and out.
-    max_length (int): Number of positions that have embeddings of their own.
+    width (int): Width of the token vectors, input and output.
+    max_length (int): Number of positions with embeddings of their own.
 
     Source: Tan et al. (2018), 'Position Encoding' and table 3; Wei et al. (2021), table 10.
     """
@@ -71,7 +71,7 @@ class PositionEmbedding(nn.Module):
         self.weight = nn.Parameter(uniform_embedding_(torch.empty(max_length, width)))
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Tell tokens their positions.
+        """Add the positions to token vectors.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width).
         mask (SequenceMask): The lengths of the sentences.

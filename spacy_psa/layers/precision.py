@@ -1,18 +1,19 @@
-"""Reduced precision for inference: networks with their matrices in bfloat16.
+"""Reduced precision for prediction: networks with their matrices in bfloat16.
 
-Each kind of layer has a rule in `to_bfloat16` that tells what takes its place; a layer without a
-rule stays, and its parts are looked at. Layers of your own get a rule by `to_bfloat16.register`.
+`to_bfloat16` has a rule for each type of layer that returns its replacement. A layer without a rule
+stays, and the rules are applied to its parts. Register rules for custom layers with
+`to_bfloat16.register`.
 
-What takes a layer's place reads and writes float32, so that all around it stays as it was. Within,
-inputs and weights are rounded to 8 bits of precision, products are added up in float32, and nothing
-depends on other rows of the batch: there is no scale that would have to be found for all of them,
-as dynamic quantization to 8-bit integers has it.
+A replacement reads and writes float32, so the rest of the network is unaffected. Internally, inputs
+and weights are rounded to 8 bits of precision and products are accumulated in float32. Nothing
+depends on other rows of the batch: unlike dynamic quantization to 8-bit integers, there is no scale
+to compute over all rows.
 
-Rounding makes large differences of small ones: where a number in float32 is the last bit larger in
-one batch than in another, as sums over padded sentences are, one of the two may be rounded up. So
-where attention adds up over a sentence, it is in float64 until its result is rounded to float32.
-Additive scores, sums over the width of a vector, are in float32 where numbers are small: computed
-in one way, they are the same to the bit in any batch.
+Rounding amplifies small differences. If the last bit of a float32 number differs between two
+batches, as in sums over padded sentences, one of the two may be rounded up. Attention is therefore
+accumulated over a sentence in float64, and only the result is rounded to float32. Additive scores,
+which are sums over the width of a vector, are in float32 if the numbers are small: always computed
+in the same way, they are identical to the bit in any batch.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ FULL = "fp32"
 
 
 class BFloat16BiLSTM(TakesTokens, nn.Module):
-    """A `BiLSTM` with its weights in bfloat16, without dropout.
+    """A `BiLSTM` with bfloat16 weights and no dropout.
 
-    layer (BiLSTM): The layer in full precision. Its parts are taken over.
+    layer (BiLSTM): The layer in full precision. Its parts are reused and modified.
     """
 
     def __init__(self, layer: BiLSTM) -> None:
@@ -55,7 +56,7 @@ class BFloat16BiLSTM(TakesTokens, nn.Module):
         self.backwards = layer.backwards.bfloat16()
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Encode each token in its sentence. See `BiLSTM`.
+        """Encode the tokens of each sentence. See `BiLSTM`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
             without padding.
@@ -75,7 +76,7 @@ class BFloat16BiLSTM(TakesTokens, nn.Module):
 class Float64Bias(nn.Module):
     """A positional bias in float64.
 
-    layer (nn.Module): The bias in full precision. It is taken over.
+    layer (nn.Module): The bias in full precision. It is reused and modified.
     """
 
     def __init__(self, layer: nn.Module) -> None:
@@ -93,10 +94,10 @@ class Float64Bias(nn.Module):
 
 
 class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
-    """An `AdditiveSelfAttention` with its projections in bfloat16, scores in float32, and all that
-    adds up over a sentence in float64.
+    """An `AdditiveSelfAttention` with projections in bfloat16, scores in float32 and sums over a
+    sentence in float64.
 
-    layer (AdditiveSelfAttention): The layer in full precision. Its parts are taken over.
+    layer (AdditiveSelfAttention): The layer in full precision. Its bias is reused and modified.
     """
 
     def __init__(self, layer: AdditiveSelfAttention) -> None:
@@ -107,21 +108,21 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         self.bias = None if layer.bias is None else Float64Bias(layer.bias)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """The context of each token. See `AdditiveSelfAttention`.
+        """Compute the context of each token. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
+        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
         return (super().attention(x, mask, tokens) @ x.double()).float()
 
     def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """The attention weights. See `AdditiveSelfAttention`.
+        """Compute the attention weights. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): What `mask.pack` makes of x, if it is known.
+        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         return super().attention(x, mask, tokens).float()
@@ -131,8 +132,8 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         if can_be_fused(queries.device):
             weight = self.weight.float()
             return additive_scores(queries, keys, weight, mask.lengths).double()
-        # One large number decides how all scores of a call are computed. So sentences that have one
-        # are scored apart, and in float64, for which the way does not matter.
+        # A single large number changes how all scores of a call are computed. Sentences that have
+        # one are therefore scored separately, in float64, where this makes no difference.
         if are_small(queries) and are_small(keys):
             lengths, weight = mask.known_lengths, self.weight.float()
             kept = is_watched(self.query) or is_watched(self.key)
@@ -148,12 +149,12 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
 
 
 class BFloat16CharacterBiLSTM(nn.Module):
-    """A `CharacterBiLSTM` with its weights in bfloat16.
+    """A `CharacterBiLSTM` with bfloat16 weights.
 
-    Words of the same number of characters go through it together. Packed words, as the layer has
-    many of them in full precision, are not for oneDNN, which alone is faster in bfloat16 on a CPU.
+    Words of the same length are read together. The layer in full precision packs words if there are
+    many, but oneDNN cannot read packed words, and only oneDNN is faster in bfloat16 on a CPU.
 
-    layer (CharacterBiLSTM): The layer in full precision. Its parts are taken over.
+    layer (CharacterBiLSTM): The layer in full precision. Its parts are reused and modified.
     """
 
     def __init__(self, layer: CharacterBiLSTM) -> None:
@@ -166,9 +167,10 @@ class BFloat16CharacterBiLSTM(nn.Module):
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words.
 
-        characters (Tensor): Rows of the table, words sorted from the longest to the shortest.
+        characters (Tensor): Rows of the table, words sorted by length, longest first.
             Shape: (words, longest word), integers.
-        lengths (Tensor): Characters of each word, at least one. Shape: (words,), on the CPU.
+        lengths (Tensor): Length of each word in characters, at least one. Shape: (words,), on the
+            CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
         distinct, counts = torch.unique_consecutive(lengths, return_counts=True)
@@ -182,7 +184,7 @@ class BFloat16CharacterBiLSTM(nn.Module):
 
 
 class BFloat16WordEmbedding(nn.Module):
-    """A `WordEmbedding` with its table in bfloat16. Vectors that are handed in stay what they are.
+    """A `WordEmbedding` with a bfloat16 table. Fixed vectors are not rounded.
 
     layer (WordEmbedding): The layer in full precision.
     """
@@ -193,10 +195,10 @@ class BFloat16WordEmbedding(nn.Module):
         self.weight = rounded(layer.weight)
 
     def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
-        """Look words up.
+        """Look up words.
 
-        rows (Tensor): Row of each word, or -1 where its vector is fixed. Shape: (words,), integers.
-        vectors (Optional[Tensor]): The fixed vectors, in order, of the words that have row -1.
+        rows (Tensor): Row of each word, or -1 if its vector is fixed. Shape: (words,), integers.
+        vectors (Optional[Tensor]): The fixed vectors of the words with row -1, in order.
             Shape: (words with row -1, width).
         RETURNS (Tensor): Shape: (words, width).
         """
@@ -208,10 +210,10 @@ class BFloat16WordEmbedding(nn.Module):
 
 @singledispatch
 def to_bfloat16(layer: nn.Module) -> nn.Module:
-    """Put layers in bfloat16 in the place of those that are in full precision.
+    """Replace layers in full precision by layers in bfloat16.
 
-    layer (nn.Module): A layer or a network, which is modified.
-    RETURNS (nn.Module): What takes its place: itself, if there is no rule for its type.
+    layer (nn.Module): A layer or a network; modified in place.
+    RETURNS (nn.Module): The replacement, or the layer itself if there is no rule for its type.
     """
     for name, part in list(layer._modules.items()):
         if part is not None:
@@ -246,11 +248,11 @@ REDUCTIONS: dict[str, Callable[[nn.Module], nn.Module]] = {"bf16": to_bfloat16}
 
 
 def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
-    """Make a network that is to predict, and to be trained no more, smaller and faster.
+    """Make a network smaller and faster for prediction; it can no longer be trained.
 
-    network (nn.Module): The network, which is modified.
-    precision (str): A key of `REDUCTIONS`, or "fp32" for the network as it is.
-    RETURNS (nn.Module): The network, in evaluation mode.
+    network (nn.Module): The network; modified in place.
+    precision (str): A key of `REDUCTIONS`, or "fp32" to leave the network unchanged.
+    RETURNS (nn.Module): The reduced network, in evaluation mode, or the network itself for "fp32".
     """
     if precision == FULL:
         return network

@@ -1,4 +1,4 @@
-"""One labeling for each predicate of a sentence: the mark of the predicate beside the words."""
+"""One label sequence for each predicate of a sentence, which is marked in the input."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .layout import Layout
 
 
 class PredicateMask(nn.Module):
-    """Put the embedding of the predicate's mark beside each word's vector: x_t = [e(w_t), e(m_t)].
+    """Append the embedding of the predicate's mark to each word vector: x_t = [e(w_t), e(m_t)].
 
-    The mark m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, embeddings are
-    normally distributed with the standard deviation 1 / √d, where d is the width of the mark alone.
+    The mark m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, mark embeddings are
+    normally distributed with standard deviation 1 / √d, where d is the width of the mark alone.
 
     input_width (int): Width of the word vectors.
     mask_width (int): Width of the mark's embedding.
@@ -28,11 +28,11 @@ class PredicateMask(nn.Module):
         self.marks = nn.Parameter(torch.empty(2, mask_width).normal_(std=mask_width**-0.5))
 
     def forward(self, x: Tensor, tokens: Tensor, is_predicate: Tensor) -> Tensor:
-        """Copy word vectors for each predicate, and mark it.
+        """Copy the word vectors for each predicate, and mark it.
 
-        x (Tensor): Word vectors, once for each token. Shape: (tokens, input_width).
-        tokens (Tensor): Which token stands at each position. Shape: (positions,), integers.
-        is_predicate (Tensor): Where the predicates stand. Shape: (positions,), booleans.
+        x (Tensor): Word vectors, one for each token. Shape: (tokens, input_width).
+        tokens (Tensor): The token at each position. Shape: (positions,), integers.
+        is_predicate (Tensor): True at predicates. Shape: (positions,), booleans.
         RETURNS (Tensor): Shape: (positions, width).
         """
         marks = nn.functional.embedding(is_predicate.long(), self.marks)
@@ -40,7 +40,7 @@ class PredicateMask(nn.Module):
 
 
 class RoleLabelerNetwork(nn.Module):
-    """From word vectors to the potentials of one label sequence for each predicate.
+    """Map word vectors to the potentials of one label sequence for each predicate.
 
     mask (PredicateMask): Marks the predicates.
     labeler (SequenceLabelerNetwork): Encodes and decodes all sequences in one pass.
@@ -56,10 +56,10 @@ class RoleLabelerNetwork(nn.Module):
     ) -> Potentials:
         """Score label sequences.
 
-        x (Tensor): Word vectors, once for each token. Shape: (tokens, d).
-        tokens (Tensor): Which token stands at each position of the sequences. Shape: (positions,).
-        is_predicate (Tensor): Where the predicates stand. Shape: (positions,), booleans.
-        layout (Layout): Where the positions go.
+        x (Tensor): Word vectors, one for each token. Shape: (tokens, d).
+        tokens (Tensor): The token at each position of the sequences. Shape: (positions,).
+        is_predicate (Tensor): True at predicates. Shape: (positions,), booleans.
+        layout (Layout): How the positions are laid out for the encoder.
         RETURNS (Potentials): One chain for each predicate.
         """
         return self.labeler(self.mask(x, tokens, is_predicate), layout)

@@ -18,27 +18,26 @@ from .onednn import lacks_lstm
 from .rows import JoinedRows
 from .tokens import TakesTokens
 
-# Sentences that go through a BiLSTM together in prediction, on a CPU: few, to be cut to the longest
-# of them, and as many as oneDNN is fast with, whose tiles have 16 rows.
+# Sentences that a BiLSTM reads at a time in prediction on a CPU: few, since they are cut to the
+# longest of them, but enough for oneDNN to be fast, whose tiles have 16 rows.
 ROWS_AT_ONCE = 32
 
 
 class BiLSTM(TakesTokens, nn.Module):
-    """A bidirectional LSTM, with dropout on its input and its output.
+    """A bidirectional LSTM with dropout on its input and its output.
 
-    Each direction is a unidirectional LSTM over the padded batch; the backward one reads each
-    sentence turned around, with its padding still behind it. So no real position ever sees
-    padding, and the result is that of a packed bidirectional LSTM, without packing: the padded
-    kernels (oneDNN, cuDNN) are about twice as fast on a CPU. There, sentences go through
-    `joined_bilstm` if there are to be gradients and it takes fewer rows, and without gradients a
-    few at a time.
+    Each direction is a unidirectional LSTM over the padded batch; the backward direction reads each
+    sentence reversed, with its padding still at the end. So padding never affects a real position,
+    and the result equals a packed bidirectional LSTM's, but without packing: the padded kernels
+    (oneDNN, cuDNN) are about twice as fast on a CPU. There, `joined_bilstm` reads the sentences if
+    gradients are needed and it takes fewer rows; without gradients, a few are read at a time.
 
     input_width (int): Width of the input.
-    hidden_width (int): Width of the output: both directions together, half each.
-    depth (int): Number of layers. Between layers stands the output dropout.
+    hidden_width (int): Width of the output, half for each direction.
+    depth (int): Number of layers. The output dropout applies between layers, too.
     input_dropout (float): Dropout on the input.
     output_dropout (float): Dropout on the output of each layer.
-    variational (bool): Whether dropout decides once for all tokens of a sentence.
+    variational (bool): Whether dropout uses the same mask for all tokens of a sentence.
 
     Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55 there); for `variational`,
     Gal and Ghahramani (2016), section 4.1.
@@ -57,7 +56,7 @@ class BiLSTM(TakesTokens, nn.Module):
         super().__init__()
         self.width = hidden_width
         half = hidden_width // 2
-        # Layer by layer: no list as long as a depth that may be absurd
+        # Generators: a list would be as long as the depth, which may be absurdly large
         self.forwards = nn.ModuleList(
             lstm(hidden_width if i else input_width, half) for i in range(depth)
         )
@@ -75,7 +74,7 @@ class BiLSTM(TakesTokens, nn.Module):
             yield cast(tuple[nn.LSTM, nn.LSTM], pair)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Encode each token in its sentence.
+        """Encode the tokens of each sentence.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
             without padding.
@@ -109,20 +108,20 @@ class BiLSTM(TakesTokens, nn.Module):
         return tokens
 
     def _dropped(self, dropout: nn.Module, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Padding needs no random numbers, but one decision for a sentence needs its padding."""
+        """Apply dropout without drawing for padding; a mask shared by a sentence needs padding."""
         return mask.packed(dropout(mask.padded(x) if self.variational else mask.packed(x)))
 
 
 def in_groups(
     read: Callable[[Tensor, SequenceMask], Tensor], x: Tensor, mask: SequenceMask, width: int
 ) -> Tensor:
-    """Have a layer read a few sequences of a batch at a time, cut to the longest of them, on a CPU.
+    """Apply a layer to a few sequences at a time on a CPU, cut to the longest of them.
 
     read (Callable[[Tensor, SequenceMask], Tensor]): Maps vectors and a mask to vectors.
     x (Tensor): Shape: (batch_size, n, d).
-    mask (SequenceMask): The lengths of the sequences; from the longest to the shortest is best.
+    mask (SequenceMask): The lengths of the sequences, ideally sorted, longest first.
     width (int): Width of the output.
-    RETURNS (Tensor): The output. Shape: (batch_size, n, width).
+    RETURNS (Tensor): Shape: (batch_size, n, width).
     """
     lengths = mask.known_lengths
     if lengths is None or len(lengths) <= ROWS_AT_ONCE:
@@ -132,7 +131,7 @@ def in_groups(
         rows = slice(start, start + ROWS_AT_ONCE)
         n = max(lengths[rows])
         parts.append(read(x[rows, :n], SequenceMask(mask.lengths[rows], n)))
-    # Of their type, which is another one under autocast
+    # In the type of the parts, which differs from that of x under autocast
     output = parts[0].new_zeros(*x.shape[:2], width)
     for part, rows_of_part in zip(parts, output.split(ROWS_AT_ONCE), strict=True):
         rows_of_part[:, : part.shape[1]] = part
@@ -140,14 +139,14 @@ def in_groups(
 
 
 def read_both_ways(x: Tensor, mask: SequenceMask, forwards: nn.LSTM, backwards: nn.LSTM) -> Tensor:
-    """The states of both directions of a layer, side by side.
+    """Compute the states of both directions of a layer, concatenated.
 
     x (Tensor): Shape: (batch_size, n, input_width).
     mask (SequenceMask): The lengths of the sequences.
     forwards, backwards (nn.LSTM): The directions.
     RETURNS (Tensor): Shape: (batch_size, n, width of both).
     """
-    # Step by step, as the layers read them, so that each copies nothing for itself
+    # Time-major, as the layers read them, so that neither makes its own copy
     steps = x.transpose(0, 1).contiguous()
     left, _ = forwards(steps.transpose(0, 1))
     right, _ = backwards(mask.turn_steps(steps).transpose(0, 1))

@@ -1,4 +1,4 @@
-"""Encoders that refine their hidden states by labels, layer by layer."""
+"""Encoders that refine their hidden states with labels, layer by layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tokens import on_tokens
 
 
 class Concatenation(nn.Module):
-    """Hidden states and what labels say about them, side by side.
+    """Concatenate hidden states with their context from labels.
 
         H̃ = [H; Ĥ + H]          (Cui and Zhang 2019, section 4.2)
         H̃ = [H; Ĥ]              (Wang et al. 2021, equation 4 and table 8)
@@ -30,7 +30,7 @@ class Concatenation(nn.Module):
         self.residual = residual
 
     def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
-        """Connect.
+        """Combine hidden states and label context.
 
         hidden (Tensor): H. Shape: (..., d).
         refined (Tensor): Ĥ. Shape: (..., d).
@@ -55,7 +55,7 @@ class ResidualNorm(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
-        """Connect.
+        """Combine hidden states and label context.
 
         hidden (Tensor): H. Shape: (..., d).
         refined (Tensor): Ĥ. Shape: (..., d).
@@ -65,13 +65,13 @@ class ResidualNorm(nn.Module):
 
 
 class RefiningLayer(nn.Module):
-    """Encode, attend to labels, connect the two.
+    """Encode tokens, attend to labels, and combine the two.
 
-    recurrent (nn.Module): The encoder. It has a `width`, and maps (batch_size, n, input width) and
+    recurrent (nn.Module): The encoder. It has a `width` and maps (batch_size, n, input width) and
         a mask to (batch_size, n, width).
-    refine (nn.Module): Attends to labels, e.g. `LabelAttention` or `LabelMarginals`: maps
-        (tokens, width) and a mask to as many vectors, and to distributions over labels.
-    connection (nn.Module): Puts the two together, e.g. `Concatenation` or `ResidualNorm`. It has a
+    refine (nn.Module): The attention to labels, e.g. `LabelAttention` or `LabelMarginals`. It maps
+        (tokens, width) and a mask to a vector and distributions over labels for each token.
+    connection (nn.Module): Combines the two, e.g. `Concatenation` or `ResidualNorm`. It has a
         `width`.
     """
 
@@ -83,12 +83,12 @@ class RefiningLayer(nn.Module):
         self.width = width_of(connection)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
-        """Encode tokens, and refine that by labels.
+        """Encode tokens, and refine their states with labels.
 
         x (Tensor): Token vectors, without padding. Shape: (tokens, input width).
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and what they were
-            refined by, the distributions over labels, (tokens, heads, L).
+        RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and the distributions
+            over labels, (tokens, heads, L).
         """
         hidden = on_tokens(self.recurrent, x, mask)
         refined, distributions = self.refine(hidden, mask)
@@ -96,18 +96,17 @@ class RefiningLayer(nn.Module):
 
 
 class LabelRefinement(nn.Module):
-    """Encoders that take turns with attention to labels, and a last encoder, for a decoder.
+    """Encoders interleaved with attention to labels, and a last encoder for the decoder.
 
-    This is the stack of BiLSTM-LAN and of structured refinement. A decoder may share what the
-    layers know of labels: it is found under `labels` and `transitions`, and under `label_deviation`
-    what embeddings of its own are to start from.
+    This is the stack of BiLSTM-LAN and of structured refinement. A decoder may share the layers'
+    `labels` and `transitions`, or initialize embeddings of its own with `label_deviation`.
 
-    layers (Iterable[RefiningLayer]): The layers that refine.
-    last (nn.Module): The last encoder, whose output goes to the decoder as it is. It has a `width`.
-    labels (Optional[LabelEmbeddings]): The embeddings that all layers share, if they do.
-    transitions (Optional[LabelTransitions]): The transitions that all layers share, if they do.
-    label_deviation (Optional[float]): The standard deviation that label embeddings start from, for
-        a decoder that has its own; None for 1 / √width.
+    layers (Iterable[RefiningLayer]): The refining layers.
+    last (nn.Module): The last encoder, whose output is the decoder's input. It has a `width`.
+    labels (Optional[LabelEmbeddings]): The embeddings that all layers share, if any.
+    transitions (Optional[LabelTransitions]): The transitions that all layers share, if any.
+    label_deviation (Optional[float]): The initial standard deviation of label embeddings, for a
+        decoder with its own; None for 1 / √width.
     input_dropout (float): Dropout on the input of the first layer.
 
     Source: Cui and Zhang (2019), figure 2; Wang et al. (2021), figure 2.
@@ -145,13 +144,13 @@ class LabelRefinement(nn.Module):
         return mask.unpack(on_tokens(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
-        """What each refining layer thinks of the labels of each token. (What the last encoder
-        thinks, the decoder says: it is the distribution of its potentials.)
+        """Compute each refining layer's distributions over the labels of each token. (For the last
+        encoder, see the distribution of the decoder's potentials.)
 
         x (Tensor): Token vectors. Shape: (batch_size, n, input width).
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (List[Tensor]): For each layer, attention weights or marginals, which sum to one
-            over labels, and are zero in the padding. Shape: (batch_size, n, heads, L).
+            over labels and are zero in the padding. Shape: (batch_size, n, heads, L).
         """
         found = []
         tokens = self.input_dropout(mask.pack(x))

@@ -13,18 +13,18 @@ from .versions import Forgetful
 States = tuple[Tensor, tuple[Tensor, Tensor]]
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
 NAMES = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
-# Steps and rows for which weights are ordered. oneDNN puts them in order again for shapes for which
-# it wants another one, which costs time and nothing else.
+# The numbers of steps and rows that weights are reordered for. For shapes that need another order,
+# oneDNN reorders the weights again, which only costs time.
 STEPS, ROWS = 25, 32
-# What this PyTorch can do
+# What this version of PyTorch supports
 ORDERS_WEIGHTS = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight")
 RUN_LAYER: Any = torch.ops.aten.mkldnn_rnn_layer.default if ORDERS_WEIGHTS else None
 
 
 class ReorderedLSTM(Forgetful, nn.LSTM):
-    """PyTorch's LSTM, of one layer and one direction. Without gradients and on a CPU, it keeps its
-    weights in oneDNN's order. PyTorch puts them in that order in each call, which for a single
-    sentence takes as long as all that is computed with them.
+    """PyTorch's LSTM with one layer and one direction. Without gradients on a CPU, it keeps its
+    weights in oneDNN's order. PyTorch reorders them in each call, which for a single sentence takes
+    as long as the computation.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output.
@@ -37,19 +37,19 @@ class ReorderedLSTM(Forgetful, nn.LSTM):
         self._ordered = OrderedWeights()
 
     def forget_weights(self) -> None:
-        """Put weights in order anew the next time."""
+        """Discard the reordered copy of the weights."""
         self._ordered.forget()
 
-    # PyTorch's has no types, and takes packed sequences, too
+    # PyTorch's method has no types and also accepts packed sequences
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> States:  # type: ignore[override]
         """Read sequences.
 
         input (Tensor): Shape: (batch_size, n, input_width); or a packed sequence.
-        hx (Optional[Tuple[Tensor, Tensor]]): The first states, as for `nn.LSTM`.
-        RETURNS (Tuple[Tensor, Tuple[Tensor, Tensor]]): The states, and the last ones, as `nn.LSTM`
-            gives them. Shapes: (batch_size, n, hidden_width) and (1, batch_size, hidden_width).
+        hx (Optional[Tuple[Tensor, Tensor]]): The initial states, as for `nn.LSTM`.
+        RETURNS (Tuple[Tensor, Tuple[Tensor, Tensor]]): All states and the last ones, as from
+            `nn.LSTM`. Shapes: (batch_size, n, hidden_width) and (1, batch_size, hidden_width).
         """
-        # Not as attributes, which PyTorch's modules look up slowly
+        # Attribute look-ups of PyTorch's modules are slow
         weights = [weight for name in NAMES if (weight := self._parameters.get(name)) is not None]
         if hx is None and len(weights) == len(NAMES) and _may_be_run(input, weights[0]):
             self.check_input(input, None)
@@ -71,7 +71,7 @@ def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor]:
 def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor) -> States:
     width = len(b_hidden) // 4
     zeros = x.new_zeros(len(x), width)
-    # By position, since to find arguments by name takes as long as to read a short word
+    # Positional, since keyword arguments would take as long as reading a short word
     states, h, c, _ = RUN_LAYER(
         x.transpose(0, 1).contiguous(),
         w_input,

@@ -1,4 +1,4 @@
-"""Rows of a matrix to other places and back, and places for sequences in few rows."""
+"""Gather and scatter the rows of a matrix, and arrange sequences in few rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 
 
 class JoinedRows(NamedTuple):
-    """Sequences one behind the other, a free place between them, in rows as long as the longest.
+    """Sequences concatenated into rows as long as the longest, with a free place between two.
 
-    n_steps (int): Places of a row.
+    n_steps (int): Number of places in a row.
     n_rows (int): Number of rows.
-    places (Tensor): Where each position of each sequence is, for who reads forwards and for who
-        reads backwards, from the ends of rows. The first places of all rows come first, then the
-        second ones. Shape: (2, positions), integers.
+    places (Tensor): The place of each position of each sequence, for the forward direction and the
+        backward one, which reads from the ends of rows. Places are numbered by step: the first
+        places of all rows, then the second ones, etc. Shape: (2, positions), integers.
     """
 
     n_steps: int
@@ -26,10 +26,10 @@ class JoinedRows(NamedTuple):
 
 
 def join(lengths: Sequence[int]) -> JoinedRows:
-    """Arrange sequences, the longest first, each in the row that it fills best.
+    """Arrange sequences in rows, longest first, each in the row with the least space that fits it.
 
-    lengths (Sequence[int]): The length of each; at least one sequence, of one position at least.
-    RETURNS (JoinedRows): Where they are.
+    lengths (Sequence[int]): The length of each sequence, at least 1; at least one sequence.
+    RETURNS (JoinedRows): Their places.
     """
     n_steps, n_rows = max(lengths), 0
     row_of, begin_of = [0] * len(lengths), [0] * len(lengths)
@@ -55,19 +55,19 @@ def gather(x: Tensor, rows: Tensor) -> Tensor:
     """Take rows by index.
 
     x (Tensor): Shape: (n, d).
-    rows (Tensor): Which rows, none of them twice: then the gradient is a copy, where PyTorch would
-        add up. Shape: (m,), integers.
+    rows (Tensor): The rows to take, without duplicates: so the gradient is a copy, where PyTorch
+        would accumulate. Shape: (m,), integers.
     RETURNS (Tensor): Shape: (m, d).
     """
     return _Gather.apply(x, rows)
 
 
 def scatter(x: Tensor, rows: Tensor, n: int) -> Tensor:
-    """Put rows to their places among zeros: the inverse of `gather`.
+    """Put rows to their places, with zeros elsewhere: the inverse of `gather`.
 
     x (Tensor): Shape: (m, d).
-    rows (Tensor): Where to, none of them twice. Shape: (m,), integers.
-    n (int): How many rows there are to be.
+    rows (Tensor): The target rows, without duplicates. Shape: (m,), integers.
+    n (int): Number of rows in the result.
     RETURNS (Tensor): Shape: (n, d).
     """
     return _Scatter.apply(x, rows, n)

@@ -1,7 +1,7 @@
 """The nonlinear sub-layers of DeepAtt (Tan et al. 2018).
 
-Each keeps the width of its input, has orthogonal weights, and has no biases where the paper's
-equations have none: what comes in has been shifted by the layer normalization below it.
+Each keeps the width of its input and has orthogonal weights. There are no biases where the paper's
+equations have none: the preceding layer normalization has already shifted the input.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .tokens import TakesTokens
 
 
 class FeedForwardSublayer(TakesTokens, nn.Module):
-    """Two linear maps of each token, with a ReLU in between: ReLU(X W₁) W₂.
+    """Two linear maps of each token with a ReLU in between: ReLU(X W₁) W₂.
 
-    width (int): Width d of the token vectors, in and out.
+    width (int): Width d of the token vectors, input and output.
     hidden_width (int): Width h_f of the hidden layer.
-    dropout (float): Dropout on the hidden layer. (Before or after the ReLU, as the paper says, is
-        the same.)
+    dropout (float): Dropout on the hidden layer. (Applying it before the ReLU, as the paper says,
+        or after it is the same.)
 
     Source: Tan et al. (2018), equation 9.
     """
@@ -43,7 +43,7 @@ class FeedForwardSublayer(TakesTokens, nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Of the same shape.
+        RETURNS (Tensor): The same shape.
         """
         hidden = self.hidden(x)
         hidden = hidden.relu() if is_watched(self.hidden) else hidden.relu_()
@@ -51,13 +51,13 @@ class FeedForwardSublayer(TakesTokens, nn.Module):
 
 
 class RecurrentSublayer(TakesTokens, nn.Module):
-    """A bidirectional LSTM whose directions are added up, so that the width stays.
+    """A bidirectional LSTM whose directions are summed to keep the width.
 
         y_t = h→_t + h←_t
 
-    Each gate has orthogonal matrices of its own. The biases are normally distributed with the
-    variance 1 / d, as is all that is no weight matrix of a sub-layer (see `DeepAtt`); of the two
-    that PyTorch adds up, one is zero.
+    The matrices of each gate are orthogonal. The biases are normally distributed with variance
+    1 / d, like all parameters that are not weight matrices of sub-layers (see `DeepAtt`); of the
+    two biases that PyTorch adds, one is zero.
 
     width (int): Width d of the token vectors, and of each direction.
 
@@ -81,18 +81,18 @@ class RecurrentSublayer(TakesTokens, nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Of the same shape.
+        RETURNS (Tensor): The same shape.
         """
         return self.bilstm(x, mask).unflatten(-1, (2, self.width)).sum(dim=-2)
 
 
 class ConvolutionSublayer(nn.Module):
-    """A convolution over neighbouring tokens, gated by another: (X ∗ W) ⊙ σ(X ∗ V).
+    """A convolution over adjacent tokens, gated by another: (X ∗ W) ⊙ σ(X ∗ V).
 
-    Beyond the ends of a sentence stand zeros, whatever its padding holds.
+    Sentences are padded with zeros, whatever the padding of the batch contains.
 
-    width (int): Width d of the token vectors, in and out.
-    kernel_size (int): Tokens k that a filter sees, the one in its middle included. Odd.
+    width (int): Width d of the token vectors, input and output.
+    kernel_size (int): Width k of the filters in tokens, including the middle one. Odd.
 
     Source: Tan et al. (2018), equation 8; Dauphin et al. (2017), gated linear units.
     """
@@ -100,7 +100,7 @@ class ConvolutionSublayer(nn.Module):
     def __init__(self, width: int, *, kernel_size: int = 3) -> None:
         super().__init__()
         self.width = width
-        # W and V, one above the other.
+        # W and V, stacked
         self.filters = nn.Conv1d(
             width, 2 * width, kernel_size, padding=kernel_size // 2, bias=False
         )
@@ -108,7 +108,7 @@ class ConvolutionSublayer(nn.Module):
             nn.init.orthogonal_(filters)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Look at the neighbours of each token.
+        """Convolve the tokens of each sentence.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width).
         mask (SequenceMask): The lengths of the sentences.

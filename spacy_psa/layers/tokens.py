@@ -1,4 +1,4 @@
-"""Stacks of layers that go from token to token, and leave padding out in between."""
+"""Run stacks of layers on tokens without padding."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .mask import SequenceMask
 
 
 class TakesTokens:
-    """A layer that maps token vectors and a mask to as many of them, with or without padding:
-    (tokens, d) to (tokens, width), and (batch_size, n, d) to (batch_size, n, width)."""
+    """A layer that accepts token vectors with or without padding, and a mask. It maps (tokens, d)
+    to (tokens, width), and (batch_size, n, d) to (batch_size, n, width)."""
 
 
 def on_tokens(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
-    """Run a layer on tokens without padding, whether it knows how to or not.
+    """Run a layer on tokens without padding, adding padding if the layer needs it.
 
     layer (nn.Module): Maps (batch_size, n, d) and a mask to (batch_size, n, width).
     tokens (Tensor): The real positions. Shape: (tokens, d).

@@ -1,4 +1,4 @@
-"""The encoder of the Transformer (Vaswani et al. 2017)."""
+"""The Transformer encoder (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .tokens import TakesTokens, on_tokens
 class FeedForward(nn.Module):
     """The position-wise feed-forward network: max(0, x W_1 + b_1) W_2 + b_2.
 
-    width (int): Width of the token vectors, in and out.
-    hidden_width (int): Width of the layer in between.
+    width (int): Width of the token vectors, input and output.
+    hidden_width (int): Width of the inner layer.
 
     Source: Vaswani et al. (2017), equation 2.
     """
@@ -29,7 +29,7 @@ class FeedForward(nn.Module):
         self.output = linear(hidden_width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform each token on its own.
+        """Transform tokens independently.
 
         x (Tensor): Token vectors. Shape: (..., width).
         RETURNS (Tensor): Shape: (..., width).
@@ -43,7 +43,7 @@ class PostNorm(nn.Module):
     width (int): Width of the token vectors.
     dropout (float): Dropout on the output of the sublayer.
 
-    Source: Vaswani et al. (2017), section 3.1 and 5.4.
+    Source: Vaswani et al. (2017), sections 3.1 and 5.4.
     """
 
     def __init__(self, width: int, dropout: float) -> None:
@@ -62,9 +62,9 @@ class PostNorm(nn.Module):
 
 
 class PreNorm(PostNorm):
-    """Normalize the sublayer's input alone: x + Dropout(sublayer(LayerNorm(x))).
+    """Normalize only the input of the sublayer: x + Dropout(sublayer(LayerNorm(x))).
 
-    Gradients reach the lowest layers unchanged, so that deep stacks train without a warm-up.
+    Gradients reach the lowest layers unchanged, so deep stacks train without warm-up.
 
     width (int): Width of the token vectors.
     dropout (float): Dropout on the output of the sublayer.
@@ -78,12 +78,12 @@ class PreNorm(PostNorm):
 
 
 class TransformerLayer(TakesTokens, nn.Module):
-    """Multi-head self-attention, then a feed-forward network, each in a residual connection.
+    """Multi-head self-attention and a feed-forward network, each with a residual connection.
 
     attention (MultiHeadSelfAttention): The attention.
     hidden_width (int): Width of the feed-forward network's inner layer.
-    dropout (float): Dropout on the output of each of the two.
-    residual (Callable[[int, float], nn.Module]): Makes the residual connections for a width and a
+    dropout (float): Dropout on the output of both.
+    residual (Callable[[int, float], nn.Module]): Creates a residual connection for a width and a
         dropout: `PostNorm` or `PreNorm`.
 
     Source: Vaswani et al. (2017), section 3.1.
@@ -110,7 +110,7 @@ class TransformerLayer(TakesTokens, nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Of the same shape.
+        RETURNS (Tensor): The same shape.
         """
         x = self.around_attention(x, lambda x: self.attention(x, mask))
         return self.around_feed_forward(x, self.feed_forward)
@@ -122,25 +122,25 @@ class TransformerEncoder(nn.Module):
         x_0 = Dropout(positions(W x + b)),   x_l = layer_l(x_{l−1})
 
     input_width (int): Width of the input.
-    width (int): Width of the model, and of the output.
+    width (int): Width of the model and the output.
     depth (int): Number of layers.
     n_heads (int): Number of attention heads.
     key_width (Optional[int]): Width of the queries, keys and values of each head; width / n_heads
         by default.
     hidden_width (int): Width of the inner layer of the feed-forward networks.
-    positions (Optional[Callable[[int], nn.Module]]): Makes, for a width, what tells tokens their
-        absolute positions, e.g. `SinusoidalPositions`; None for nothing.
-    bias (Optional[Callable[[int], nn.Module]]): Makes, for a width, the positional bias of the
-        attention, e.g. `PSABias`; None for none.
+    positions (Optional[Callable[[int], nn.Module]]): Creates the encoding of absolute positions for
+        a width, e.g. `SinusoidalPositions`; None for none.
+    bias (Optional[Callable[[int], nn.Module]]): Creates the positional bias of the attention for a
+        width, e.g. `PSABias`; None for none.
     share_bias (bool): Whether the heads of a layer share one bias. See `MultiHeadSelfAttention`.
-    dropout (float): Dropout on the input of the first layer, and on the output of each sublayer.
+    dropout (float): Dropout on the input of the first layer and on the output of each sublayer.
     attention_dropout (float): Dropout on the attention weights.
-    pre_norm (bool): Whether to normalize the input of the sublayers (and the encoder's output),
-        not the sum of the residual connection.
-    RAISES (ValueError): If the heads do not divide the width, and `key_width` is not given.
+    pre_norm (bool): Whether to normalize the input of the sublayers (and the encoder's output)
+        instead of the sum in the residual connection.
+    RAISES (ValueError): If `n_heads` does not divide the width and `key_width` is None.
 
     Source: Vaswani et al. (2017), section 3; Wei et al. (2021), table 10 (width 512, 8 heads of 64,
-    an inner layer of 1024, 1 to 3 layers; absolute positions, or PSA's bias in their place).
+    an inner layer of 1024, 1 to 3 layers; absolute positions, or PSA's bias instead).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Whether weights are still what they were, for layers that keep what they made of them."""
+"""Detect changes of weights, for layers that cache values computed from them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from torch import Tensor, nn
 
 
 class Versions:
-    """Which weights something was made of, or gradients, by where they are and how often they were
-    changed, as far as PyTorch knows.
+    """The versions of weights (or gradients) that something was computed from: their memory
+    addresses and how often PyTorch has recorded a change.
 
-    Who changes weights behind PyTorch's back, by `.data` or NumPy, has to have the network forget
-    what it keeps, as `NetworkShim` does: to compare all numbers each time would take as long as
-    what is kept saves. So has who updates them by a fused optimizer, but for networks that go to
-    training mode for it, and back.
+    Code that changes weights without PyTorch's knowledge, with `.data` or NumPy, must clear the
+    network's caches with `forget_weights`, as `NetworkShim` does: comparing all numbers each time
+    would take as long as the caches save. This also holds for fused optimizers, unless the network
+    switches to training mode for the update and back afterwards.
 
     weights (Sequence[Tensor]): The weights.
     """
 
     def __init__(self, weights: Sequence[Tensor] = ()) -> None:
-        # Kept, since another tensor could get their place in memory
+        # Keep the tensors alive: another one could get their memory otherwise
         self._seen = [(weight.detach(), _version(weight)) for weight in weights]
 
     def are_those_of(self, weights: Sequence[Tensor]) -> bool:
-        """Tell whether weights are the same, unchanged.
+        """Check whether weights are the same and unchanged.
 
         weights (Sequence[Tensor]): The weights.
-        RETURNS (bool): Whether they are. Of weights made in inference mode nobody knows: False.
+        RETURNS (bool): Whether they are. False for weights created in inference mode, whose changes
+            PyTorch does not record.
         """
         return len(weights) == len(self._seen) and all(
             weight.data_ptr() == seen.data_ptr() and _version(weight) == version
@@ -39,11 +40,11 @@ class Versions:
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
-    """The parameters and buffers of layers, without those of their parts: over `modules`, this
-    takes a fraction of the time of `parameters`.
+    """Iterate over the parameters and buffers of layers, without those of their submodules. With
+    `modules()`, this takes a fraction of the time of `parameters()`.
 
     layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
-    YIELDS (Tensor): Each.
+    YIELDS (Tensor): The parameters and buffers.
     """
     for layer in layers:
         for tensors in (layer._parameters, layer._buffers):
@@ -54,15 +55,15 @@ ForgetfulT = TypeVar("ForgetfulT", bound="Forgetful")
 
 
 class Forgetful(nn.Module):
-    """A layer that keeps what it made of its weights, and can forget it. It does so whenever it
-    goes to training mode, or comes back from there."""
+    """A layer that caches values computed from its weights. It clears the cache when `train` or
+    `eval` is called."""
 
     @abstractmethod
     def forget_weights(self) -> None:
-        """Make anew the next time what was kept."""
+        """Clear the cache."""
 
     def train(self: ForgetfulT, mode: bool = True) -> ForgetfulT:
-        """Go to training mode, or to evaluation mode.
+        """Switch to training or evaluation mode.
 
         mode (bool): Whether to train.
         RETURNS (Forgetful): The layer.
@@ -72,9 +73,9 @@ class Forgetful(nn.Module):
 
 
 def forget_weights(network: nn.Module) -> None:
-    """Have a network forget what its layers made of their weights.
+    """Clear the caches of all layers in a network.
 
-    network (nn.Module): The network, whose weights have changed.
+    network (nn.Module): The network, after its weights have changed.
     """
     for layer in network.modules():
         if isinstance(layer, Forgetful):
@@ -82,5 +83,5 @@ def forget_weights(network: nn.Module) -> None:
 
 
 def _version(weight: Tensor) -> float:
-    # PyTorch does not count how often weights of inference mode are changed: NaN is never the same
+    # PyTorch does not record changes of inference-mode weights; NaN never compares equal
     return nan if weight.is_inference() else weight._version

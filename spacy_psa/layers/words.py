@@ -1,4 +1,4 @@
-"""Word embeddings: trainable rows for the words of the training data, fixed vectors for others."""
+"""Word embeddings, trainable for the words of the training data and fixed for others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .versions import Forgetful
 
 
 class WordEmbedding(nn.Module):
-    """Trainable rows, next to vectors that come from outside.
+    """Trainable rows, combined with fixed vectors passed by the caller.
 
-    Only the words of the training data have rows, so that the cost of a training step does not
-    grow with the table of pretrained vectors; the vectors of all other words are handed in.
+    Only the words of the training data have rows, so the cost of a training step does not grow with
+    the table of pretrained vectors; the caller passes the vectors of all other words.
 
     n_words (int): Number of rows; row 0 is for unknown words.
     width (int): Width of the embeddings.
@@ -31,10 +31,10 @@ class WordEmbedding(nn.Module):
         self.weight = nn.Parameter(uniform_embedding_(torch.empty(n_words, width)))
 
     def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
-        """Look words up.
+        """Look up words.
 
-        rows (Tensor): Row of each word, or -1 where its vector is fixed. Shape: (words,), integers.
-        vectors (Optional[Tensor]): The fixed vectors, in order, of the words that have row -1.
+        rows (Tensor): Row of each word, or -1 if its vector is fixed. Shape: (words,), integers.
+        vectors (Optional[Tensor]): The fixed vectors of the words with row -1, in order.
             Shape: (words with row -1, width).
         RETURNS (Tensor): Shape: (words, width).
         """
@@ -46,20 +46,21 @@ class WordEmbedding(nn.Module):
 
 
 class WordCharacterEmbedding(Forgetful):
-    """The distributed representation of a word: its embedding beside that of its characters.
+    """The distributed representation of a word: word embedding and character representation,
+    concatenated.
 
-    Each distinct word of a batch is computed once, however often it stands there. In prediction on
-    a CPU, what the characters of a word came to is remembered for later batches.
+    Each distinct word of a batch is computed once. In prediction on a CPU, the character
+    representations are cached for later batches.
 
-    words (WordEmbedding): Makes the word's part.
-    characters (Optional[CharacterPart]): Makes the characters' part from (characters, lengths);
+    words (WordEmbedding): The word embedding.
+    characters (Optional[CharacterPart]): Maps (characters, lengths) to character representations;
         None for words alone.
     dropout (float): Dropout on a token's representation.
-    word_dropout (float): The probability that the embedding of a word is left out, wherever it
-        stands in a batch. Its characters stay.
+    word_dropout (float): The probability of dropping the embedding of a word everywhere in a batch.
+        Its character representation is kept.
 
-    Source: Wei et al. (2021), figure 2 and section 5.2; for the dropout of words, which is not
-    theirs, Gal and Ghahramani (2016), section 4.2.
+    Source: Wei et al. (2021), figure 2 and section 5.2. Word dropout is not part of that paper: see
+    Gal and Ghahramani (2016), section 4.2.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class WordCharacterEmbedding(Forgetful):
             (words with row -1, word width).
         characters, lengths (Tensor): The distinct words, as in `CharacterBiLSTM`. Shapes:
             (words, longest word) and (words,).
-        tokens (Tensor): Which of the words each token is. Shape: (tokens,), integers.
+        tokens (Tensor): The word index of each token. Shape: (tokens,), integers.
         RETURNS (Tensor): Shape: (tokens, width).
         """
         parts = [self.word_dropout(self.words(rows, vectors))]
@@ -102,11 +103,11 @@ class WordCharacterEmbedding(Forgetful):
         return self.dropout(embedding(tokens, words))
 
     def forget_weights(self) -> None:
-        """Read the characters of words anew the next time."""
+        """Clear the cache of character representations."""
         self.memory.forget()
 
     def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        # What is remembered is of one precision
+        # The cache holds a single precision
         is_plain = not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"))
         if self.training or not is_plain or characters.device.type != "cpu":
             return read_words(part, characters, lengths)

@@ -1,4 +1,4 @@
-"""thinc's arrays, where its types are narrower than what it takes and gives."""
+"""Helpers for thinc arrays where thinc's type annotations are narrower than what it accepts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from torch import Tensor
 
 
 def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d]:
-    """Split the rows of a batch, the reverse of `ops.flatten`.
+    """Split the rows of a batch by document, the inverse of `ops.flatten`.
 
-    ops (Ops): The operations of a model.
+    ops (Ops): The model's ops.
     rows (Floats2d): The rows of all documents. Shape: (tokens, width).
-    lengths (Sequence[int]): How many rows each document has.
+    lengths (Sequence[int]): The number of rows of each document.
     RETURNS (List[Floats2d]): The rows of each document.
     """
     if list(lengths) == [len(rows)]:
-        # To split and to join takes longer than some layers, for a single sentence
+        # For a single sentence, splitting and joining would take longer than some layers
         return [rows]
     return ops.unflatten(rows, cast(Ints1d, lengths))
 
 
 def to_rows(tensor: Tensor) -> Floats2d:
-    """Turn a matrix into an array of NumPy or CuPy, which shares its memory.
+    """Convert a matrix to a NumPy or CuPy array that shares its memory.
 
-    tensor (Tensor): A matrix of floats, without a gradient.
+    tensor (Tensor): A float matrix that does not require a gradient.
     RETURNS (Floats2d): The array.
     """
     return cast(Floats2d, torch2xp(tensor))

@@ -1,7 +1,7 @@
-"""Compare a network with a file before there is any memory for it.
+"""Check a saved network against its config before memory is allocated for it.
 
-The size of a network comes from settings that stand in a file, which may be damaged or made up. So
-it is first built on PyTorch's device 'meta', where tensors have shapes but no numbers.
+The size of a network comes from settings in a file, which may be damaged or malicious. So the
+network is first built on PyTorch's 'meta' device, where tensors have shapes but no data.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-# Functions of PyTorch that a network may call in its making. Ours call up to 15 for each tensor.
+# Calls to PyTorch functions allowed while a network is built. This package's make up to 15 per
+# tensor.
 BASE_CALLS, CALLS_PER_TENSOR = 1000, 100
-# Numbers in one tensor, which may be made of parts
+# Numbers allowed in one tensor, which may be assembled from several
 BASE_SIZE, SIZE_RATIO = 1 << 20, 4
 
 
 class TooLarge(Exception):
-    """A network is far larger than what there are tensors for."""
+    """A network is far larger than the tensors given for it."""
 
 
 class _Budget(TorchFunctionMode):
-    """Stop a network from being built that has, say, a billion layers or attention heads."""
+    """Abort the construction of a network with, say, a billion layers or attention heads."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -51,15 +52,16 @@ def difference(
     tensors: Mapping[str, Tensor],
     adapt: Callable[[nn.Module], nn.Module] | None = None,
 ) -> str | None:
-    """Say in what some tensors differ from those of the network of a config.
+    """Describe how tensors differ from those of the network that a config describes.
 
     make (Callable[..., nn.Module]): Builds the network.
     config (Mapping[str, Any]): Its arguments.
     tensors (Mapping[str, Tensor]): The tensors, by name.
-    adapt (Optional[Callable[[nn.Module], nn.Module]]): Changes the types of its layers then.
-    RETURNS (Optional[str]): A difference, in words; None if there is none, or if the network can
-        only be built for real, as some blocks of other packages can: then `tensor_difference` of
-        that network tells.
+    adapt (Optional[Callable[[nn.Module], nn.Module]]): Applied to the network to change the types
+        of its layers.
+    RETURNS (Optional[str]): A difference, in words; None if there is none. Also None if the network
+        cannot be built on the 'meta' device, like some blocks of other packages: then build it, and
+        call `tensor_difference`.
     """
     problem = argument_problem(make, config)
     if problem is not None:
@@ -71,22 +73,23 @@ def difference(
     except TooLarge:
         total = sum(tensor.numel() for tensor in tensors.values())
         return (
-            f"it describes a network of far more than {total:,} numbers in {len(tensors)} tensors"
+            f"it describes a network with far more than {total:,} numbers in {len(tensors)} tensors"
         )
     except RuntimeError:
-        # Something needs numbers; or sizes are negative, which is found again without harm.
+        # Something needs data; or sizes are negative, which the real construction will reject.
         return None
     except Exception as error:
-        # Whatever sizes such as 0 lead to
+        # Whatever invalid sizes such as 0 lead to
         return repr(error)
     return tensor_difference(saved_tensors(network), tensors)
 
 
 def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
-    """All that is saved of a network.
+    """Collect the tensors of a network that are saved.
 
     network (nn.Module): The network.
-    RETURNS (Dict[str, Tensor]): By name; what modules share by the first of its names.
+    RETURNS (Dict[str, Tensor]): The tensors by name. A tensor shared by several modules appears
+        once, under its first name.
     """
     found: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in network.state_dict(keep_vars=True).items():
@@ -95,10 +98,10 @@ def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
 
 
 def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
-    """Say in what the tensors of a file differ from those that a network has.
+    """Describe how the tensors in a file differ from those of a network.
 
-    expected (Mapping[str, Tensor]): The network's.
-    found (Mapping[str, Tensor]): The file's.
+    expected (Mapping[str, Tensor]): The network's tensors.
+    found (Mapping[str, Tensor]): The file's tensors.
     RETURNS (Optional[str]): The first difference in names, shapes or types, in words.
     """
     for name, tensor in expected.items():
@@ -109,16 +112,16 @@ def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor
         if found[name].dtype != tensor.dtype:
             return f"'{name}' has type {found[name].dtype}, not {tensor.dtype}"
     unknown = sorted(set(found) - set(expected))
-    return f"'{unknown[0]}' is not part of it" if unknown else None
+    return f"'{unknown[0]}' is not part of the network" if unknown else None
 
 
 def argument_problem(make: Callable[..., Any], config: Mapping[str, Any]) -> str | None:
-    """Say which argument is not of the type that a function is annotated with.
+    """Find an argument whose type does not match the annotation of a function.
 
-    make (Callable[..., Any]): The function or class, also as a `functools.partial`.
+    make (Callable[..., Any]): The function or class, or a `functools.partial` of it.
     config (Mapping[str, Any]): The arguments.
-    RETURNS (Optional[str]): The first problem, in words. Of annotations, plain types and lists of
-        them are compared.
+    RETURNS (Optional[str]): The first problem, in words. Only `bool`, `int`, `float`, `str` and
+        lists of them are checked.
     """
     while isinstance(make, partial):
         make = make.func

@@ -1,4 +1,4 @@
-"""What the embeddings of characters start from. Random numbers, if nothing else is configured."""
+"""Initialize character embeddings. They start from random numbers unless configured otherwise."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from .types import CharacterInitializer
 
 
 def build_projected_word_vectors() -> CharacterInitializer:
-    """Configure the start of character embeddings from the vectors of words of one character.
+    """Configure the initialization of character embeddings from the vectors of one-character words.
 
-    It pays in Chinese, which has thousands of characters, most of which are words. The vectors are
-    projected to the width of the embeddings by a random orthogonal matrix. Characters that are not
-    words keep random numbers.
+    This pays off for Chinese, which has thousands of characters, most of which are words. The
+    vectors are projected to the width of the embeddings with a random orthogonal matrix. Characters
+    that are not words keep their random embeddings.
 
-    RETURNS (CharacterInitializer): Initializes embeddings of characters.
+    RETURNS (CharacterInitializer): Initializes character embeddings.
 
     Source: Wang et al. (2021), section 3.5.
     """
@@ -27,18 +27,18 @@ def build_projected_word_vectors() -> CharacterInitializer:
 
 
 def project_word_vectors(embeddings: Tensor, characters: Sequence[str], vectors: Vectors) -> None:
-    """Let the embeddings of characters start from the vectors of words of one character.
+    """Initialize character embeddings from the vectors of one-character words.
 
-    embeddings (Tensor): Changed in place. Shape: (characters, width).
+    embeddings (Tensor): The embeddings, modified in place. Shape: (characters, width).
     characters (Sequence[str]): The characters.
     vectors (Vectors): The pipeline's vectors.
     RAISES (ValueError): If there are no vectors.
     """
     if not vectors.shape[0] or not vectors.shape[1]:
         raise ValueError(Errors.P244)
-    # Floret makes vectors of the strings themselves.
+    # Floret computes vectors from the strings themselves.
     keys = [vectors.strings.add(character) for character in characters]
-    # Not by lower case, as words are: 'A' and 'a' would start as the same.
+    # No fallback to lower case, unlike for words: 'A' and 'a' would start out identical.
     rows = [
         row for row, key in enumerate(keys) if vectors.mode == Mode.floret or key in vectors.key2row
     ]

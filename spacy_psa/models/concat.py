@@ -1,4 +1,4 @@
-"""Several embeddings of a token, side by side."""
+"""Concatenate several token embeddings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +13,15 @@ from .types import Tok2Vec, check_dropout
 
 
 def build_concat_tok2vec(*layers: Tok2Vec, dropout: float = 0.0) -> Tok2Vec:
-    """Concatenate the outputs of any embeddings of tokens, as in [w; c; e]: words and characters
-    beside contextual embeddings.
+    """Concatenate the outputs of several token embeddings, as in [w; c; e]: words, characters and
+    contextual embeddings.
 
-    *layers (Tok2Vec): The embeddings; in a config, sections `tok2vec.*.name`. Listeners are found
-        here, too.
-    dropout (float): Dropout on a token's whole representation, as the papers have it. Leave that of
-        the embeddings at 0 then.
-    RETURNS (Tok2Vec): The layer. Output width: that of all embeddings together.
-    RAISES (ValueError): If there is no embedding, or the dropout is out of its range.
+    *layers (Tok2Vec): The embeddings; in a config, sections `tok2vec.*.name`. Listeners are
+        supported.
+    dropout (float): Dropout on a token's whole representation, as in the papers. If you set it,
+        leave the dropout of the embeddings at 0.
+    RETURNS (Tok2Vec): The layer. Output width: the sum of the embeddings' widths.
+    RAISES (ValueError): If there is no embedding, or the dropout is out of range.
 
     Source: Wang et al. (2021), section 4.2.
     """
@@ -34,13 +34,13 @@ def build_concat_tok2vec(*layers: Tok2Vec, dropout: float = 0.0) -> Tok2Vec:
         init=init,
         layers=layers,
         dims={"nO": None},
-        # Not 'dropout_rate', which `set_dropout_rate` would overwrite with that of [training].
+        # Not 'dropout_rate': `set_dropout_rate` would overwrite it with the rate of [training].
         attrs={"dropout": dropout},
     )
 
 
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
-    """Initialize the embeddings, and find the width out."""
+    """Initialize the embeddings and infer the output width."""
     for layer in model.layers:
         layer.initialize(X=X)
     model.set_dim("nO", sum(output_width(layer, X) for layer in model.layers), force=True)
@@ -77,12 +77,12 @@ def forward(
 
 
 def output_width(tok2vec: Tok2Vec, docs: list[Doc] | None) -> int:
-    """The width of an embedding that is initialized.
+    """Find the output width of an initialized embedding.
 
     tok2vec (Tok2Vec): The layer.
-    docs (Optional[List[Doc]]): A few documents, for layers that do not know their width.
+    docs (Optional[List[Doc]]): A few documents, for layers whose `nO` is not set.
     RETURNS (int): The width.
-    RAISES (ValueError): If the layer does not know, and there are no documents.
+    RAISES (ValueError): If `nO` is not set and there are no documents.
     """
     width = tok2vec.maybe_get_dim("nO")
     if width is not None:

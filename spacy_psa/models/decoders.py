@@ -1,4 +1,4 @@
-"""Decoders that a config can name. What each of them computes stands in `spacy_psa.layers`."""
+"""Registered decoders. What each of them computes is documented in `spacy_psa.layers`."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""DeepAtt and its sub-layers, as a config names them. What each of them computes stands in
+"""DeepAtt and its registered sub-layers. What each of them computes is documented in
 `spacy_psa.layers`.
 """
 
@@ -23,16 +23,16 @@ def build_deepatt(
 
     sublayer (Optional[PartBuilder]): The nonlinear sub-layer of each layer, e.g.
         `spacy_psa.FeedForwardSublayer.v1`; None for attention alone.
-    positions (Optional[PartBuilder]): The position encoding; None for none.
+    positions (Optional[PartBuilder]): The position encoding, or None.
     width (int): Width of the layers and the output.
     depth (int): Number of layers.
-    n_heads (int): Number of heads of each attention, of which the width is a multiple.
+    n_heads (int): Number of attention heads per layer. Must divide the width.
     residual_dropout (float): Dropout before each residual connection.
     attention_dropout (float): Dropout on the attention weights.
-    input_dropout (float): Dropout on the input, positions included.
-    scale_input (bool): Whether to multiply the input by the root of the width.
+    input_dropout (float): Dropout on the input, including positions.
+    scale_input (bool): Whether to multiply the input by the square root of the width.
     RETURNS (EncoderBuilder): Builds a `DeepAtt`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("n_heads", n_heads, n_heads >= 1, "at least 1")
     divides = width >= 1 and width % n_heads == 0
@@ -62,7 +62,7 @@ def build_feed_forward_sublayer(hidden_width: int = 800, dropout: float = 0.1) -
     hidden_width (int): Width of the hidden layer.
     dropout (float): Dropout on the hidden layer.
     RETURNS (PartBuilder): Builds a `FeedForwardSublayer`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("hidden_width", hidden_width, hidden_width >= 1, "at least 1")
     check_dropout("dropout", dropout)
@@ -70,7 +70,7 @@ def build_feed_forward_sublayer(hidden_width: int = 800, dropout: float = 0.1) -
 
 
 def build_recurrent_sublayer() -> PartBuilder:
-    """Configure a recurrent sub-layer, a BiLSTM whose directions are added up.
+    """Configure a recurrent sub-layer, a BiLSTM whose two directions are summed.
 
     RETURNS (PartBuilder): Builds a `RecurrentSublayer`.
     """
@@ -80,9 +80,9 @@ def build_recurrent_sublayer() -> PartBuilder:
 def build_convolution_sublayer(kernel_size: int = 3) -> PartBuilder:
     """Configure a convolutional sub-layer with gated linear units.
 
-    kernel_size (int): Tokens that a filter sees, the one in its middle included.
+    kernel_size (int): Number of tokens that a filter sees, including the central one.
     RETURNS (PartBuilder): Builds a `ConvolutionSublayer`.
-    RAISES (ValueError): If there is no token in the middle.
+    RAISES (ValueError): If the kernel size is not a positive odd number.
     """
     is_odd = kernel_size >= 1 and kernel_size % 2 == 1
     check_value("kernel_size", kernel_size, is_odd, "an odd number, at least 1")

@@ -1,4 +1,4 @@
-"""Encoders that a config can name. What each of them computes stands in `spacy_psa.layers`."""
+"""Registered encoders. What each of them computes is documented in `spacy_psa.layers`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,9 +21,9 @@ def build_psa_encoder(
 ) -> EncoderBuilder:
     """Configure the encoder of PSA: a context fusion layer before and after a BiLSTM.
 
-    first_fusion (Optional[EncoderBuilder]): Re-weights the input. None leaves it out (table 8).
+    first_fusion (Optional[EncoderBuilder]): Re-weights the input. None to omit it (table 8).
     recurrent (EncoderBuilder): The word-level encoder.
-    second_fusion (Optional[EncoderBuilder]): Re-weights its output. None leaves it out.
+    second_fusion (Optional[EncoderBuilder]): Re-weights the output of `recurrent`. None to omit it.
     RETURNS (EncoderBuilder): Builds the encoder.
 
     Source: Wei et al. (2021), figure 2.
@@ -32,9 +32,9 @@ def build_psa_encoder(
 
 
 def build_chain(*encoders: EncoderBuilder) -> EncoderBuilder:
-    """Configure encoders one after the other.
+    """Configure a chain of encoders.
 
-    *encoders (EncoderBuilder): The encoders; in a config, sections `encoder.*.name`.
+    *encoders (EncoderBuilder): The encoders, in order; in a config, sections `encoder.*.name`.
     RETURNS (EncoderBuilder): Builds the chain.
     """
     return partial(_make_chain, encoders)
@@ -58,14 +58,14 @@ def build_bilstm(
 ) -> EncoderBuilder:
     """Configure a bidirectional LSTM.
 
-    hidden_width (int): Width of the output, both directions together.
+    hidden_width (int): Width of the output, both directions combined.
     depth (int): Number of layers.
     input_dropout (float): Dropout on the input.
     output_dropout (float): Dropout on the output of each layer.
-    variational (bool): Whether dropout decides once for all tokens of a sentence, as in Gal and
-        Ghahramani (2016), section 4.1, and not for each.
+    variational (bool): Whether all tokens of a sentence share one dropout mask, as in Gal and
+        Ghahramani (2016), section 4.1.
     RETURNS (EncoderBuilder): Builds a `BiLSTM`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("hidden_width", hidden_width, hidden_width >= 2, "at least 2")
     check_value("depth", depth, depth >= 1, "at least 1")
@@ -89,11 +89,11 @@ def build_context_fusion(
 
     bias (Optional[PartBuilder]): The positional bias, e.g. `spacy_psa.PSABias.v1`; None for
         attention without positions (table 6, row 1).
-    gate (PartBuilder): The gate that mixes a token with its context, `spacy_psa.FeatureGate.v1` or
+    gate (PartBuilder): The gate that mixes a token with its context: `spacy_psa.FeatureGate.v1` or
         `spacy_psa.ScalarGate.v1`.
     dropout (float): Dropout on the output of the self-attention.
     RETURNS (EncoderBuilder): Builds a `ContextFusion`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_dropout("dropout", dropout)
     return partial(plain, ContextFusion, bias=bias, gate=gate, dropout=dropout)
@@ -112,25 +112,26 @@ def build_transformer(
     attention_dropout: float = 0.0,
     pre_norm: bool = False,
 ) -> EncoderBuilder:
-    """Configure the encoder of the Transformer, over projected token vectors.
+    """Configure a Transformer encoder over projected token vectors.
 
-    positions (Optional[PartBuilder]): The absolute positions, `spacy_psa.SinusoidalPositions.v1` or
-        `spacy_psa.PositionEmbedding.v1`; None for none.
-    bias (Optional[PartBuilder]): The positional bias of its attention, e.g. `spacy_psa.PSABias.v1`;
-        None for none.
-    width (int): Width of the model, and of the output.
+    positions (Optional[PartBuilder]): The absolute position encoding,
+        `spacy_psa.SinusoidalPositions.v1` or `spacy_psa.PositionEmbedding.v1`, or None.
+    bias (Optional[PartBuilder]): The positional bias of the attention, e.g.
+        `spacy_psa.PSABias.v1`, or None.
+    width (int): Width of the model and its output.
     depth (int): Number of layers.
     n_heads (int): Number of attention heads.
-    key_width (Optional[int]): Width of the queries, keys and values of each head; None for an even
-        share of the width.
+    key_width (Optional[int]): Width of the queries, keys and values of each head; None for
+        `width / n_heads`.
     hidden_width (int): Width of the inner layer of the feed-forward networks.
-    share_bias (bool): Whether the heads of a layer share one bias, where each has its own by
-        default.
-    dropout (float): Dropout on the input of the first layer, and on the output of each sublayer.
+    share_bias (bool): Whether the heads of a layer share one bias. By default, each has its own.
+    dropout (float): Dropout on the input of the first layer and the output of each sublayer.
     attention_dropout (float): Dropout on the attention weights.
-    pre_norm (bool): Whether to normalize the input of each sublayer, not the sum behind it.
+    pre_norm (bool): Whether to normalize the input of each sublayer (pre-norm) rather than its
+        residual sum (post-norm).
     RETURNS (EncoderBuilder): Builds a `TransformerEncoder`.
-    RAISES (ValueError): If a value is out of its range, or the heads do not divide the width.
+    RAISES (ValueError): If a value is out of range, or `key_width` is None and `n_heads` does not
+        divide the width.
     """
     check_value("width", width, width >= 1, "at least 1")
     check_value("depth", depth, depth >= 1, "at least 1")
@@ -160,7 +161,7 @@ def build_transformer(
 
 
 def build_sinusoidal_positions() -> EncoderBuilder:
-    """Configure absolute positions as sinusoids, which are added to token vectors.
+    """Configure sinusoidal position encodings, which are added to the token vectors.
 
     RETURNS (EncoderBuilder): Builds a `SinusoidalPositions`, as an encoder or as a part of one.
     """
@@ -168,11 +169,11 @@ def build_sinusoidal_positions() -> EncoderBuilder:
 
 
 def build_position_embedding(max_length: int = 512) -> EncoderBuilder:
-    """Configure absolute positions as learned embeddings, which are added to token vectors.
+    """Configure learned embeddings of absolute positions, which are added to the token vectors.
 
-    max_length (int): Number of positions with embeddings of their own; further ones share the last.
+    max_length (int): Number of positions with their own embedding; later ones share the last.
     RETURNS (EncoderBuilder): Builds a `PositionEmbedding`, as an encoder or as a part of one.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("max_length", max_length, max_length >= 1, "at least 1")
     return partial(_make_positions, PositionEmbedding, max_length=max_length)
@@ -181,5 +182,5 @@ def build_position_embedding(max_length: int = 512) -> EncoderBuilder:
 def _make_positions(
     layer: Callable[..., nn.Module], width: int, n_labels: int = 0, **settings: Any
 ) -> nn.Module:
-    # Called as an `EncoderBuilder` by a chain, and as a `PartBuilder` by an encoder.
+    # A chain calls this as an `EncoderBuilder`, an encoder as a `PartBuilder`.
     return layer(width, **settings)

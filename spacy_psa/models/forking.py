@@ -1,12 +1,12 @@
-"""Make `nlp.pipe(n_process=2)` work, whatever the parent process has done with networks.
+"""Make `nlp.pipe(n_process=2)` work even if the parent process has already used a network.
 
-A forked child inherits the parent's OpenMP state, but not its threads: the first parallel region
-of PyTorch in the child waits for them forever. Making or loading a network is enough for that:
-large tensors are filled and copied in parallel. With one thread there is no parallel region.
-Processes that share the work do not want more threads each anyway.
+A forked child inherits the parent's OpenMP state but not its threads, so PyTorch's first parallel
+region in the child waits for them forever. Building or loading a network in the parent is enough to
+cause this: large tensors are filled and copied in parallel. With a single thread there are no
+parallel regions, and worker processes gain nothing from more threads anyway.
 
-Nor does the child have the thread that was about to release a lock. In the standard library of
-Python before 3.12, each `cached_property` has one, which is held while it is computed.
+The child also lacks any thread that was about to release a lock. Before Python 3.12, every
+`cached_property` has a lock, which is held while the value is computed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _has_network = False
 
 
 def note_network() -> None:
-    """Remember that this process has a network, so that its children need the precaution."""
+    """Record that this process has a network, so that forked children must use one thread."""
     global _has_network
     _has_network = True
 
 
 def _cached_properties() -> Iterator[cached_property]:
-    """The cached properties of all classes of ours."""
+    """Find the cached properties of all classes in this package."""
     modules = [module for name, module in [*sys.modules.items()] if name.startswith(OURS)]
     for module in modules:
         for class_ in [*vars(module).values()]:

@@ -1,5 +1,5 @@
-"""BiLSTM-LAN and structured refinement: what a config can name. What it computes stands in
-`spacy_psa.layers`.
+"""Registered blocks of BiLSTM-LAN and structured refinement. What each of them computes is
+documented in `spacy_psa.layers`.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,11 @@ from ..layers.refinement import Concatenation, LabelRefinement, RefiningLayer, R
 from .types import DecoderBuilder, EncoderBuilder, PartBuilder, check_dropout, check_value
 
 LabelSetBuilder = Callable[[int, int], LabelSet]
-"""(width, number of labels) → what the layers of one network get their labels from."""
+"""(width, number of labels) → the label parameters that the layers of one network use."""
 
 RefineBuilder = Callable[[LabelSet], nn.Module]
 """(label set) → a part that attends to labels: it maps hidden states (tokens, d) and a
-`SequenceMask` to what labels say about them, (tokens, d), and to the distributions over labels,
-(tokens, heads, L)."""
+`SequenceMask` to refined states (tokens, d) and distributions over labels (tokens, heads, L)."""
 
 
 def build_label_refinement(
@@ -39,21 +38,21 @@ def build_label_refinement(
     depth: int = 3,
     input_dropout: float = 0.5,
 ) -> EncoderBuilder:
-    """Configure encoders that take turns with attention to labels.
+    """Configure encoder layers interleaved with attention to labels.
 
     recurrent (EncoderBuilder): The encoder of each layer, e.g. `spacy_psa.BiLSTM.v1`. Each layer
-        has its own parameters, and all are of the same width.
-    refine (RefineBuilder): What attends to labels: `spacy_psa.LabelAttention.v1` (BiLSTM-LAN) or
+        has its own parameters; all have the same width.
+    refine (RefineBuilder): The attention to labels: `spacy_psa.LabelAttention.v1` (BiLSTM-LAN) or
         `spacy_psa.LabelMarginals.v1` (structured refinement).
-    connection (PartBuilder): How its output is connected with the encoder's:
+    connection (PartBuilder): How the output of `refine` is combined with the encoder's:
         `spacy_psa.Concatenation.v1` or `spacy_psa.ResidualNorm.v1`.
-    labels (LabelSetBuilder): Which parameters of labels are shared: `spacy_psa.LabelSet.v1`.
-    depth (int): Number of encoders. After each but the last comes an attention to labels; that of
-        the last one is the decoder. So this is the number of layers of BiLSTM-LAN (3 in the
-        paper), and one more than the number L of refinement layers (1 in the paper).
+    labels (LabelSetBuilder): Which label parameters are shared: `spacy_psa.LabelSet.v1`.
+    depth (int): Number of encoders. Each but the last is followed by attention to labels; the last
+        is followed by the decoder. So this is the number of layers of BiLSTM-LAN (3 in the paper),
+        and one more than the number L of refinement layers (1 in the paper).
     input_dropout (float): Dropout on the input of the first layer (0.5 in both papers).
     RETURNS (EncoderBuilder): Builds a `LabelRefinement`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("depth", depth, depth >= 1, "at least 1")
     check_dropout("input_dropout", input_dropout)
@@ -105,17 +104,17 @@ def build_label_set(
     n_latent: int | None = None,
     deviation: float | None = None,
 ) -> LabelSetBuilder:
-    """Configure which parameters of labels the layers share with each other and the decoder.
+    """Configure which label parameters the layers share with each other and the decoder.
 
-    tie_embeddings (bool): Whether all have the same label embeddings.
-    tie_transitions (bool): Whether all have the same transitions.
-    n_latent (Optional[int]): Number of labels of the refining layers, if they share nothing: they
-        need not be those of the task then (table 7 of Wang et al. 2021). None for the task's.
-    deviation (Optional[float]): The standard deviation that label embeddings start from, those of a
-        decoder as well: 1.0 for label attention, which scales by the width; None for 1 / √width,
-        for emissions.
+    tie_embeddings (bool): Whether to share the label embeddings.
+    tie_transitions (bool): Whether to share the transitions.
+    n_latent (Optional[int]): Number of latent labels in the refining layers, which need not be the
+        task's if nothing is shared (table 7 of Wang et al. 2021). None for the task's labels.
+    deviation (Optional[float]): The standard deviation of the initial label embeddings, including
+        the decoder's: 1.0 for label attention, which scales by the width; None for 1 / √width, for
+        emissions.
     RETURNS (LabelSetBuilder): Builds a `LabelSet`.
-    RAISES (ValueError): If labels of the decoder and others were to be shared.
+    RAISES (ValueError): If a value is out of range, or `n_latent` is set and parameters are shared.
     """
     if n_latent is not None:
         check_value("n_latent", n_latent, n_latent >= 1, "at least 1, or empty")
@@ -135,15 +134,15 @@ def build_label_set(
 def build_label_attention(
     projection: PartBuilder, heads: int = 5, dropout: float = 0.0
 ) -> RefineBuilder:
-    """Configure the multi-head attention of tokens to labels of BiLSTM-LAN.
+    """Configure BiLSTM-LAN's multi-head attention of tokens to labels.
 
     projection (PartBuilder): Projects queries, keys and values: `spacy_psa.LinearProjection.v1`
         as in the paper's equations, or `spacy_psa.ReLUProjection.v1` as in its published code.
-    heads (int): Number of heads; has to divide the width. (The paper's text does not give it; it
-        is 5 in the published code.)
+    heads (int): Number of heads. Must divide the width. (5 in the published code; the paper does
+        not say.)
     dropout (float): Dropout on the attention weights: 0.0 in the paper, 0.5 in the published code.
     RETURNS (RefineBuilder): Builds a `LabelAttention`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("heads", heads, heads >= 1, "at least 1")
     check_dropout("dropout", dropout)
@@ -157,7 +156,7 @@ def _make_label_attention(label_set: LabelSet, *, heads: int, **settings: Any) -
 
 
 def build_label_marginals() -> RefineBuilder:
-    """Configure the structured attention of tokens to labels, by the marginals of a CRF.
+    """Configure structured attention of tokens to labels, weighted by the marginals of a CRF.
 
     RETURNS (RefineBuilder): Builds a `LabelMarginals`.
     """
@@ -178,7 +177,7 @@ def build_linear_projection(bias: bool = False) -> PartBuilder:
 
 
 def build_relu_projection(bias: bool = True) -> PartBuilder:
-    """Configure a linear projection with a ReLU behind it.
+    """Configure a linear projection followed by a ReLU.
 
     bias (bool): Whether to add a bias.
     RETURNS (PartBuilder): Builds a `ReLUProjection`.
@@ -187,17 +186,17 @@ def build_relu_projection(bias: bool = True) -> PartBuilder:
 
 
 def build_concatenation(residual: bool = True) -> PartBuilder:
-    """Configure the connection of BiLSTM-LAN: hidden and refined states side by side.
+    """Configure BiLSTM-LAN's connection: the concatenation of hidden and refined states.
 
-    residual (bool): Whether to add the hidden states to the refined ones (Cui and Zhang 2019); if
-        not, it is equation 4 of Wang et al. (2021).
+    residual (bool): Whether to add the hidden states to the refined ones (Cui and Zhang 2019).
+        Without it, this is equation 4 of Wang et al. (2021).
     RETURNS (PartBuilder): Builds a `Concatenation`.
     """
     return partial(Concatenation, residual=residual)
 
 
 def build_residual_norm() -> PartBuilder:
-    """Configure the connection of structured refinement: a residual and layer normalization.
+    """Configure structured refinement's connection: a residual sum and layer normalization.
 
     RETURNS (PartBuilder): Builds a `ResidualNorm`.
     """
@@ -207,15 +206,15 @@ def build_residual_norm() -> PartBuilder:
 def build_label_attention_decoder(
     projection: PartBuilder | None, scaled: bool = True
 ) -> DecoderBuilder:
-    """Configure the output of BiLSTM-LAN: attention weights of a single head are the prediction.
+    """Configure BiLSTM-LAN's output layer, which predicts with single-head attention weights.
 
-    The label embeddings are those that the encoder shares, or else its own.
+    If the encoder shares its label embeddings, the decoder uses those; otherwise it has its own.
 
     projection (Optional[PartBuilder]): Projects tokens and labels: `spacy_psa.LinearProjection.v1`
-        as the paper's equations and numbers of parameters suggest, `spacy_psa.ReLUProjection.v1`
-        as in its published code, or None for none.
-    scaled (bool): Whether to divide by the square root of the width. Without projection and
-        scale, this is a softmax layer without bias (section 4.5 of Cui and Zhang 2019).
+        as the paper's equations and parameter counts suggest, `spacy_psa.ReLUProjection.v1` as in
+        its published code, or None.
+    scaled (bool): Whether to divide the scores by the square root of the width. Without projection
+        and scaling, this is a softmax layer without bias (section 4.5 of Cui and Zhang 2019).
     RETURNS (DecoderBuilder): Builds a `LabelAttentionDecoder`.
     """
     return partial(_make_label_attention_decoder, projection, scaled)
@@ -229,10 +228,11 @@ def _make_label_attention_decoder(
 
 
 def build_label_crf() -> DecoderBuilder:
-    """Configure the output of structured refinement: a CRF whose emissions are the products of
+    """Configure structured refinement's output layer: a CRF whose emissions are dot products of
     token vectors and label embeddings.
 
-    Label embeddings and transitions are those that the encoder shares, or else its own.
+    If the encoder shares its label embeddings or transitions, the decoder uses those; otherwise it
+    has its own.
 
     RETURNS (DecoderBuilder): Builds a `LabelCRFDecoder`.
     """
@@ -255,7 +255,7 @@ def _embeddings(encoder: nn.Module, n_labels: int) -> LabelEmbeddings:
 
 
 def _offer(encoder: nn.Module, name: str) -> Any:
-    """What an encoder shares with its decoder under this name; of a chain, the last one."""
+    """What an encoder shares with its decoder under this name; in a chain, the last encoder."""
     while isinstance(encoder, Chain) and len(encoder.encoders):
         encoder = encoder.encoders[-1]
     return getattr(encoder, name, None)

@@ -30,24 +30,25 @@ def build_sequence_labeler(
     mixed_precision: str | None = None,
     nO: int | None = None,
 ) -> SequenceLabeler:
-    """Put a sequence labeling model together.
+    """Build a sequence labeling model.
 
-    Documents are encoded sentence by sentence where they have sentence boundaries, else whole.
-    Longer stretches than `max_length` go through the encoder in overlapping windows, and are
-    decoded whole.
+    Documents are encoded sentence by sentence if they have sentence boundaries, and whole
+    otherwise. Sequences longer than `max_length` are encoded in overlapping windows, but decoded as
+    a whole.
 
     tok2vec (Tok2Vec): Embeds tokens: `spacy_psa.WordCharEmbed.v1`, or any of spaCy's, e.g.
         `spacy.HashEmbedCNN.v2`, `spacy.Tok2VecListener.v1`,
         `spacy-transformers.TransformerListener.v1`.
-    encoder (EncoderBuilder): Puts tokens in context, e.g. `spacy_psa.PSAEncoder.v1`.
+    encoder (EncoderBuilder): Contextualizes tokens, e.g. `spacy_psa.PSAEncoder.v1`.
     decoder (DecoderBuilder): Scores labels, e.g. `spacy_psa.CRF.v1`.
-    max_length (int): Tokens that the encoder sees at once at most.
-    overlap (int): Tokens that neighbouring windows share at least.
-    mixed_precision (Optional[str]): What products of the encoder are computed in while it is
-        trained, "bf16" or "fp16"; null for full precision. Predictions are in full precision.
+    max_length (int): Maximum number of tokens that the encoder sees at once.
+    overlap (int): Minimum number of tokens that neighboring windows share.
+    mixed_precision (Optional[str]): Precision of the encoder's matrix multiplications in training,
+        "bf16" or "fp16"; null for full precision. Prediction always uses full precision.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
-    RAISES (ValueError): If the overlap is not smaller than the window.
+    RAISES (ValueError): If `max_length` is out of range, or `overlap` is negative or not smaller
+        than it.
     """
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
@@ -78,9 +79,9 @@ def _make_network(
 
 
 def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:
-    """Initialize the model; `nO` must be known.
+    """Initialize the model; `nO` must be set.
 
-    X (Optional[List[Doc]]): A few documents, from which the width of the tok2vec is found out.
+    X (Optional[List[Doc]]): A few documents, from which the width of the tok2vec is inferred.
     """
     tok2vec: Tok2Vec = model.layers[0]
     network = model.get_ref("network")
@@ -96,13 +97,13 @@ def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> S
 def forward(
     model: SequenceLabeler, docs: list[Doc], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
-    """Score the label sequences of documents, one chain for each sentence that is not empty."""
-    # Through `layers`, not a reference: `replace_listeners` exchanges a layer.
+    """Score the label sequences of documents, one chain for each non-empty sentence."""
+    # Use `layers` rather than a reference: `replace_listeners` swaps a layer.
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
     on_cpu = shim_of(network).device.type == "cpu"
     if not any(len(doc) for doc in docs):
-        # Nothing to label, but whoever shares the tok2vec waits for its gradient.
+        # Nothing to label, but a shared tok2vec still waits for its gradient.
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         return empty, lambda _: backprop_tok2vec(vectors)
     layout = make_layout(
@@ -131,14 +132,14 @@ def _network_forward(
 def run_network(
     model: Model, flat: Floats2d, others: tuple[Any, ...], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
-    """Run a network from vectors to potentials.
+    """Run a network from token vectors to potentials.
 
-    model (Model): The layer that has the network.
+    model (Model): The layer that holds the network.
     flat (Floats2d): The vectors of all tokens, its first argument.
     others (Tuple[Any, ...]): Its other arguments, which get no gradient.
-    is_train (bool): Whether a gradient is wanted.
-    RETURNS (Tuple[Potentials, Callable]): The potentials, and a function from their gradient to
-        that of the vectors.
+    is_train (bool): Whether a gradient is needed.
+    RETURNS (Tuple[Potentials, Callable]): The potentials, and a callback from their gradient to
+        the gradient of the vectors.
     """
     x = xp2torch(flat, requires_grad=is_train, device=shim_of(model).device)
     arguments = ArgsKwargs(args=(x, *others), kwargs={})
@@ -157,7 +158,7 @@ def run_network(
 
 
 def shim_of(model: Model) -> NetworkShim:
-    """The network of a layer.
+    """Get the shim that holds a layer's network.
 
     model (Model): The layer.
     RETURNS (NetworkShim): Its only shim.
@@ -168,10 +169,11 @@ def shim_of(model: Model) -> NetworkShim:
 
 
 def sentence_lengths(doc: Doc) -> list[int]:
-    """The lengths of what is labeled as one sequence.
+    """Find the lengths of the sequences that are labeled in a document.
 
     doc (Doc): The document.
-    RETURNS (List[int]): Tokens of each sentence, or of the document if it has no boundaries.
+    RETURNS (List[int]): The length of each sentence, or of the document if it has no sentence
+        boundaries.
     """
     if not len(doc):
         return []

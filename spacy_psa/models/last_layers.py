@@ -1,4 +1,4 @@
-"""Contextual embeddings from a transformer, taken as they are."""
+"""Contextual embeddings from a transformer, without fine-tuning."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,16 +17,16 @@ Transformer = Model[list[Doc], Any]
 def build_last_layers(
     n_layers: int = 4, upstream: str = "*", transformer: Transformer | None = None
 ) -> Tok2Vec:
-    """Embed tokens by the mean of a transformer's last layers over their sub-words.
+    """Embed each token as the mean of a transformer's last layers over its subwords.
 
-    The transformer is not trained by it: to fine-tune one, use
+    The transformer is not trained through this layer: to fine-tune it, use
     `spacy-transformers.TransformerListener.v1`. Its `transformer_config` must have
-    `output_hidden_states = true`. A token without sub-words, such as white space, has zeros.
+    `output_hidden_states = true`. Tokens without subwords, such as whitespace, get zeros.
 
-    n_layers (int): How many layers.
-    upstream (str): The name of the component `transformer` to listen to, or "*" for any.
-    transformer (Optional[Transformer]): A transformer of its own,
-        `spacy-transformers.TransformerModel.v3`, in place of that of the component.
+    n_layers (int): Number of layers.
+    upstream (str): The name of the `transformer` component to listen to, or "*" for any.
+    transformer (Optional[Transformer]): A transformer of the layer's own, e.g.
+        `spacy-transformers.TransformerModel.v3`; None to listen to a component.
     RETURNS (Tok2Vec): The layer. Output width: the transformer's.
     RAISES (ValueError): If the number of layers is less than 1.
 
@@ -52,7 +52,7 @@ def build_last_layers(
 
 
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
-    """Initialize a transformer of its own, and find the width out."""
+    """Initialize the layer's own transformer, if any, and infer the width."""
     source = model.layers[0]
     source.initialize(X=X)
     widths = [node.get_dim("nO") for node in source.walk() if node.has_dim("nO")]
@@ -70,13 +70,13 @@ def forward(
 
     source = model.layers[0]
     listens = is_train and isinstance(source, TransformerListener)
-    # One of its own is never in training mode, which would switch its dropout on.
+    # The layer's own transformer is never in training mode, which would enable its dropout.
     outputs, backprop_source = source(docs, listens)
     vectors = [_embed(model, doc, data) for doc, data in zip(docs, outputs, strict=True)]
 
     def backprop(d_outputs: list[Floats2d]) -> list[Doc]:
         if listens:
-            # The transformer waits for all of its listeners before it is updated for the others.
+            # The transformer is updated only once all of its listeners have called back.
             backprop_source([_without_gradient(data) for data in outputs if data.model_output])
         return []
 
@@ -90,7 +90,7 @@ def _embed(model: Tok2Vec, doc: Doc, data: Any) -> Floats2d:
     layers = data.model_output.get("hidden_states")
     if layers is None:
         raise ValueError(Errors.P242.format(text=doc.text[:60]))
-    # The first of them is what goes into the transformer.
+    # The first of them is the transformer's input.
     if n_layers >= len(layers):
         raise ValueError(Errors.P243.format(n_layers=n_layers, found=len(layers) - 1))
     mean = sum(layers[-n_layers:]) / n_layers

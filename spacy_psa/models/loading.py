@@ -1,7 +1,7 @@
-"""Load the weights of a model, of which each part is checked before thinc takes it.
+"""Load the weights of a model, checking each part before thinc accepts it.
 
-thinc takes names, sizes and settings of layers as they stand in a file, one after the other. What
-is wrong with them would show much later, in a prediction.
+thinc accepts the names, sizes and settings of layers in a file as they are. Errors in them would
+surface much later, in a prediction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .srl_ensemble import forward as average
 from .word_shim import WordCharacterShim
 
 OURS = __name__.partition(".")[0] + "."
-# The shapes of parameters by dimensions, in the layers of which spaCy's embeddings are made
+# The shapes of the parameters, by dimension, of the layers that spaCy's embeddings consist of
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     "hashembed": {"E": ("nV", "nO")},
     "embed": {"E": ("nV", "nO")},
@@ -33,13 +33,13 @@ SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def read_model(model: Model, data: bytes) -> None:
-    """Load a model's weights. Settings of layers of ours, which are saved with them, stay as they
-    are: the config counts, which anyone may have changed.
+    """Load a model's weights. The saved settings of this package's layers are ignored: the config,
+    which the user may have edited, takes precedence.
 
     model (Model): The model.
     data (bytes): The output of its `to_bytes`.
-    RAISES (ValueError): If the data is damaged, belongs to a model of another configuration, or has
-        weights that are not finite. Part of it may have been loaded by then.
+    RAISES (ValueError): If the data is damaged, belongs to a model with another configuration, or
+        has weights that are not finite. Part of it may have been loaded by then.
     """
     try:
         message = unpack(data)
@@ -63,7 +63,7 @@ def read_model(model: Model, data: bytes) -> None:
     for node in nodes:
         for shim in _networks(node):
             if isinstance(shim, WordCharacterShim):
-                shim.words_from = None  # all of the component comes from elsewhere
+                shim.words_from = None  # allows words of a sample: the whole model is replaced
     model.from_dict(message)
     for node, info in zip(nodes, message["nodes"], strict=True):
         _check_loaded(node, info["dims"])
@@ -74,16 +74,16 @@ def read_model(model: Model, data: bytes) -> None:
 
 
 def has_network(model: Model) -> bool:
-    """Say whether a model has weights of ours.
+    """Check whether a model contains a built network of this package.
 
     model (Model): The model.
-    RETURNS (bool): Whether it has.
+    RETURNS (bool): Whether it does.
     """
     return any(shim._model is not None for node in model.walk() for shim in _networks(node))
 
 
 def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
-    """Check that what was loaded into a layer fits together, and that its weights are finite."""
+    """Check that the data loaded into a layer is consistent, and that its weights are finite."""
     for problem in (*_size_problems(node, dims), *_window_problems(node)):
         raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
     for shim in _networks(node):
@@ -95,7 +95,7 @@ def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
 def _check_finite(name: str, tensor: Tensor) -> None:
     if not tensor.is_floating_point():
         return
-    # The sum is finite only if all are; it needs no memory
+    # The sum is finite only if all values are, and allocates no memory
     if not tensor.detach().sum().isfinite():
         n = int((~tensor.isfinite()).sum())
         if n:
@@ -111,22 +111,22 @@ def _is_ours(node: Model) -> bool:
 
 
 def _layout_problem(message: Any, n_nodes: int) -> str | None:
-    """What is wrong with the message as a whole."""
+    """Find problems with the message as a whole."""
     if not isinstance(message, dict):
         return f"it is of type {type(message).__name__}"
     for part, kind in (("nodes", dict), ("attrs", dict), ("params", dict), ("shims", list)):
         items = message.get(part)
         if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
-            return f"its part '{part}' is missing or of a wrong type"
+            return f"its part '{part}' is missing or has the wrong type"
         if len(items) != n_nodes:
-            return f"it has {part} of {len(items)} layers, but the model has {n_nodes}"
+            return f"it has {part} for {len(items)} layers, but the model has {n_nodes}"
     return None
 
 
 def _info_problems(node: Model, info: Mapping[str, Any], n_nodes: int) -> Iterator[str]:
     name, dims, refs = (info.get(key) for key in ("name", "dims", "refs"))
     if not isinstance(name, str) or not isinstance(dims, dict) or not isinstance(refs, dict):
-        yield "'name', 'dims' or 'refs' is missing or of a wrong type"
+        yield "'name', 'dims' or 'refs' is missing or has the wrong type"
         return
     for dim, size in dims.items():
         if dim not in node.dim_names:
@@ -148,7 +148,7 @@ def _info_problems(node: Model, info: Mapping[str, Any], n_nodes: int) -> Iterat
 def _attr_problems(node: Model, attrs: Mapping[str, Any]) -> Iterator[str]:
     for name, saved in attrs.items():
         if not isinstance(name, str) or not isinstance(saved, bytes):
-            yield f"the setting {name!r} is of a wrong type"
+            yield f"the setting {name!r} has the wrong type"
         elif _is_ours(node):
             if name not in node.attrs:
                 yield f"there is no setting '{name}'"
@@ -164,7 +164,7 @@ def _attr_problems(node: Model, attrs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _alike(value: Any, other: Any) -> bool:
-    """Whether values are of the same kind; None goes with any of them."""
+    """Whether two values are of the same kind; None matches any kind."""
     kinds = {type(None): None, bool: bool, str: str, int: float, float: float}
     kind, expected = (kinds.get(type(each), "other") for each in (value, other))
     return kind != "other" and (kind == expected or None in (kind, expected))
@@ -175,7 +175,7 @@ def _param_problems(node: Model, params: Mapping[str, Any], dims: Any) -> Iterat
     for name, dimensions in shapes.items():
         sizes = tuple(dims.get(dim) for dim in dimensions)
         found = getattr(params.get(name), "shape", None)
-        # Not known to whom has not been initialized
+        # Sizes are unknown in a model that has not been initialized
         if None not in sizes and found != sizes:
             yield f"'{name}' has shape {found}, not {sizes}"
             return
@@ -185,7 +185,7 @@ def _param_problems(node: Model, params: Mapping[str, Any], dims: Any) -> Iterat
         elif value is None:
             continue
         elif not isinstance(value, np.ndarray) or value.dtype.kind != "f":
-            yield f"the parameter '{name}' is no array of numbers"
+            yield f"the parameter '{name}' is not a numeric array"
         elif node.has_param(name) and node.get_param(name).shape != value.shape:
             yield f"'{name}' has shape {value.shape}, not {node.get_param(name).shape}"
         elif not np.isfinite(value).all():
@@ -197,14 +197,14 @@ def _shim_problems(node: Model, shims: list[Any]) -> Iterator[str]:
     if len(shims) != len(node.shims):
         yield f"there are {len(shims)} networks, not {len(node.shims)}"
     elif not all(isinstance(shim, bytes) for shim in shims):
-        yield "a network is of a wrong type"
+        yield "a network has the wrong type"
 
 
 def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]:
-    """What does not fit together in what was loaded."""
+    """Find inconsistencies in the loaded data."""
     for shim in _networks(node):
         if shim._model is None:
-            # Sizes that are set before there are weights do not tell all of them
+            # Before there are weights, some sizes may be set, but not all
             if dims and None not in dims.values():
                 yield "the weights of the network are missing"
             continue
@@ -221,7 +221,7 @@ def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]
     if node._func is average:
         for layer in node.layers:
             if layer.maybe_get_dim("nO") != node.maybe_get_dim("nO"):
-                yield f"there are models of {layer.maybe_get_dim('nO')} outputs"
+                yield f"one of the models has {layer.maybe_get_dim('nO')} outputs"
     if not node.has_ref("network"):
         return
     tok2vec, network = node.layers[0], node.get_ref("network")
@@ -234,7 +234,7 @@ def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]
 
 
 def _width_problems(node: Model) -> Iterator[str]:
-    """What does not go with the config, of which networks are not built anew."""
+    """Find conflicts with the config: loaded networks are not rebuilt from it."""
     configured = node.attrs.get("width")
     for shim in _networks(node):
         width = shim.cfg.get("width")

@@ -1,4 +1,4 @@
-"""From the tokens of a batch to what the word and character embeddings read."""
+"""Convert the tokens of a batch to the inputs of the word and character embeddings."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ FIXED_ROW = -1
 PADDING_CHARACTER = 0
 UNKNOWN_CHARACTER = 1
 FIRST_CHARACTER = 2
-# Distinct words remembered, so that a long-running process does not grow forever.
+# Maximum number of distinct words in the cache, so that a long-running process stays bounded.
 CACHE_SIZE = 100_000
-# Characters of a word that is remembered at most, for the same reason.
+# Maximum number of characters of a cached word, for the same reason.
 CACHED_LENGTH = 200
 N_NAMED = 5
 
 
 @dataclass(frozen=True)
 class WordFeatures:
-    """The distinct words of a batch, from the longest to the shortest, and who they are.
+    """The distinct words of a batch, from longest to shortest, and which tokens they are.
 
     rows (NDArray): Row in the trainable table, or -1 if the vector is fixed. Shape: (words,).
     vector_keys (List[int]): Keys in the vectors table of the words with row -1, in order.
-    characters (NDArray): Character ids. Shape: (words, longest word).
-    lengths (NDArray): Characters of each word. Shape: (words,).
-    tokens (NDArray): Which word each token is. Shape: (tokens,).
+    characters (NDArray): Character IDs. Shape: (words, longest word).
+    lengths (NDArray): Number of characters of each word. Shape: (words,).
+    tokens (NDArray): The index of each token's word. Shape: (tokens,).
     """
 
     rows: NDArray[np.int64]
@@ -50,17 +50,17 @@ class WordFeatures:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    # By the forms by which the word is looked up, in order: their rows, and their keys in vectors.
+    # For each form to look up, in order: its row, and its keys in the vectors.
     rows: tuple[int, ...]
     keys: tuple[tuple[int, ...], ...]
     characters: tuple[int, ...]
 
     def find(self, known_keys: Container[int]) -> tuple[int, int | None]:
-        """The row, and the key in the vectors if it is fixed."""
+        """Find the row, and the key in the vectors if the vector is fixed."""
         for row, keys in zip(self.rows, self.keys, strict=True):
             if row != UNKNOWN_ROW:
                 return row, None
-            # Vectors may be added or replaced at any time: these look-ups are not cached.
+            # Vectors may be added or replaced at any time, so these lookups are not cached.
             for key in keys:
                 if key in known_keys:
                     return FIXED_ROW, key
@@ -68,19 +68,19 @@ class _Word:
 
 
 class WordLookup:
-    """Look the words and characters of documents up.
+    """Look up the words and characters of documents.
 
-    A word is looked up by its attribute (the norm, by default), then by the lower case of that:
-    first among the words of the training data, then in the vectors of the vocabulary. If it is in
+    A word is looked up by its attribute (the norm by default) and then by its lowercase form, first
+    among the words of the training data and then in the vectors of the vocabulary. If it is in
     neither, its normalized form is looked up in the same way.
 
-    words (Sequence[str]): The words that have trainable rows, from row 1 on.
+    words (Sequence[str]): The words that have trainable rows, starting at row 1.
     characters (Sequence[str]): The known characters.
     attr (int): The attribute by which words are looked up.
-    max_characters (int): Characters of a word that are read. Of a longer one, half of them are
-        its first and half its last.
-    normalize (Optional[Callable[[str], str]]): Gives the normalized form of a word, of which
-        characters are always read, e.g. `zero_digits`; None for no such form.
+    max_characters (int): Maximum number of characters to read. Of a longer word, the first and last
+        halves of that number are read.
+    normalize (Optional[Callable[[str], str]]): Returns the normalized form of a word, from which
+        characters are always read, e.g. `zero_digits`; None for no normalization.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class WordLookup:
         self._cache: dict[int, _Word] = {}
 
     def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
-        """Look up a batch.
+        """Look up the words of a batch.
 
-        docs (Iterable[Doc]): The documents, not all empty.
+        docs (Iterable[Doc]): The documents. At least one must have tokens.
         vocab (Vocab): Their vocabulary.
         RETURNS (WordFeatures): The distinct words.
         """
         if len(self._cache) > CACHE_SIZE:
             self._cache = {}
         pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
-        # The same form may have two norms; a pair of hashes is still one number.
+        # The same form may have two norms, so combine the pair of hashes into one number.
         hashes = pairs[:, 0] * np.uint64(31) + pairs[:, 1]
         keys, first, tokens = np.unique(hashes, return_index=True, return_inverse=True)
         words = [
@@ -162,7 +162,7 @@ class WordLookup:
 
 
 def zero_digits(form: str) -> str:
-    """Write 0 for every digit, so that numbers of the same shape are one word.
+    """Replace every digit with 0, so that numbers of the same shape become one word.
 
     form (str): A word.
     RETURNS (str): Its normalized form.
@@ -171,38 +171,38 @@ def zero_digits(form: str) -> str:
 
 
 def find_vector(form: str, vectors: Vectors) -> int | None:
-    """Find the vector of a word: by its form, then by its lower case.
+    """Find the vector of a word by its form, or else by its lowercase form.
 
     form (str): The word.
     vectors (Vectors): The table.
-    RETURNS (Optional[int]): The key in the table, or None if it has neither.
+    RETURNS (Optional[int]): The key in the table, or None if the word has no vector.
     """
     known_keys = _known_keys(vectors)
     return next((key for key in _keys(form) if key in known_keys), None)
 
 
 def _keys(form: str) -> tuple[int, ...]:
-    """The keys under which a word may have a vector."""
+    """List the keys under which a word may have a vector."""
     lower = form.lower()
     return (get_string_id(form), *(() if lower == form else (get_string_id(lower),)))
 
 
 class _AllKeys:
-    """Floret's vectors: each word has one."""
+    """The keys of Floret vectors, where every word has a vector."""
 
     def __contains__(self, key: object) -> bool:
         return True
 
 
 def _known_keys(vectors: Vectors) -> Container[int]:
-    """The keys that a table has."""
+    """Get the keys of a table."""
     if 0 in vectors.shape:
         return ()
     return _AllKeys() if vectors.mode == Mode.floret else vectors.key2row
 
 
 def check_vectors(vectors: Vectors) -> None:
-    """Check that vectors are numbers that a network can use.
+    """Check that all vectors are finite.
 
     vectors (Vectors): The table.
     RAISES (ValueError): If some are NaN or infinite.
@@ -214,7 +214,7 @@ def check_vectors(vectors: Vectors) -> None:
     bad = [row for row, whole in enumerate(finite.tolist()) if not whole]
     rows = set(bad)
     keys = [key for key, row in vectors.key2row.items() if row in rows and key in vectors.strings]
-    # Floret's rows are of hashes, and others may have no word, either
+    # Floret's rows belong to hashes; rows of other tables may have no word either
     words = sorted(vectors.strings[key] for key in keys) or [f"row {row}" for row in bad]
     named = ", ".join(f"'{word}'" for word in words[:N_NAMED])
     more = f" and {len(words) - N_NAMED} more" if len(words) > N_NAMED else ""
@@ -222,10 +222,10 @@ def check_vectors(vectors: Vectors) -> None:
 
 
 def read_vectors(keys: Sequence[int], vectors: Vectors) -> Floats2d:
-    """Read vectors.
+    """Read vectors from a table.
 
     keys (Sequence[int]): Keys in the table.
     vectors (Vectors): The table.
-    RETURNS (Floats2d): Shape: (keys, width), of NumPy or CuPy, float32.
+    RETURNS (Floats2d): A NumPy or CuPy array, float32. Shape: (keys, width).
     """
     return vectors.get_batch(np.array(keys, dtype=np.uint64)).astype("float32")

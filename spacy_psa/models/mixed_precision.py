@@ -1,4 +1,4 @@
-"""Training in mixed precision: products of matrices in half precision, weights in full."""
+"""Mixed-precision training: matrix multiplications in half precision, weights in full precision."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from torch import Tensor
 from ..errors import Errors
 
 HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
-"""What the setting `mixed_precision` may be."""
-LEAST_SCALE = 1.0  # from which on an overflow is not the scale's fault
+"""The values of the setting `mixed_precision`."""
+LEAST_SCALE = 1.0  # at or below this scale, an overflow is not caused by scaling
 
 
 def check_mixed_precision(value: str | None) -> None:
-    """Check the setting.
+    """Check the setting `mixed_precision`.
 
     value (Optional[str]): A key of `HALF_PRECISIONS`, or None for full precision.
-    RAISES (ValueError): If it is something else.
+    RAISES (ValueError): If it is anything else.
     """
     if value is not None and value not in tuple(HALF_PRECISIONS):
         options = ", ".join(f'"{name}"' for name in HALF_PRECISIONS)
         names = {"name": "mixed_precision", "value": repr(value)[:40]}
-        raise ValueError(Errors.P210.format(**names, expected=f"one of {options}, or null"))
+        raise ValueError(Errors.P210.format(**names, expected=f"one of {options} or null"))
 
 
 class GradientScaler(PyTorchGradScaler):
-    """Thinc's scaler, for gradients of several batches that add up, and on any device.
+    """Thinc's gradient scaler, extended to gradient accumulation and any device.
 
-    Gradients in float16 are scaled up on their way, so that small ones do not become zero; those in
-    bfloat16 have the range of float32, and need nothing.
+    In float16, gradients are scaled up during backpropagation so that small ones do not underflow.
+    bfloat16 has the range of float32 and needs no scaling.
 
     mixed_precision (Optional[str]): The setting.
     """
@@ -42,23 +42,23 @@ class GradientScaler(PyTorchGradScaler):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is something to scale."""
+        """Whether gradients are scaled."""
         return bool(self._enabled)
 
     def backward(
         self, leaves: Sequence[Tensor], outputs: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> None:
-        """Propagate gradients, scaled up, and add those of the leaves to what they have.
+        """Backpropagate scaled gradients, unscale them, and accumulate them in the leaves.
 
-        What they have from other batches is not scaled, and not to be scaled down; so it is kept
-        away meanwhile. (Thinc's `PyTorchShim` scales it down with each batch once more.) Where a
-        number overflows, the batch adds nothing, and the whole update is to be skipped: `found_inf`
-        tells so until it is over. Where the scale is small and that does not help, numbers that are
-        not finite stay, for others to see.
+        Gradients that the leaves already have from other batches are unscaled, so they are set
+        aside meanwhile. (Thinc's `PyTorchShim` would unscale them again with each batch.) If a
+        value overflows, the batch contributes nothing and the whole update must be skipped:
+        `found_inf` is true until it is over. If the scale is already at its minimum, nonfinite
+        gradients are kept, for the caller to detect.
 
-        leaves (Sequence[Tensor]): The parameters and inputs that are to have gradients.
-        outputs (Sequence[Tensor]): Tensors of the output.
-        gradients (Sequence[Tensor]): The gradient of each.
+        leaves (Sequence[Tensor]): The parameters and inputs that receive gradients.
+        outputs (Sequence[Tensor]): The output tensors.
+        gradients (Sequence[Tensor]): The gradient of each output.
         """
         earlier = [leaf.grad for leaf in leaves]
         for leaf in leaves:
@@ -77,7 +77,7 @@ class GradientScaler(PyTorchGradScaler):
 
     def _scale_down(self, gradients: list[Tensor]) -> None:
         self._has_scaled = True
-        # What `unscale` gives back is whether any batch of this update has overflowed
+        # `unscale` returns whether any batch of this update has overflowed
         has_overflowed, self._found_inf = self._found_inf, False
         if self.unscale(gradients):
             if float(self._scale) > LEAST_SCALE:
@@ -87,12 +87,12 @@ class GradientScaler(PyTorchGradScaler):
         self._found_inf = self._found_inf or has_overflowed
 
     def update(self) -> None:
-        """Find the scale of the next update: half if this one has overflowed, twice if none has for
-        long. An update without gradients is none."""
+        """Set the scale of the next update: halve it if this one has overflowed, double it if none
+        has for a long time. Updates without gradients do not count."""
         if self._has_scaled:
             super().update()
         self.forget()
 
     def forget(self) -> None:
-        """Forget the batches of an update that is not made."""
+        """Forget the batches seen since the last update."""
         self._has_scaled = self._found_inf = False

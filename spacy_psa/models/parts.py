@@ -1,4 +1,4 @@
-"""Parts of attention layers that a config can name: positional biases and fusion gates."""
+"""Registered parts of attention layers: positional biases and fusion gates."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,12 +27,12 @@ def build_psa_bias(
     """Configure the positional bias of PSA, Ψ = M + α·G + (1 − α)·P.
 
     window (float): The window size k of the Gaussian bias G, in tokens.
-    max_distance (int): The distance r from which on P treats all alike.
+    max_distance (int): The distance r at which P is clipped: it treats larger distances alike.
     self_mask (bool): Whether M keeps a token from attending to itself.
-    gaussian (bool): Whether to have G.
-    token_position (bool): Whether to have P.
+    gaussian (bool): Whether to include G.
+    token_position (bool): Whether to include P.
     RETURNS (PartBuilder): Builds a `PSABias`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     _check_window(window)
     _check_distance(max_distance)
@@ -51,40 +51,41 @@ def build_bias_mixture(*biases: PartBuilder, self_mask: bool = True) -> PartBuil
     version of PSA.
 
     *biases (PartBuilder): The biases; in a config, sections `bias.*.name`.
-    self_mask (bool): Whether to keep a token from attending to itself, as one of the biases.
+    self_mask (bool): Whether to include a mask that keeps a token from attending to itself as one
+        of the biases.
     RETURNS (PartBuilder): Builds a `BiasMixture`.
     """
     return partial(BiasMixture, biases=biases, self_mask=self_mask)
 
 
 def build_gaussian_bias(window: float = 10) -> PartBuilder:
-    """Configure the distance-aware Gaussian bias alone.
+    """Configure the distance-aware Gaussian bias on its own.
 
     window (float): The window size k, in tokens.
     RETURNS (PartBuilder): Builds a `GaussianBias`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     _check_window(window)
     return partial(_for_any_width, GaussianBias, window=window)
 
 
 def build_token_position_bias(max_distance: int = 10) -> PartBuilder:
-    """Configure the token-specific bias for distances alone.
+    """Configure the token-specific bias for (unsigned) distances on its own.
 
-    max_distance (int): The distance r from which on all are treated alike.
+    max_distance (int): The distance r at which distances are clipped.
     RETURNS (PartBuilder): Builds a `TokenPositionBias`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     _check_distance(max_distance)
     return partial(TokenPositionBias, max_distance=max_distance)
 
 
 def build_token_offset_bias(max_distance: int = 10) -> PartBuilder:
-    """Configure the token-specific bias for distances to the left and to the right.
+    """Configure the token-specific bias for signed distances (left and right).
 
-    max_distance (int): The distance r from which on all on one side are treated alike.
+    max_distance (int): The distance r at which distances are clipped on either side.
     RETURNS (PartBuilder): Builds a `TokenOffsetBias`.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     _check_distance(max_distance)
     return partial(TokenOffsetBias, max_distance=max_distance)
@@ -99,7 +100,7 @@ def build_feature_gate() -> PartBuilder:
 
 
 def build_scalar_gate() -> PartBuilder:
-    """Configure the fusion gate that is one number for each token.
+    """Configure the scalar fusion gate, a single number per token.
 
     RETURNS (PartBuilder): Builds a `ScalarGate`.
     """
@@ -111,7 +112,7 @@ def _for_any_width(layer: Callable[..., nn.Module], width: int, **settings: Any)
 
 
 def _check_window(window: float) -> None:
-    # Its square is divided by, so that neither may be 0 or infinite
+    # Its square is a divisor, so neither may be 0 or infinite
     in_range = 1e-6 <= window <= 1e9
     check_value("window", window, in_range, "greater than 0, from 1e-6 to 1e9")
 

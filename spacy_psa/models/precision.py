@@ -1,4 +1,4 @@
-"""Which precision the networks of a model have, and how to reduce it."""
+"""Inspect and reduce the precision of a model's networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shim import NetworkShim
 
 
 def networks(model: Model) -> Iterator[NetworkShim]:
-    """Find what a model has of our networks.
+    """Find the networks of this package in a model.
 
     model (Model): The model.
     YIELDS (NetworkShim): The networks that have been built.
@@ -24,20 +24,22 @@ def networks(model: Model) -> Iterator[NetworkShim]:
 
 
 def reduced_precision(model: Model) -> str | None:
-    """Find out whether a model has been reduced.
+    """Check whether the precision of a model has been reduced.
 
     model (Model): The model.
-    RETURNS (Optional[str]): The precision of its first network that is not in full precision.
+    RETURNS (Optional[str]): The precision of the first network that is not in full precision; None
+        if all are.
     """
     return next((s.precision for s in networks(model) if s.precision != FULL), None)
 
 
 def reduce_model(model: Model, precision: str) -> int:
-    """Reduce the precision of all networks of ours in a model.
+    """Reduce the precision of all networks of this package in a model.
 
-    model (Model): The model, which is modified.
+    model (Model): The model, modified in place.
     precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
-    RETURNS (int): How many networks there are.
+    RETURNS (int): The number of networks reduced.
+    RAISES (ValueError): If one has been reduced before.
     """
     found = list(networks(model))
     for shim in found:
@@ -48,9 +50,9 @@ def reduce_model(model: Model, precision: str) -> int:
 def check_trainable(name: str, model: Model) -> None:
     """Check that a component can be trained.
 
-    name (str): The component.
+    name (str): The component's name.
     model (Model): Its model.
-    RAISES (ValueError): If the precision of a network of its model has been reduced.
+    RAISES (ValueError): If the precision of one of the model's networks has been reduced.
     """
     precision = reduced_precision(model)
     if precision is not None:

@@ -1,4 +1,4 @@
-"""The bridge between our networks and thinc."""
+"""The bridge between this package's PyTorch networks and thinc."""
 
 from __future__ import annotations
 
@@ -28,21 +28,25 @@ from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precis
 
 
 class NetworkShim(PyTorchShim):
-    """Hold a network that is built once its widths are known, and give it to thinc.
+    """Wrap a network that is built once its widths are known, for use in a thinc model.
 
-    What thinc's own `PyTorchShim` does not do: averaged parameters (`use_averages`), tensors that
-    stay in place when they are updated (cuDNN wants its weights in one piece), evaluation mode
-    at all times but during a training step (so that threads may share a network), and bytes that
-    are only numbers: loading them runs no code, and every tensor is checked for its name, shape and
-    type, before there is memory for the network. A parameter that modules share is updated,
-    averaged and saved once, under its first name. A network whose precision has been reduced says
-    so in its bytes, and cannot be trained. In mixed precision, gradients of several batches may add
-    up before an update, on a CPU as well; predictions are in full precision.
+    In contrast to thinc's own `PyTorchShim`:
+
+    - Averaged parameters (`use_averages`) are supported.
+    - Parameters are updated in place, since cuDNN needs its weights in one contiguous block.
+    - The network is in evaluation mode except during a training step, so that threads can share it.
+    - Serialized networks contain only data: loading them runs no code, and the name, shape and type
+      of every tensor are checked before memory is allocated for the network.
+    - A parameter shared by several modules is updated, averaged and saved once, under its first
+      name.
+    - A network whose precision has been reduced is saved as such, and cannot be trained.
+    - Mixed precision also works on a CPU and with gradients accumulated over several batches.
+      Prediction always uses full precision.
 
     make (Callable[..., nn.Module]): Builds the network from the keyword arguments of `build`.
-    mixed_precision (Optional[str]): A key of `HALF_PRECISIONS`, in which products of matrices are
-        computed in training; None for full precision.
-    RAISES (ValueError): If it is something else.
+    mixed_precision (Optional[str]): Precision of matrix multiplications in training, a key of
+        `HALF_PRECISIONS`; None for full precision.
+    RAISES (ValueError): If `mixed_precision` is anything else.
     """
 
     precision: str = FULL
@@ -58,7 +62,7 @@ class NetworkShim(PyTorchShim):
 
     @property
     def scaler(self) -> GradientScaler:
-        """What scales gradients in mixed precision."""
+        """The gradient scaler for mixed precision."""
         return cast(GradientScaler, self._grad_scaler)
 
     @property
@@ -70,18 +74,19 @@ class NetworkShim(PyTorchShim):
 
     @property
     def device(self) -> torch.device:
-        """Where the network is, whichever thread asks: thinc's default device is that of a thread.
+        """The network's device, in any thread: thinc's default device differs between threads.
 
         RAISES (ValueError): If the network has not been built.
         """
-        # PyTorch's `parameters` takes longer than some layers, for a single sentence
+        # For a single sentence, PyTorch's `parameters` would take longer than some layers
         weight = next(weights_of(self.network.modules()), None)
         return get_torch_default_device() if weight is None else weight.device
 
     def build(self, **config: Any) -> nn.Module:
-        """Build the network with new weights.
+        """Build the network with newly initialized weights.
 
-        **config: What the network depends on, as plain numbers, strings and lists: saved with it.
+        **config: What the network depends on, as plain numbers, strings and lists. Saved with the
+            network.
         RETURNS (nn.Module): The network.
         """
         forking.note_network()
@@ -90,7 +95,7 @@ class NetworkShim(PyTorchShim):
         return self._model
 
     def reduce(self, precision: str) -> None:
-        """Reduce the precision of the network, which can be trained no more then.
+        """Reduce the precision of the network, which can then no longer be trained.
 
         precision (str): A key of `REDUCTIONS`.
         RAISES (ValueError): If it has been reduced before.
@@ -108,16 +113,16 @@ class NetworkShim(PyTorchShim):
         RETURNS: Its output.
         """
         forking.note_network()
-        # Whatever runs around it: what is remembered of a prediction is read by the next ones
+        # Even within the caller's autocast: results cached here are reused by later predictions
         with torch.no_grad(), without_autocast(self.device):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
-        """Run the network, keeping what backpropagation needs.
+        """Run the network for training.
 
         inputs (ArgsKwargs): The arguments of the network.
-        RETURNS (Tuple[Any, Callable]): Its output, and a function that takes tensors of the output
-            and their gradients, and accumulates gradients in parameters and inputs.
+        RETURNS (Tuple[Any, Callable]): Its output, and a callback that takes output tensors and
+            their gradients, and accumulates gradients in parameters and inputs.
         RAISES (ValueError): If the precision of the network has been reduced.
         """
         if self.precision != FULL:
@@ -140,16 +145,15 @@ class NetworkShim(PyTorchShim):
         return torch.autocast(self.device.type, dtype=self._half)
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Update all parameters that have gradients, in place, and drop these.
+        """Update all parameters that have gradients, in place, and clear the gradients.
 
-        If one of them was too large for float16, nothing is updated here, and the next ones are
-        scaled by less.
+        If a gradient has overflowed in float16, nothing is updated, and the scale is reduced.
 
         optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
         """
         if self.scaler.found_inf:
             self.network.zero_grad()
-        # Also if the optimizer fails half-way
+        # Even if the optimizer fails halfway
         with self._forgetting():
             for name, parameter in self.network.named_parameters():
                 if parameter.grad is None:
@@ -159,12 +163,12 @@ class NetworkShim(PyTorchShim):
                 updated, _ = optimizer((self.id, name), array, gradient)
                 if updated is not array:
                     parameter.data.copy_(xp2torch(updated, device=parameter.device))
-                # Not zeroed: `nlp.rehearse` collects gradients first, and uses them after this.
+                # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.
                 parameter.grad = None
         self.scaler.update()
 
     def forget_weights(self) -> None:
-        """Have the network forget what its layers made of their weights, which have changed."""
+        """Clear what the network's layers have cached from their weights, which have changed."""
         if self._model is not None:
             forget_weights(self._model)
 
@@ -176,7 +180,7 @@ class NetworkShim(PyTorchShim):
             self.forget_weights()
 
     def copy(self) -> NetworkShim:
-        """Copy the network. The copy has its own id, by which optimizers know parameters.
+        """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key.
 
         RETURNS (NetworkShim): The copy.
         """
@@ -188,7 +192,7 @@ class NetworkShim(PyTorchShim):
 
     @contextlib.contextmanager
     def use_params(self, params: dict[tuple[int, str], FloatsXd]) -> Iterator[None]:
-        """Use other values for the parameters, e.g. the optimizer's averages, for a while.
+        """Temporarily use other values for the parameters, e.g. the optimizer's averages.
 
         params (Dict[Tuple[int, str], FloatsXd]): Values by `(shim id, name)`.
         """
@@ -208,7 +212,7 @@ class NetworkShim(PyTorchShim):
                     parameters[name].data.copy_(value)
 
     def message(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What is saved: configuration, and tensors by safetensors."""
+        """RETURNS (Dict[str, Any]): The data to save: config, and tensors in safetensors format."""
         state = None
         if self._model is not None:
             tensors = {k: v.contiguous().cpu() for k, v in saved_tensors(self._model).items()}
@@ -219,21 +223,21 @@ class NetworkShim(PyTorchShim):
         return message
 
     def check_message(self, message: dict[str, Any]) -> None:
-        """Check, and take notice of, what a subclass has added to what is saved.
+        """Check and process what a subclass has added to the saved data.
 
-        message (Dict[str, Any]): What is to be loaded.
-        RAISES (ValueError): If it is not to be loaded here.
+        message (Dict[str, Any]): The data to load.
+        RAISES (ValueError): If the data must not be loaded here.
         """
 
     def to_bytes(self) -> bytes:
-        """Serialize the network.
+        """Serialize the network. It need not have been built.
 
-        RETURNS (bytes): The serialized network, also if there is none yet.
+        RETURNS (bytes): The serialized network.
         """
         return srsly.msgpack_dumps(self.message())
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
-        """Load a network, unless its tensors are not those of this configuration.
+        """Load a network, after checking that its tensors match the configuration.
 
         bytes_data (bytes): The output of `to_bytes`.
         RETURNS (NetworkShim): The shim.
@@ -249,14 +253,14 @@ class NetworkShim(PyTorchShim):
                 raise ValueError(f"the precision is {repr(precision)[:40]}")
             tensors = None if state is None else load_tensors(state)
         except Exception as error:
-            # Damage of all kinds ends in exceptions of many kinds
+            # Damaged data can raise many types of exceptions
             raise ValueError(Errors.P202.format(problem=error)) from error
         self.check_message(message)
         if tensors is None:
             self.cfg, self._model, self.precision = config, None, FULL
             return self
         forking.note_network()
-        # First without memory: a damaged config may ask for any amount of it
+        # Check on the 'meta' device first: a damaged config may ask for any amount of memory
         adapt = partial(reduce_precision, precision=precision)
         problem = difference(self._make, config, tensors, adapt)
         if problem is not None:
@@ -268,7 +272,7 @@ class NetworkShim(PyTorchShim):
         problem = tensor_difference(saved_tensors(network), tensors)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
-        # Not strict: the other names of what modules share are not there. The rest was checked.
+        # Not strict: shared tensors are saved under one name only. The rest has been checked.
         network.load_state_dict(tensors, strict=False)
         self.cfg, self.precision = config, precision
         self._model = network.to(get_torch_default_device()).eval()

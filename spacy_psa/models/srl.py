@@ -1,4 +1,4 @@
-"""The model of semantic role labeling: tok2vec, the predicate's mark, encoder, decoder."""
+"""The semantic role labeling model: tok2vec, predicate indicator, encoder, decoder."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,16 +23,16 @@ from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
 
-# Tokens of propositions that are labeled at a time in prediction: in a long document each predicate
-# has a copy of its sentence.
+# Maximum number of tokens labeled at once in prediction. Each predicate has its own copy of its
+# sentence, so a long document can have many more positions than tokens.
 MAX_POSITIONS = 1 << 15
 
 
 class Proposition(NamedTuple):
-    """A predicate and the sentence that is labeled for it, as indices of tokens of the Doc.
+    """A predicate and the sentence labeled for it, as token indices into the Doc.
 
     predicate (int): The predicate.
-    start (int): The first token of its sentence, or of a window of a long one.
+    start (int): The first token of its sentence, or of a window if the sentence is long.
     end (int): The token after the last one.
     """
 
@@ -51,26 +51,26 @@ def build_role_labeler(
     mixed_precision: str | None = None,
     nO: int | None = None,
 ) -> RoleLabeler:
-    """Put a model of semantic roles together.
+    """Build a semantic role labeling model.
 
-    Tokens are embedded once. Each predicate gets a copy of its sentence with its mark, and all of
-    them go through the encoder together. A Doc without sentence boundaries is one sentence. What is
-    longer than `max_length` is cut into overlapping windows, and a predicate labeled in the one in
-    which it has more context: so the cost of a document grows with its predicates, not with their
-    product with its length.
+    Tokens are embedded once. Each predicate gets a copy of its sentence in which it is marked, and
+    all copies are encoded together. A Doc without sentence boundaries is one sentence. Sentences
+    longer than `max_length` are cut into overlapping windows, and a predicate is labeled in the
+    window that gives it more context. So the cost of a document grows with its number of
+    predicates, not with the product of that and its length.
 
     tok2vec (Tok2Vec): Embeds tokens, e.g. `spacy_psa.WordCharEmbed.v1`.
-    encoder (EncoderBuilder): Puts tokens in context, e.g. `spacy_psa.DeepAtt.v1`.
+    encoder (EncoderBuilder): Contextualizes tokens, e.g. `spacy_psa.DeepAtt.v1`.
     decoder (DecoderBuilder): Scores labels, `spacy_psa.Softmax.v1` or `spacy_psa.CRF.v1`.
-    mask_width (int): Width of the embedding of the predicate's mark.
-    max_length (int): Tokens that are labeled for a predicate at most.
-    overlap (int): Tokens that neighbouring windows share at least: half as many stand on either
-        side of a predicate, unless its sentence ends.
-    mixed_precision (Optional[str]): What products of the encoder are computed in while it is
-        trained, "bf16" or "fp16"; null for full precision. Predictions are in full precision.
+    mask_width (int): Width of the embedding of the predicate indicator.
+    max_length (int): Maximum number of tokens that are labeled for a predicate.
+    overlap (int): Minimum number of tokens that neighboring windows share. A predicate has at least
+        half as many on either side, except at the ends of its sentence.
+    mixed_precision (Optional[str]): Precision of the encoder's matrix multiplications in training,
+        "bf16" or "fp16"; null for full precision. Prediction always uses full precision.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (RoleLabeler): The model, from Docs and predicates to potentials.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
 
     Source: Tan et al. (2018), 'Pipeline'.
     """
@@ -113,16 +113,16 @@ def _make_network(
 def forward(
     model: RoleLabeler, inputs: tuple[list[Doc], list[list[int]]], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
-    """Score the label sequences of predicates, one chain for each, in their order."""
+    """Score the label sequences of predicates, one chain per predicate, in order."""
     docs, predicates = inputs
-    # Through `layers`, not a reference: `replace_listeners` exchanges a layer.
+    # Use `layers` rather than a reference: `replace_listeners` swaps a layer.
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
     lengths = [len(doc) for doc in docs]
     flat = model.ops.flatten(vectors)
     positions = _positions(model, docs, predicates)
     if not positions.lengths:
-        # Nothing to label, but whoever shares the tok2vec waits for its gradient.
+        # Nothing to label, but a shared tok2vec still waits for its gradient.
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         zeros = model.ops.alloc2f(*flat.shape)
         return empty, lambda _: backprop_tok2vec(unflatten(model.ops, zeros, lengths))
@@ -141,7 +141,7 @@ def _network_forward(
     flat, positions = inputs
     device = shim_of(model).device
     index = (positions.tokens, positions.is_predicate)
-    # No sequence is longer than what the encoder may see
+    # Propositions never exceed `max_length`, so they need no further windows
     longest = max(positions.lengths)
     layout = make_layout(positions.lengths, max_length=longest, overlap=0)
     moved = (torch.from_numpy(array).to(device) for array in index)
@@ -155,16 +155,16 @@ def predict_in_parts(
     *,
     max_positions: int | None = None,
 ) -> Iterator[Potentials]:
-    """Score the label sequences of predicates part by part, so that memory does not grow with their
-    number. Tokens are embedded once.
+    """Score the label sequences of predicates in parts, so that memory does not grow with the
+    number of predicates. Tokens are embedded once.
 
     model (RoleLabeler): The model.
     docs (List[Doc]): The documents.
-    predicates (List[List[int]]): The predicates of each.
-    max_positions (Optional[int]): Tokens of a part at most, unless a single proposition has more;
-        by default `MAX_POSITIONS`.
-    YIELDS (Potentials): The scores for some predicates, which follow each other. (All of them, if
-        the model is none of ours.)
+    predicates (List[List[int]]): The predicates of each document.
+    max_positions (Optional[int]): Maximum number of tokens in a part, unless a single proposition
+        has more. Default: `MAX_POSITIONS`.
+    YIELDS (Potentials): The scores of successive groups of predicates. (A custom model yields all
+        of them at once.)
     """
     in_parts = model.attrs.get("in_parts")
     if in_parts is None:
@@ -202,7 +202,7 @@ class _Positions(NamedTuple):
 def _positions(
     model: RoleLabeler, docs: Iterable[Doc], predicates: Iterable[Sequence[int]]
 ) -> _Positions:
-    """The tokens of all propositions, one after the other, counted over the whole batch."""
+    """The tokens of all propositions, concatenated, as indices into the whole batch."""
     tokens, marks, lengths = [], [], []
     offset = 0
     for doc, indices in zip(docs, predicates, strict=True):
@@ -220,12 +220,13 @@ def _positions(
 def labeled_propositions(
     model: RoleLabeler, doc: Doc, predicates: Sequence[int]
 ) -> list[Proposition]:
-    """Find what a model labels for predicates.
+    """Find the sentences or windows that a model labels for predicates.
 
     model (RoleLabeler): The model.
     doc (Doc): The document.
-    predicates (Sequence[int]): Indices of tokens.
-    RETURNS (List[Proposition]): See `propositions`; whole sentences, if the model is none of ours.
+    predicates (Sequence[int]): Token indices.
+    RETURNS (List[Proposition]): See `propositions`. Whole sentences for a custom model without
+        `max_length`.
     """
     attrs = model.attrs
     return propositions(
@@ -239,11 +240,11 @@ def propositions(
     """Find the sentences of predicates.
 
     doc (Doc): The document.
-    predicates (Sequence[int]): Indices of tokens.
-    max_length (Optional[int]): Tokens of a sentence at most. Longer ones are cut into overlapping
-        windows, of which a predicate gets the one in which it has more context.
-    overlap (int): Tokens that neighbouring windows share at least.
-    RETURNS (List[Proposition]): One for each, in the same order.
+    predicates (Sequence[int]): Token indices.
+    max_length (Optional[int]): Maximum number of tokens. Longer sentences are cut into overlapping
+        windows, and a predicate gets the window with more context.
+    overlap (int): Minimum number of tokens that neighboring windows share.
+    RETURNS (List[Proposition]): One proposition per predicate, in the same order.
     RAISES (ValueError): If an index is out of range.
     """
     if not len(predicates):

@@ -1,4 +1,4 @@
-"""Several models of semantic roles as one, which averages their distributions."""
+"""An ensemble of semantic role labeling models, which averages their distributions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ from .types import RoleLabeler
 
 
 def build_role_ensemble(*models: RoleLabeler) -> RoleLabeler:
-    """Put trained models together. What comes out are the logarithms of the mean of their
-    probabilities for each label of each token; with a CRF these are the marginals.
+    """Combine trained models. The output is the log of the mean probability of each label of each
+    token; with a CRF, these probabilities are the marginals.
 
-    *models (RoleLabeler): The models; in a config, sections `model.*.name`. They have the same
+    *models (RoleLabeler): The models; in a config, sections `model.*.name`. They must have the same
         labels.
     RETURNS (RoleLabeler): The ensemble, which cannot be trained.
-    RAISES (ValueError): If there are fewer than two models, or they cut long sentences in different
-        ways.
+    RAISES (ValueError): If there are fewer than two models, or their `max_length` or `overlap`
+        differ.
 
     Source: Tan et al. (2018), 'Results'; five models there.
     """
@@ -41,7 +41,7 @@ def build_role_ensemble(*models: RoleLabeler) -> RoleLabeler:
 
 
 def init(model: RoleLabeler, X: list[Doc] | None = None, Y: Any = None) -> RoleLabeler:
-    """Initialize all models; `nO` must be known."""
+    """Initialize all models; `nO` must be set."""
     for layer in model.layers:
         layer.set_dim("nO", model.get_dim("nO"), force=True)
         layer.initialize(X=X)
@@ -51,7 +51,7 @@ def init(model: RoleLabeler, X: list[Doc] | None = None, Y: Any = None) -> RoleL
 def forward(
     model: RoleLabeler, inputs: tuple[list[Doc], list[list[int]]], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
-    """Average the distributions of all models. No transitions are left."""
+    """Average the distributions of all models. The result has no transitions."""
     if is_train:
         raise ValueError(Errors.P333)
     return _mean([layer.predict(inputs) for layer in model.layers]), lambda d_potentials: []

@@ -1,4 +1,4 @@
-"""Our token embedding: words, with pretrained vectors, and their characters."""
+"""The token embedding: words, with pretrained vectors, and their characters."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -32,12 +32,12 @@ ATTRS = ("NORM", "ORTH", "LOWER")
 
 
 def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> CharacterBuilder:
-    """Configure the last states of a BiLSTM over characters, as a word's representation.
+    """Configure a character BiLSTM, whose final states represent a word.
 
     embedding_width (int): Width of a character's embedding.
-    width (int): Width of a word's representation, both directions together.
+    width (int): Width of a word's representation, both directions combined.
     RETURNS (CharacterBuilder): Builds a `CharacterBiLSTM` for a number of characters.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
     check_value("width", width, width >= 2, "at least 2")
@@ -47,14 +47,14 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> Chara
 def build_character_cnn(
     embedding_width: int = 30, width: int = 30, window: int = 3, dropout: float = 0.5
 ) -> CharacterBuilder:
-    """Configure a convolution over characters, and its maximum, as a word's representation.
+    """Configure a character CNN, whose max-pooled output represents a word.
 
     embedding_width (int): Width of a character's embedding.
     width (int): Number of filters, and width of a word's representation.
     window (int): Width of the filters, in characters.
-    dropout (float): Dropout on the embeddings of the characters.
+    dropout (float): Dropout on the character embeddings.
     RETURNS (CharacterBuilder): Builds a `CharacterCNN` for a number of characters.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
     check_value("width", width, width >= 1, "at least 1")
@@ -76,30 +76,31 @@ def build_word_char_embed(
     digits: bool = False,
     character_initialization: CharacterInitializer | None = None,
 ) -> Tok2Vec:
-    """Embed words, beside their characters.
+    """Embed words and, optionally, their characters.
 
-    Words of the training data have trainable embeddings, which start from the pipeline's
-    pretrained vectors (`[initialize] vectors`) where it has any; other words keep the vectors of
-    the pipeline. Words with neither share one embedding.
+    Words in the training data have trainable embeddings, initialized from the pipeline's pretrained
+    vectors (`[initialize] vectors`) if available. Other words use the pipeline's vectors, which
+    stay fixed. Words with neither share one embedding.
 
-    characters (Optional[CharacterBuilder]): The characters' part, `spacy_psa.CharacterBiLSTM.v1` or
-        `spacy_psa.CharacterCNN.v1`; None for words alone.
-    width (Optional[int]): Width of the words' part. By default that of the pipeline's vectors,
-        or 100 if it has none.
-    attr (str): What a word is looked up by: "NORM", "ORTH" or "LOWER". If the vectors do not have
-        it, its lower case is tried.
-    min_freq (int): How often a word without a vector must stand in the training data to have an
-        embedding of its own. The rarer ones train the embedding of unknown words.
-    max_characters (int): Characters of a word that are read at most.
+    characters (Optional[CharacterBuilder]): The character encoder, `spacy_psa.CharacterBiLSTM.v1`
+        or `spacy_psa.CharacterCNN.v1`; None for words only.
+    width (Optional[int]): Width of the word embeddings. Defaults to the width of the pipeline's
+        vectors, or 100 if it has none.
+    attr (str): The attribute to look words up by: "NORM", "ORTH" or "LOWER". If it is not found,
+        its lowercase form is tried.
+    min_freq (int): How often a word without a vector must occur in the training data to get its own
+        embedding. Rarer words train the embedding of unknown words.
+    max_characters (int): Maximum number of characters read from a word.
     dropout (float): Dropout on a token's representation.
-    word_dropout (float): The probability that the embedding of a word is left out of a batch in
-        training, wherever the word stands, so that its characters and neighbours have to do.
-    digits (bool): Whether all digits are alike: characters are read with 0 for each, and a word
-        that is not found is looked up with 0 for each.
-    character_initialization (Optional[CharacterInitializer]): What the embeddings of characters
-        start from, e.g. `spacy_psa.ProjectedWordVectors.v1`; None for random numbers.
-    RETURNS (Tok2Vec): The layer. Output width: the words' and the characters'.
-    RAISES (ValueError): If the attribute is unknown, or a value is out of its range.
+    word_dropout (float): The probability of dropping a word's embedding in training, for all of the
+        word's occurrences in the batch, so that the model must rely on characters and context.
+    digits (bool): Whether to treat all digits alike: characters are read with every digit replaced
+        by 0, and a word that is not found is looked up in this form.
+    character_initialization (Optional[CharacterInitializer]): Initializes the character embeddings,
+        e.g. `spacy_psa.ProjectedWordVectors.v1`; None for random initialization.
+    RETURNS (Tok2Vec): The layer. Output width: the sum of the word and character widths.
+    RAISES (ValueError): If the attribute is unknown, a value is out of range, or
+        `character_initialization` is set without `characters`.
 
     Source: Wei et al. (2021), section 5.2; for `word_dropout`, Gal and Ghahramani (2016), section
     4.2.
@@ -155,12 +156,13 @@ def _make_network(
 
 
 def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
-    """Take the words and characters of the training data, before the model is initialized.
+    """Collect the words and characters of the training data and build the network, before the model
+    is initialized.
 
     model (Tok2Vec): The layer.
     docs (Iterable[Doc]): All documents of the training data.
-    RAISES (ValueError): If there are none, the width is not that of the vectors, these are not
-        finite, or the characters cannot be initialized.
+    RAISES (ValueError): If there are no documents, the configured width differs from that of the
+        vectors, the vectors are not finite, or the characters cannot be initialized.
     """
     shim = _shim(model)
     words, characters, vectors = _count(shim, docs)
@@ -171,7 +173,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
     check_vectors(vectors)
     keys = {word: find_vector(word, vectors) for word in words}
     min_freq = model.attrs["min_freq"]
-    # Sorted, so that the same data gives the same model in whatever order it comes.
+    # Sorted, so that the model does not depend on the order of the data.
     known = sorted(word for word in words if keys[word] is not None or words[word] >= min_freq)
     network = shim.build(
         words=known,
@@ -197,7 +199,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
 def _count(
     shim: WordCharacterShim, docs: Iterable[Doc]
 ) -> tuple[Counter[str], Counter[str], Vectors]:
-    """Count words and characters, in the forms that they are looked up by."""
+    """Count words and characters, in the forms by which they are looked up."""
     words: Counter[str] = Counter()
     characters: Counter[str] = Counter()
     vectors = None
@@ -227,7 +229,7 @@ def _shim(model: Tok2Vec) -> WordCharacterShim:
 
 
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
-    """Initialize the layer, if `observe` has not done so: then from the sample alone."""
+    """Initialize the layer from a sample of documents, unless `observe` has been called."""
     shim = _shim(model)
     if shim._model is None and X:
         warn(Warnings.W201.format(n_docs=len(X)))
@@ -272,7 +274,7 @@ def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
         fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)
     rows = torch.from_numpy(features.rows)
     if fixed is None:
-        # Vectors that came after training were never seen by the model: not used.
+        # Vectors added after training are unknown to the model, so they are not used.
         rows = rows.clamp(min=UNKNOWN_ROW)
     return (
         rows.to(device),

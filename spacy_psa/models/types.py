@@ -1,4 +1,4 @@
-"""The signatures of the blocks that a config puts together."""
+"""The types of the blocks that are combined in a config."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from ..inference import Potentials
 from ..layers.interfaces import CharacterPart, Decoder, width_of
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
-"""Any of spaCy's sublayers that embed tokens, or one of ours."""
+"""A layer that embeds tokens, from spaCy or this package."""
 
 SequenceLabeler = Model[list[Doc], Potentials]
-"""The model of a component."""
+"""The model of a sequence labeling component."""
 
 RoleLabeler = Model[tuple[list[Doc], list[list[int]]], Potentials]
-"""The model of a component for semantic roles: from Docs, and the indices of the predicates of
-each, to one chain for each predicate."""
+"""The model of a semantic role labeling component: from Docs, and the indices of the predicates of
+each, to one chain per predicate."""
 
 EncoderBuilder = Callable[[int, int], nn.Module]
 """(input width, number of labels) → encoder, which has a `width` and maps (batch_size, n, input
-width) and a `SequenceMask` to (batch_size, n, width). Encoders are built when the widths are known,
+width) and a `SequenceMask` to (batch_size, n, width). Encoders are built once the widths are known,
 at initialization or when a model is loaded."""
 
 DecoderBuilder = Callable[[nn.Module, int], Decoder]
 """(encoder, number of labels) → decoder, which maps (batch_size, n, encoder's width) and a
-`SequenceMask` to emissions (batch_size, n, labels), or to a dict of these and other scores of
-tokens by the names of `Potentials`, and has `transition_scores()`; and `label_vectors()`, (labels,
-width), if its labels are to be drawn. It is given the encoder, so that the two can share
-parameters, e.g. the embeddings of the labels."""
+`SequenceMask` to emissions (batch_size, n, labels), or to a dict of emissions and other token
+scores named as in `Potentials`. It has `transition_scores()`, and optionally `label_vectors()`,
+(labels, width), for plotting its labels. It receives the encoder so that the two can share
+parameters, e.g. label embeddings."""
 
 PartBuilder = Callable[[int], nn.Module]
 """(width) → a part inside an encoder, such as a positional bias or a gate."""
 
 CharacterBuilder = Callable[[int], CharacterPart]
-"""(number of characters) → the part of a word's representation that its characters make. It has a
-`width` and an `embedding`, and maps (words, longest word) and (words,) to (words, width)."""
+"""(number of characters) → character encoder, which has a `width` and an `embedding`, and maps
+character IDs (words, longest word) and word lengths (words,) to (words, width)."""
 
 CharacterInitializer = Callable[[Tensor, Sequence[str], Vectors], None]
-"""(embeddings (characters, width), the characters, the pipeline's vectors): changes embeddings in
-place, before training."""
+"""(embeddings (characters, width), the characters, the pipeline's vectors): modifies the embeddings
+in place, before training."""
 
 LARGEST = 1 << 63
 
@@ -66,7 +66,7 @@ def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings
 
 
 def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Decoder:
-    """Build a decoder that needs to know nothing of the encoder but its width.
+    """Build a decoder that depends only on the encoder's width.
 
     `functools.partial(on_top, layer)` is a `DecoderBuilder` that can be pickled.
 
@@ -79,13 +79,13 @@ def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Deco
 
 
 def check_value(name: str, value: float, holds: bool, expected: str) -> None:
-    """Check a value of a config.
+    """Check a value in a config.
 
-    name (str): What it is called there.
+    name (str): The name of the setting.
     value (float): The value.
-    holds (bool): Whether it is in its range.
+    holds (bool): Whether it is in range.
     expected (str): The range, in words.
-    RAISES (ValueError): If it is not, or if it is larger than what a file can hold.
+    RAISES (ValueError): If the value is out of range, or too large to be saved.
     """
     if abs(value) >= LARGEST:
         holds, expected = False, "less than 2^63"
@@ -94,10 +94,10 @@ def check_value(name: str, value: float, holds: bool, expected: str) -> None:
 
 
 def check_dropout(name: str, value: float) -> None:
-    """Check a dropout rate of a config.
+    """Check a dropout rate in a config.
 
-    name (str): What it is called there.
+    name (str): The name of the setting.
     value (float): The rate.
-    RAISES (ValueError): If it is not in [0, 1).
+    RAISES (ValueError): If the rate is not in [0, 1).
     """
     check_value(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")

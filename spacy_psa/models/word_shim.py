@@ -1,4 +1,4 @@
-"""The words and characters that a network knows, with the network."""
+"""A shim that keeps a network together with its vocabulary of words and characters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class WordCharacterShim(NetworkShim):
 
     make (Callable[..., WordCharacterEmbedding]): Builds the network from the keyword arguments of
         `build`.
-    attr (int): What words are looked up by.
-    max_characters (int): Characters of a word that are read.
-    normalize (Optional[Callable[[str], str]]): Gives the form by which a word is looked up that is
-        not found, and of which characters are read.
+    attr (int): The attribute by which words are looked up.
+    max_characters (int): Maximum number of characters read from a word.
+    normalize (Optional[Callable[[str], str]]): Returns the form by which a word is looked up if it
+        is not found, and from which characters are read.
     """
 
-    # Where the words are from: "training", all documents of the training data; "sample", a few,
-    # which is saved; None where there are none, or where those of the training data were loaded.
+    # Where the words come from: "training" (all of the training data), "sample" (a few documents;
+    # this is saved), or None (no words yet, or words of the training data that were loaded).
     words_from: str | None = None
 
     def __init__(
@@ -42,7 +42,7 @@ class WordCharacterShim(NetworkShim):
 
     @property
     def lookup(self) -> WordLookup:
-        """The look-up that goes with the network, made when it is first needed."""
+        """The network's word lookup, created on first use."""
         if self._lookup is None:
             self._lookup = WordLookup(
                 self.cfg["words"],
@@ -67,15 +67,15 @@ class WordCharacterShim(NetworkShim):
         return self.network
 
     def message(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What is saved. See `NetworkShim.message`."""
+        """RETURNS (Dict[str, Any]): The data to save. See `NetworkShim.message`."""
         message = super().message()
         return {**message, "sample": True} if self.words_from == "sample" else message
 
     def check_message(self, message: dict[str, Any]) -> None:
-        """Refuse words of a sample where there are those of the training data.
+        """Refuse to replace words of the training data with those of a sample.
 
-        message (Dict[str, Any]): What is to be loaded.
-        RAISES (ValueError): If that is so.
+        message (Dict[str, Any]): The data to load.
+        RAISES (ValueError): If this would happen.
         """
         is_sample = bool(message.get("sample"))
         if is_sample and self.words_from == "training":

@@ -1,4 +1,4 @@
-"""What a `psa_tagger` makes of held-out data, to calibrate its probabilities."""
+"""The predictions of a `psa_tagger` on held-out data, for calibrating its probabilities."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from .tagger import PSATagger
 
 @dataclass(frozen=True)
 class Gold:
-    """The gold standard of a document. Where it has a set of labels, each of them is right.
+    """The gold standard of a document. If it has a set of labels, any of them is correct.
 
-    labels (List[Optional[Tuple[str, ...]]]): The right labels of each token; None where that is
-        unknown.
-    spans (Dict[Tuple[int, int], Tuple[str, ...]]): The right labels of each span, by its first
+    labels (List[Optional[Tuple[str, ...]]]): The correct labels of each token; None if unknown.
+    spans (Dict[Tuple[int, int], Tuple[str, ...]]): The correct labels of each span, by its first
         token and the token after its last one.
     """
 
@@ -36,13 +35,13 @@ class Gold:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Documents with their scores and their gold standard. All tensors lie on the CPU.
+    """Documents with their scores and gold standard. All tensors are on the CPU.
 
-    docs (List[Doc]): The documents, as the component gets them.
+    docs (List[Doc]): The documents, as the component receives them.
     gold (List[Gold]): Their gold standard.
-    labeled (LabeledBatch): The scores at the temperature 1, what rules and existing annotation add
-        to them, and the gold tags. Those of sentences with new labels are unknown.
-    n_new (int): How many sentences have labels that the component has not.
+    labeled (LabeledBatch): The scores at temperature 1, what rules and existing annotation add to
+        them, and the gold tags, which are unknown for sentences with unseen labels.
+    n_new (int): The number of sentences with labels that the component does not have.
     """
 
     docs: list[Doc]
@@ -53,11 +52,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Confidences:
-    """How confident a component is in what it predicts, and whether it is right.
+    """How confident a component is in its predictions, and whether they are correct.
 
     confidence (NDArray): The probability of each prediction. *Shape:* (P,)
-    correct (NDArray): Whether it is right. *Shape:* (P,), booleans.
-    n_gold (int): How many units the gold standard has.
+    correct (NDArray): Whether each prediction is correct. *Shape:* (P,), booleans.
+    n_gold (int): The number of units in the gold standard.
     """
 
     confidence: NDArray[np.float64]
@@ -69,11 +68,11 @@ def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc
     """Run a component's model on documents, and read their gold standard.
 
     component (PSATagger): The component.
-    docs (Sequence[Doc]): The documents, with the annotation of the components before it.
+    docs (Sequence[Doc]): The documents, with the annotation of the preceding components.
     references (Sequence[Doc]): The same documents with the gold standard.
-    RETURNS (HeldOut): What is needed of them, without those that have no tokens.
+    RETURNS (HeldOut): The held-out data, without empty documents.
     RAISES (ValueError): If a rule does not fit its document or the component, or if rules and
-        annotation leave no tags to choose from.
+        annotation leave a token without possible tags.
     """
     pairs = [pair for pair in zip(docs, references, strict=True) if len(pair[0])]
     kept = [doc for doc, _ in pairs]
@@ -96,14 +95,14 @@ def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc
 def confidences(
     component: PSATagger, batches: Iterable[HeldOut], temperature: float
 ) -> dict[str, Confidences]:
-    """Compare what a component predicts to the gold standard. What touches a token of which that is
-    unknown is left out.
+    """Compare a component's predictions with the gold standard. Predictions that include a token
+    without gold annotation are skipped.
 
-    component (PSATagger): The component; its own temperature does not matter.
+    component (PSATagger): The component; its own temperature is ignored.
     batches (Iterable[HeldOut]): Held-out data.
     temperature (float): The temperature.
-    RETURNS (Dict[str, Confidences]): For "tokens", whose probabilities are those of their labels;
-        and for "spans", if the component finds spans.
+    RETURNS (Dict[str, Confidences]): For "tokens", the confidences of their labels; also for
+        "spans", if the component predicts spans.
     """
     units = {"tokens": _Collector()}
     if component.target.has_spans:
@@ -129,7 +128,7 @@ def confidences(
 
 
 class _Collector:
-    """Predictions of one kind, one after the other."""
+    """Collects the predictions of one kind."""
 
     def __init__(self) -> None:
         self._confidence: list[float] = []
@@ -143,17 +142,17 @@ class _Collector:
 
     @property
     def confidences(self) -> Confidences:
-        """RETURNS (Confidences): All that was added."""
+        """RETURNS (Confidences): All predictions that were added."""
         confidence = np.array(self._confidence, dtype=np.float64)
         return Confidences(confidence, np.array(self._correct, dtype=bool), self.n_gold)
 
 
 def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torch.Tensor | None]:
-    """The model's scores, and what rules and existing annotation add to them."""
+    """Compute the model's scores, and what rules and existing annotation add to them."""
     if not docs:
         return Potentials(torch.zeros(0, len(component.tags)), ()), None
     potentials = component.model.predict(list(docs)).detach().map(torch.Tensor.cpu)
-    # On their own, since the temperature is about the model's scores alone
+    # Kept apart, since the temperature applies only to the model's scores
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
     given = condition(
         zeros,
@@ -169,9 +168,9 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
 def _read_gold(
     component: PSATagger, doc: Doc, reference: Doc
 ) -> tuple[Gold, list[list[int] | None]]:
-    """The gold standard, and the tags of each token that agree with it; None where it is unknown.
+    """Read the gold standard, and the tags of each token that agree with it; None if unknown.
 
-    Tags that the component has not are left out: a token with new labels alone has none.
+    Tags that the component does not have are left out: a token with only unseen labels has none.
     """
     target = component.target
     boundaries = np.cumsum([0, *sentence_lengths(doc)]).tolist()
@@ -196,8 +195,8 @@ def _read_gold(
 
 
 def _known_tags(doc: Doc, options: Sequence[list[int] | None]) -> tuple[list[list[int]], int]:
-    """For each token the tags that are right, none where that is unknown; and the number of
-    sentences with new labels, of which nothing is known then.
+    """Find each token's correct tags (none if unknown), and the number of sentences with unseen
+    labels, all of whose tokens count as unknown.
     """
     known: list[list[int]] = []
     n_new = 0

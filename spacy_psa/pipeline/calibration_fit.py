@@ -1,4 +1,4 @@
-"""The temperature of a `psa_tagger`: which one makes its probabilities the best."""
+"""Fit the temperature of a `psa_tagger`, which calibrates its probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEQUENCES = "sequences"
 GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 GOLDEN = (5**0.5 - 1) / 2
 PRECISION = 2e-3  # of log T
-LEAST = 1e-12  # Certainty that turns out wrong must not cost more than all else together
+LEAST = 1e-12  # A wrong prediction with probability 1 must not outweigh everything else
 
 OnStep = Callable[[float, float], None]
 
@@ -33,13 +33,14 @@ def fit(
 
     component (PSATagger): The component. It is not modified.
     batches (Sequence[HeldOut]): Held-out data.
-    unit (str): What is to be calibrated: "sequences", the gold label sequences, which is about all
-        that could be predicted; or what is predicted, "spans" or "tokens". These differ where a
-        model misses much: then it is too sure of sequences, but not of the spans that it finds.
-    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried,
+    unit (str): What to calibrate: "sequences" for the gold label sequences, which cover everything
+        that could be predicted; or "spans" or "tokens" for what is actually predicted. The two
+        differ if a model misses a lot: it is then overconfident about sequences, but not about the
+        spans that it finds.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried
         and its negative log-likelihood.
     RETURNS (TemperatureFit): The temperature.
-    RAISES (ValueError): If nothing is annotated, or nothing of that kind is predicted.
+    RAISES (ValueError): If nothing is annotated, or no such unit is predicted.
     """
     labeled = [batch.labeled for batch in batches]
     constraints = component.constraints
@@ -68,11 +69,11 @@ def fit(
 
 
 def minimize(function: Callable[[float], float], grid: Sequence[float]) -> float:
-    """Find a minimum of a function of a temperature: the best of a grid, and from there by the
-    golden section between its neighbours.
+    """Minimize a function of the temperature: a grid search, followed by a golden-section search
+    between the neighbors of the best grid point.
 
     function (Callable[[float], float]): The function.
-    grid (Sequence[float]): Temperatures to begin with, in ascending order.
+    grid (Sequence[float]): The grid, in ascending order.
     RETURNS (float): The temperature.
     """
     values = [function(temperature) for temperature in grid]

@@ -1,7 +1,7 @@
-"""Checksums of saved models, so that a damaged one is noticed before anything is made of it.
+"""Checksums of saved models, which detect damaged files before they are used.
 
-Most damage to a model's file would go unnoticed otherwise: a flipped bit makes another weight of
-one. This is no protection against people who change file and checksum together.
+Otherwise most damage would go unnoticed: a flipped bit turns one weight into another. Checksums do
+not protect against someone who changes both the file and its checksum.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def add_checksum(data: bytes, others: Mapping[str, Any]) -> bytes:
     """Add the model's checksum to a component's bytes.
 
     data (bytes): The output of `TrainablePipe.to_bytes`.
-    others (Mapping[str, Any]): Entries that are to stand before these.
-    RETURNS (bytes): The same, with one entry more if the model is among it.
+    others (Mapping[str, Any]): Further entries to put first.
+    RETURNS (bytes): All entries, with the checksum added if they include the model.
     """
     entries = {**others, **srsly.msgpack_loads(data)}
     if MODEL in entries:
@@ -50,15 +50,15 @@ def check_bytes(data: bytes) -> None:
 
 @contextmanager
 def with_checksum(folder: Path) -> Iterator[Path]:
-    """Write a component's folder, and the checksum of the model in it, as `sha256sum` does.
+    """Write a component's folder, with a checksum of the model in the format of `sha256sum`.
 
-    Model and checksum are two files. While the new model takes the place of the old one, the
-    checksums of both are in the file, so that a process that is killed between leaves a model that
-    can be loaded, be it the old or the new one.
+    Model and checksum are separate files. While the new model replaces the old one, the checksum
+    file holds the checksums of both, so that a process killed in between leaves a loadable model,
+    either the old or the new one.
 
     folder (Path): The folder.
     YIELDS (Path): A temporary folder to write the files to.
-    RAISES (OutputError): If they cannot be written. The files are as they were then.
+    RAISES (OutputError): If the files cannot be written. The existing files are then unchanged.
     """
     with whole_files(folder, partial(_prepare, folder)) as temporary:
         yield temporary
@@ -86,7 +86,7 @@ def check_folder(folder: Path) -> None:
         found = sha256_of(path)
         lines = checksum.read_text(encoding="utf8", errors="replace").splitlines() or [""]
         expected = [line.partition(" ")[0].strip() for line in lines]
-        # The second one is that of the model before, if the process was killed in saving
+        # The second one is the previous model's, if the process was killed while saving
         _compare(MODEL, found, found if found in expected[:2] else expected[0])
 
 

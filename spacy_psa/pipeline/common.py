@@ -1,4 +1,4 @@
-"""What trainable components of label sequences have in common."""
+"""The base class of the trainable components, which predict label sequences."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..models.loading import has_network
 from ..models.precision import check_trainable
-from . import workers  # noqa: F401  (what workers do when they are forked)
+from . import workers  # noqa: F401  (registers fork hooks for workers)
 from .input_errors import input_errors
 from .saving import SavedPipe
 from .watch import Batch, leave_alone, skips_update
 
 
 class LabelSequencePipe(SavedPipe):
-    """A component whose model scores sequences of tags that express its labels.
+    """A component whose model scores sequences of tags that encode its labels.
 
-    cfg (Dict[str, Any]): What is saved: `labels`, `max_grad_norm`, and what subclasses add.
+    cfg (Dict[str, Any]): The saved settings: `labels`, `max_grad_norm`, and those that subclasses
+        add.
     """
 
     _tags: tuple[tuple[str, ...], list[str]] = ((), [])
@@ -35,7 +36,7 @@ class LabelSequencePipe(SavedPipe):
 
     @abstractmethod
     def tags_of(self, labels: Sequence[str]) -> list[str]:
-        """List the model's outputs for some labels.
+        """List the model's output tags for some labels.
 
         labels (Sequence[str]): The labels.
         RETURNS (List[str]): The tags.
@@ -48,12 +49,12 @@ class LabelSequencePipe(SavedPipe):
 
     @property
     def label_data(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): What `initialize(labels=...)` accepts."""
+        """RETURNS (Tuple[str]): The labels, as `initialize(labels=...)` accepts them."""
         return self.labels
 
     @property
     def tags(self) -> list[str]:
-        """RETURNS (List[str]): The model's outputs."""
+        """RETURNS (List[str]): The model's output tags."""
         labels = self.labels
         if self._tags[0] != labels:
             self._tags = (labels, self.tags_of(labels))
@@ -63,9 +64,9 @@ class LabelSequencePipe(SavedPipe):
         """Add a label, before the model is initialized.
 
         label (str): The label.
-        RETURNS (int): 0 if it is there already, otherwise 1.
-        RAISES (ValueError): If it is no string, or none that can be a label, or the model has no
-            room for it.
+        RETURNS (int): 0 if the label exists already, otherwise 1.
+        RAISES (ValueError): If the label is not a string or not a valid label, or if the model has
+            too few outputs for it.
         """
         if not isinstance(label, str):
             raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
@@ -86,7 +87,7 @@ class LabelSequencePipe(SavedPipe):
 
     @contextmanager
     def keeping_labels(self) -> Iterator[None]:
-        """Leave no labels behind if an initialization fails, which would become outputs."""
+        """Restore the labels if initialization fails: any left behind would become outputs."""
         before = list(self.cfg["labels"])
         try:
             yield
@@ -95,15 +96,15 @@ class LabelSequencePipe(SavedPipe):
             raise
 
     def label_problem(self, label: str) -> str | None:
-        """Say why a string cannot be a label.
+        """Check whether a string can be a label.
 
         label (str): The string.
-        RETURNS (Optional[str]): The reason; None if it can.
+        RETURNS (Optional[str]): The reason why it cannot; None if it can.
         """
         return None if label else "it is empty, which means 'not annotated'"
 
     def normal_form(self, label: str) -> str:
-        """Write a label as documents have it.
+        """Convert a label to the form in which documents store it.
 
         label (str): The label.
         RETURNS (str): Its normal form.
@@ -112,7 +113,7 @@ class LabelSequencePipe(SavedPipe):
 
     @abstractmethod
     def gold_labels(self, doc: Doc) -> Iterable[str]:
-        """Find the labels that are annotated.
+        """Find the annotated labels.
 
         doc (Doc): A gold-standard document.
         YIELDS (str): Its labels, with repetitions.
@@ -120,17 +121,18 @@ class LabelSequencePipe(SavedPipe):
 
     @abstractmethod
     def is_annotated(self, example: Example) -> bool:
-        """Say whether there is something to learn from an example.
+        """Check whether there is anything to learn from an example.
 
         example (Example): The example.
-        RETURNS (bool): Whether a token that is predicted has annotation.
+        RETURNS (bool): Whether any predicted token has gold annotation.
         """
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score predictions. Labels that the component has not are missed, and named in a warning.
+        """Score predictions. Gold labels that the component does not have count as missed, and are
+        listed in a warning.
 
         examples (Iterable[Example]): The examples.
-        **kwargs: What the scorer is given besides.
+        **kwargs: Further arguments of the scorer.
         RETURNS (Dict[str, Any]): The scores.
         """
         examples = list(examples)
@@ -143,11 +145,12 @@ class LabelSequencePipe(SavedPipe):
         return super().score(examples, **kwargs)
 
     def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
-        """Initialize the model for the labels that there are.
+        """Initialize the model for the current labels.
 
-        get_examples (Callable[[], Iterable[Example]]): Returns the training data: all of it, since
-            word embeddings take their words from it.
-        RAISES (ValueError): If there is no token in it.
+        get_examples (Callable[[], Iterable[Example]]): Returns all of the training data, since the
+            word embeddings take their vocabulary from it.
+        RAISES (ValueError): If the data has no tokens, or the model already has another number of
+            outputs.
         """
         self._check_examples(get_examples())
         self._watch = None
@@ -163,7 +166,7 @@ class LabelSequencePipe(SavedPipe):
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
 
     def _check_examples(self, examples: Iterable[Example]) -> None:
-        """Find the first example that there is something to learn from."""
+        """Check that there is at least one example to learn from."""
         n, has_tokens = 0, False
         for n, eg in enumerate(examples, 1):  # noqa: B007
             has_tokens = has_tokens or len(eg.predicted) > 0
@@ -183,18 +186,18 @@ class LabelSequencePipe(SavedPipe):
         sgd: Optimizer | None,
         losses: dict[str, float] | None,
     ) -> dict[str, float]:
-        """Take a step of training, unless there is no token to learn from.
+        """Perform a training step, unless the batch has no tokens.
 
         docs (Sequence[Doc]): The documents of the batch.
-        inputs (Any): What the model gets of them.
-        get_loss (Callable[[Potentials], Tuple[float, Potentials]]): From the model's output to the
+        inputs (Any): The model's input for them.
+        get_loss (Callable[[Potentials], Tuple[float, Potentials]]): Maps the model's output to the
             loss and its gradient.
-        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
-        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
+        sgd (Optional[Optimizer]): The optimizer; if None, gradients are accumulated.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
-        RAISES (ValueError): If training diverges, or the precision of the model has been reduced:
-            nothing is updated then.
+        RAISES (ValueError): If training diverges, or the precision of the model has been reduced.
+            Nothing is updated then.
         """
         check_trainable(self.name, self.model)
         losses = {} if losses is None else losses
@@ -206,7 +209,7 @@ class LabelSequencePipe(SavedPipe):
         loss, gradient = get_loss(potentials)
         self.watch.check_loss(self.name, self.model, loss, gradient, docs)
         backprop(gradient)
-        # Now, since a tok2vec that listens is updated before this component is
+        # Checked here, since a shared tok2vec is updated before this component
         self.watch.check_gradients(self.name, self.model, docs)
         if sgd not in (None, False):
             self.finish_update(sgd)
@@ -215,25 +218,25 @@ class LabelSequencePipe(SavedPipe):
 
     @input_errors()
     def finish_update(self, sgd: Optimizer) -> None:
-        """Clip the gradients and update the parameters, unless gradients have overflowed that are
-        scaled for mixed precision: then none is updated.
+        """Clip the gradients and update the parameters. If gradients scaled for mixed precision
+        have overflowed, the update is skipped.
 
         sgd (Optimizer): The optimizer.
-        RAISES (ValueError): If the parameters are not finite any more.
+        RAISES (ValueError): If the parameters are no longer finite.
         """
         self.watch.clip_gradients(self.model, self.cfg["max_grad_norm"])
         super().finish_update(leave_alone if skips_update(self.model) else sgd)
         self.watch.check_weights(self.name, self.model)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:
-        """Check that there is something to predict by.
+        """Check that the model's scores can be used for prediction.
 
         potentials (Potentials): The model's output.
-        docs (Iterable[Doc]): What it is for.
-        RAISES (ValueError): If it has NaN.
+        docs (Iterable[Doc]): The documents.
+        RAISES (ValueError): If a score is NaN.
         """
         tensors = potentials.tensors().values()
-        # A sum takes half of the time, but is NaN for ∞ − ∞, too
+        # Summing takes half the time, but ∞ − ∞ also gives NaN
         if any(isnan(tensor.sum().item()) and tensor.isnan().any() for tensor in tensors):
             raise ValueError(Errors.P435.format(name=self.name, batch=Batch().add(docs)))
 
@@ -255,11 +258,11 @@ class LabelSequencePipe(SavedPipe):
 def loss_and_gradient(
     function: Callable[[Potentials], torch.Tensor], potentials: Potentials
 ) -> tuple[float, Potentials]:
-    """Evaluate a function of potentials, and its gradient.
+    """Evaluate a scalar function of potentials and its gradient.
 
-    function (Callable[[Potentials], Tensor]): From potentials to a number.
+    function (Callable[[Potentials], Tensor]): Maps potentials to a scalar.
     potentials (Potentials): The potentials.
-    RETURNS (Tuple[float, Potentials]): The number, and the gradient with respect to each tensor.
+    RETURNS (Tuple[float, Potentials]): The value, and the gradient with respect to each tensor.
     """
     leaf = potentials.detach().requires_grad_()
     loss = function(leaf)

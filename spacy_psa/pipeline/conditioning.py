@@ -1,4 +1,4 @@
-"""What is known of documents before they are labeled, put into the scores of labels."""
+"""Condition scores on what is known before prediction: rules and existing annotation."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def condition(
     rules: TagRules | None,
     keep_existing: bool,
 ) -> Potentials:
-    """Condition the distribution over tag sequences on what is known.
+    """Condition the distribution over tag sequences on rules and existing annotation.
 
-    Annotation that is kept goes before rules: these count for the other tokens, and a rule about a
-    span is left out if any of its tokens is annotated. So is one about a span across a sentence
-    boundary, unless it requires the span.
+    Kept annotation takes precedence over rules: rules apply only to the other tokens, and a rule
+    about a span is ignored if any of the span's tokens is annotated. A rule about a span that
+    crosses a sentence boundary is also ignored, unless it requires the span, which is an error.
 
     potentials (Potentials): The scores of the tokens of all documents.
     docs (Sequence[Doc]): The documents.
     target (Target): What the tags stand for.
     tags (Sequence[str]): The tags.
     rules (Optional[TagRules]): Rules about labels.
-    keep_existing (bool): Whether annotation that is there already is taken to be right.
-    RETURNS (Potentials): The scores with biases for rules and annotation; the same object if there
-        are none.
+    keep_existing (bool): Whether to keep existing annotation and treat it as correct.
+    RETURNS (Potentials): The scores, with biases for rules and annotation added; the same object if
+        there are none.
     RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
     """
     if rules is None and not keep_existing:
         return potentials
-    # Lists, since NumPy's calls take longer for a single document
+    # Lists, since NumPy calls would take longer for a single document
     offsets = list(accumulate(map(len, docs), initial=0))
     starts = list(accumulate(potentials.lengths, initial=0))
     bias, ids = None, dict[str, int]()
@@ -87,7 +87,7 @@ def _apply_rules(
     boundaries: NDArray[np.int64],
     free: NDArray[np.bool_],
 ) -> None:
-    """Add what rules say about the free tokens of a document."""
+    """Add the biases of rules to the scores of a document's free tokens."""
     labels = dict.fromkeys(target.label_of(tag) for tag in ids)
     applied = []
     for rule in rules:
@@ -96,8 +96,8 @@ def _apply_rules(
             target.apply_rule(rule, rows, ids)
             applied.append(rule)
     rows[~free] = 0.0
-    # Tags that are left for each token always go together: with any tag of a label S is left, save
-    # where a span is required, and two such spans that overlap have different tags for some token.
+    # If every token has a tag left, a valid sequence exists: wherever any tag of a label is left,
+    # so is its S, except in required spans; if two of these overlap, some token has no tag left.
     stuck = np.flatnonzero((rows == FORBIDDEN).all(axis=1))
     if len(stuck):
         i = int(stuck[0])
@@ -110,7 +110,7 @@ def _apply_rules(
 
 
 def _has_room(rule: Rule, doc: Doc, boundaries: NDArray[np.int64], free: NDArray[np.bool_]) -> bool:
-    """Whether the span of a rule can be there at all."""
+    """Check whether the span of a rule is possible at all."""
     start, end = rule.start, rule.end
     if not free[start:end].all():
         return False

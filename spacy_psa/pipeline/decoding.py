@@ -1,4 +1,4 @@
-"""From potentials to the arguments of predicates: which label sequence is the best one."""
+"""Decode the potentials of predicates into label sequences."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from ..inference import Constraints, LinearChain, Potentials
 
 
 class RoleDecoding(ABC):
-    """Chooses a label sequence for each predicate. What it stands for is read by `read_roles`."""
+    """Chooses a label sequence for each predicate. `read_roles` converts it to arguments."""
 
     @abstractmethod
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
         """Find the best label sequences.
 
-        potentials (Potentials): One chain for each predicate.
-        tags (Sequence[str]): The tags that the labels stand for.
-        RETURNS (Tensor): *Shape:* (N,). The label of each token of the chains.
+        potentials (Potentials): One chain per predicate.
+        tags (Sequence[str]): The tags that the label IDs stand for.
+        RETURNS (Tensor): The label ID of each token of the chains. *Shape:* (N,)
         """
 
 
 class GreedyDecoding(RoleDecoding):
-    """The best sequence of all, well formed or not: with a softmax the best tag of each token. An
-    argument then has the role of its first token (footnote 2 of the paper).
+    """The best sequence, well formed or not: with a softmax, the best tag of each token. The first
+    token of an argument decides its role (footnote 2 of the paper).
     """
 
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
@@ -33,7 +33,7 @@ class GreedyDecoding(RoleDecoding):
 
 
 class ViterbiDecoding(RoleDecoding):
-    """The best sequence of well-formed BIO tags."""
+    """The best sequence among the well-formed BIO sequences."""
 
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
         return LinearChain(potentials, constraints=bio_constraints(tuple(tags))).argmax
@@ -41,7 +41,7 @@ class ViterbiDecoding(RoleDecoding):
 
 @lru_cache(maxsize=16)
 def bio_constraints(tags: tuple[str, ...]) -> Constraints:
-    """Which tags may follow which.
+    """Find which tags may follow which.
 
     tags (Tuple[str, ...]): The tags.
     RETURNS (Constraints): The constraints.
@@ -58,7 +58,7 @@ def create_greedy_decoding() -> RoleDecoding:
 
 
 def create_viterbi_decoding() -> RoleDecoding:
-    """`spacy_psa.ViterbiDecoding.v1`: well-formed tags alone.
+    """`spacy_psa.ViterbiDecoding.v1`: only well-formed sequences.
 
     RETURNS (RoleDecoding): The decoding.
     """

@@ -1,4 +1,4 @@
-"""The network of `psa_tagger` unless its config says otherwise: that of Wei et al. (2021)."""
+"""The default network of `psa_tagger`, as in Wei et al. (2021)."""
 
 from thinc.api import Config
 

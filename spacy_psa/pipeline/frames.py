@@ -1,4 +1,4 @@
-"""Frames as users see them: `doc._.frames`, and a table of them for the terminal."""
+"""The user's view of frames: `doc._.frames`, and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ REFERENCE = "R-"
 
 @dataclass(frozen=True)
 class FramePrediction:
-    """A frame that a model has found.
+    """A predicted frame.
 
-    frame (Frame): Predicate and arguments.
-    probability (Optional[float]): That of the whole label sequence.
-    probabilities (Optional[List[float]]): Those of the arguments, in their order.
+    frame (Frame): The predicate and its arguments.
+    probability (Optional[float]): The probability of the whole label sequence.
+    probabilities (Optional[List[float]]): The probabilities of the arguments, in order.
     """
 
     frame: Frame
@@ -36,13 +36,13 @@ class FramePrediction:
 
 @dataclass(frozen=True)
 class RoleArgument:
-    """An argument in one piece or several.
+    """An argument, in one or more pieces.
 
     role (str): The role, without `C-` and `R-`.
-    spans (Tuple[Span, ...]): Its pieces, in order; their labels are the raw ones.
-    is_reference (bool): Whether it refers to the argument of this role, such as the relative
-        pronoun of `R-A0`.
-    probability (Optional[float]): That of its first piece, if known.
+    spans (Tuple[Span, ...]): Its pieces, in order, with their raw labels.
+    is_reference (bool): Whether it refers to the argument with this role, e.g. a relative pronoun
+        labeled `R-A0`.
+    probability (Optional[float]): The probability of its first piece, if known.
     """
 
     role: str
@@ -52,14 +52,14 @@ class RoleArgument:
 
     @property
     def text(self) -> str:
-        """RETURNS (str): Its text, with an ellipsis between pieces."""
+        """RETURNS (str): Its text, with an ellipsis between the pieces."""
         return " … ".join(span.text for span in self.spans)
 
 
 class PredicateFrame:
-    """A predicate with its arguments: a view of a group in `doc.spans`.
+    """A predicate with its arguments: a view of a span group in `doc.spans`.
 
-    group (SpanGroup): The group `doc.spans["frames/…"]`.
+    group (SpanGroup): The span group `doc.spans["frames/…"]`.
     """
 
     def __init__(self, group: SpanGroup) -> None:
@@ -69,7 +69,7 @@ class PredicateFrame:
 
     @property
     def key(self) -> str:
-        """RETURNS (str): The key in `doc.spans`, which displacy asks for."""
+        """RETURNS (str): The key in `doc.spans`, e.g. for displaCy."""
         return self.group.name
 
     @property
@@ -89,18 +89,18 @@ class PredicateFrame:
 
     @property
     def probability(self) -> float | None:
-        """RETURNS (Optional[float]): The probability of all labels together, if known."""
+        """RETURNS (Optional[float]): The probability of the whole label sequence, if known."""
         return self.group.attrs.get("probability")
 
     @property
     def spans(self) -> list[Span]:
-        """RETURNS (List[Span]): The arguments as they were labeled, V, C- and R- among them."""
+        """RETURNS (List[Span]): The labeled spans, including V, C- and R-."""
         return list(self.group)
 
     @property
     def arguments(self) -> list[RoleArgument]:
-        """RETURNS (List[RoleArgument]): The arguments without V, in order. A piece with C- belongs
-        to the last argument of its role before it, and is one of its own if there is none.
+        """RETURNS (List[RoleArgument]): The arguments, without V, in order. A C- piece belongs to
+        the last preceding argument with its role; if there is none, it is its own argument.
         """
         probabilities = self.group.attrs.get("probabilities") or [None] * len(self.group)
         order = sorted(range(len(self.group)), key=lambda i: self.group[i].start)
@@ -123,10 +123,11 @@ class PredicateFrame:
 
 
 def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
-    """Put predictions on a Doc, in place of the frames that it has.
+    """Write predictions to a Doc, replacing its frames.
 
     doc (Doc): The Doc.
-    predictions (Sequence[FramePrediction]): The frames; probabilities are kept with the groups.
+    predictions (Sequence[FramePrediction]): The frames. Probabilities are stored in the `attrs` of
+        the span groups.
     """
     set_frames(doc, [prediction.frame for prediction in predictions])
     for group, prediction in zip(stored_frames(doc), predictions, strict=True):
@@ -137,18 +138,18 @@ def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
 
 
 def frames_of(doc: Doc) -> list[PredicateFrame]:
-    """The frames of a Doc: `doc._.frames`.
+    """Get the frames of a Doc: `doc._.frames`.
 
     doc (Doc): The Doc.
     RETURNS (List[PredicateFrame]): Its frames, in the order in which they were set.
-    RAISES (ValueError): If they have lost their predicates.
+    RAISES (ValueError): If a frame has lost its predicate.
     """
     return [PredicateFrame(group) for group in stored_frames(doc)]
 
 
 def format_frames(doc: Doc) -> str:
-    """Draw a table for each sentence that has frames: a line for each token, a column for each
-    predicate, with roles where arguments begin and bars down to where they end.
+    """Format a table for each sentence with frames: one line per token and one column per
+    predicate, with the role at an argument's first token and a bar down to its last.
 
     doc (Doc): The Doc.
     RETURNS (str): The tables.
@@ -186,7 +187,7 @@ def _columns(
 
 
 def register_extension() -> None:
-    """Make `doc._.frames` known to spaCy."""
+    """Register `doc._.frames` with spaCy."""
     Doc.set_extension("frames", getter=frames_of, force=True)
 
 

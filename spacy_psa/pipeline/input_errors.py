@@ -1,4 +1,4 @@
-"""Errors of what users give, which commands print without a traceback, spaCy's own as well."""
+"""Errors in user input, which commands (including spaCy's) print without a traceback."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from ..output_errors import PrintedError
 
 
 class InputError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
-    """Something that is wrong with data, settings or the course of a training.
+    """A problem with data, settings or a training run.
 
-    message (str): What is wrong, where, and what to do about it.
+    message (str): What is wrong, where, and how to fix it.
     """
 
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Let commands print errors of our catalogue as messages. It can also decorate a function.
+    """Convert this package's errors so that commands print only their message. It can also be used
+    as a decorator.
 
-    RAISES (InputError): If the block raises a ValueError of the catalogue: the same message.
+    RAISES (InputError): If the block raises a `ValueError` with one of this package's messages. The
+        message stays the same.
     """
     try:
         yield

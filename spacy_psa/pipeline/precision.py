@@ -1,4 +1,4 @@
-"""Pipelines whose networks have less precision, and half the size."""
+"""Reduce the precision of a pipeline's networks, which halves their size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from ..models.precision import reduce_model
 
 
 def reduce_pipeline(nlp: Language, precision: str) -> int:
-    """Reduce the precision of all networks of ours in a pipeline, also in spaCy's `tok2vec`.
+    """Reduce the precision of all networks of this package in a pipeline, including those in
+    spaCy's `tok2vec` component.
 
-    nlp (Language): The pipeline, which is modified.
+    nlp (Language): The pipeline, modified in place.
     precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
-    RETURNS (int): How many networks there are.
-    RAISES (ValueError): If they have been reduced before.
+    RETURNS (int): The number of networks reduced.
+    RAISES (ValueError): If one has been reduced before.
     """
     models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
     return sum(reduce_model(model, precision) for model in models if isinstance(model, Model))

@@ -1,4 +1,4 @@
-"""Where the predicates of a Doc come from: they are given, or found by a rule or by a tagger."""
+"""Predicate finders: a Doc's predicates are given, or found by a rule or a tagger."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ AUXILIARIES = {
     "have": frozenset(("have", "has", "had", "having", "'s", "'ve", "'d")),
     "do": frozenset(("do", "does", "did")),
 }
-# The forms that a main verb has after each of them, in the tag set of the Penn Treebank.
+# Penn Treebank tags of the main verbs that these auxiliaries take.
 MAIN_VERB_TAGS = {
     "be": frozenset(("VBG", "VBN")),
     "have": frozenset(("VBN",)),
     "do": frozenset(("VB",)),
 }
-# What may stand between the two: "has not yet gone", "did you see", "is there"
+# Tags allowed between the two: "has not yet gone", "did you see", "is there"
 BETWEEN_TAGS = frozenset(("RB", "RBR", "RBS", "PRP", "EX"))
 
 
@@ -44,27 +44,27 @@ PredicateFinder = Callable[[Doc], list[Predicate]]
 
 
 def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
-    """Say which tokens are the predicates of a Doc, for `spacy_psa.GivenPredicates.v1`.
+    """Set the predicates of a Doc, for `spacy_psa.GivenPredicates.v1`.
 
-    They become frames without arguments, in place of the frames that the Doc has.
+    They are stored as frames without arguments, replacing the Doc's frames.
 
     doc (Doc): The Doc.
-    predicates (Iterable[Union[int, Predicate]]): Indices of tokens, or predicates with lemmas and
+    predicates (Iterable[Union[int, Predicate]]): Token indices, or predicates with lemmas and
         senses.
-    RAISES (ValueError): If an index is out of range, or is there twice.
+    RAISES (ValueError): If an index is out of range or occurs twice.
     """
-    # NumPy's integers are none of Python's, and spaCy could not store them
+    # Converts NumPy integers, which spaCy could not store
     found = [p if isinstance(p, Predicate) else Predicate(index(p)) for p in predicates]
     check_predicates(doc, found)
     set_frames(doc, [Frame(p.token, p.lemma, p.sense, []) for p in found])
 
 
 def check_predicates(doc: Doc, predicates: Sequence[Predicate]) -> None:
-    """Check that predicates are different tokens of a Doc.
+    """Check that predicates are distinct tokens of a Doc.
 
     doc (Doc): The Doc.
     predicates (Sequence[Predicate]): The predicates.
-    RAISES (ValueError): If an index is out of range, or is there twice.
+    RAISES (ValueError): If an index is out of range or occurs twice.
     """
     seen = set()
     for predicate in predicates:
@@ -78,9 +78,9 @@ def check_predicates(doc: Doc, predicates: Sequence[Predicate]) -> None:
 
 
 def create_given_predicates() -> PredicateFinder:
-    """`spacy_psa.GivenPredicates.v1`: the predicates that a Doc has already, see `set_predicates`.
+    """`spacy_psa.GivenPredicates.v1`: the predicates already set on a Doc, see `set_predicates`.
 
-    RETURNS (PredicateFinder): Finds none in a Doc that has no frames.
+    RETURNS (PredicateFinder): Finds none in a Doc without frames.
     """
     return _given
 
@@ -92,15 +92,17 @@ def _given(doc: Doc) -> list[Predicate]:
 def create_verb_predicates(
     pos: Sequence[str] = ("VERB",), tags: Sequence[str] = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 ) -> PredicateFinder:
-    """`spacy_psa.VerbPredicates.v1`: verbs that are no auxiliaries.
+    """`spacy_psa.VerbPredicates.v1`: verbs other than auxiliaries.
 
-    By `token.pos_` where the Doc has it. By `token.tag_` otherwise: there a form of be, have or do
-    is taken for an auxiliary if a verb in the form that it asks for follows, with nothing but
-    adverbs and pronouns in between. That rule is for English and the tags of the Penn Treebank.
+    Uses `token.pos_` if the Doc has it, and `token.tag_` otherwise. With tags, a form of be, have
+    or do counts as an auxiliary if it is followed by a verb in the form that it governs, with only
+    adverbs, pronouns and existential "there" in between. This rule is specific to English and Penn
+    Treebank tags.
 
-    pos (Sequence[str]): The universal parts of speech of predicates; [] to go by tags alone.
+    pos (Sequence[str]): The universal parts of speech of predicates; [] to use only tags.
     tags (Sequence[str]): The tags of predicates.
-    RETURNS (PredicateFinder): The rule.
+    RETURNS (PredicateFinder): The predicate finder. It raises a ValueError for a Doc with neither
+        annotation.
     """
     return VerbPredicates(frozenset(pos), frozenset(tags))
 
@@ -147,13 +149,14 @@ class VerbPredicates:
 
 
 def create_span_predicates(spans_key: str = PREDICATES_KEY) -> PredicateFinder:
-    """`spacy_psa.SpanPredicates.v1`: the spans that another component has found, such as a
-    `psa_tagger` with `target = "spans"`, trained on what `spacy_psa.FrameCorpus.v1` makes.
+    """`spacy_psa.SpanPredicates.v1`: spans found by another component, such as a `psa_tagger` with
+    `target = "spans"` that was trained on the output of `spacy_psa.FrameCorpus.v1`.
 
-    The predicate is a span's first token. Its label is the sense, unless it is V.
+    The predicate is the first token of the span. The span's label is its sense, unless it is V.
 
     spans_key (str): The key in `doc.spans`.
-    RETURNS (PredicateFinder): The rule.
+    RETURNS (PredicateFinder): The predicate finder. It raises a ValueError for a Doc without the
+        key.
     """
     return SpanPredicates(spans_key)
 

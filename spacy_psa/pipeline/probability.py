@@ -1,4 +1,4 @@
-"""How probable the arguments are that a model has found."""
+"""Compute the probabilities of predicted frames and arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..inference import LinearChain, Potentials
 from .decoding import bio_constraints
 from .frames import FramePrediction
 
-# Tokens of chains whose partition functions are found at a time
+# Number of tokens whose partition functions are computed at once
 MAX_TOKENS = 1 << 15
 
 
@@ -23,22 +23,22 @@ def span_probabilities(
     predictions: Sequence[Sequence[FramePrediction]],
     starts: Sequence[int],
 ) -> list[list[FramePrediction]]:
-    """Find the probabilities of frames and arguments.
+    """Compute the probabilities of frames and arguments.
 
-    They are exact, under the model's distribution over well-formed BIO sequences: the probability
-    of an argument is that of all sequences which have it, whatever they have besides,
+    They are exact under the model's distribution over well-formed BIO sequences. The probability of
+    an argument is the total probability of all sequences that contain it,
 
         P(y_s = B-r, y_{s+1} = … = y_{e−1} = I-r, y_e ≠ I-r),
 
-    and that of a frame is the probability of all its arguments, and of no other ones.
+    and the probability of a frame is that of exactly its arguments and no others.
 
-    potentials (Potentials): The scores, of one chain for each predicate.
+    potentials (Potentials): The scores, with one chain per predicate.
     tags (Sequence[str]): The tags.
-    predictions (Sequence[Sequence[FramePrediction]]): For each document its frames.
-    starts (Sequence[int]): For each frame the first token of its chain.
+    predictions (Sequence[Sequence[FramePrediction]]): The frames of each document.
+    starts (Sequence[int]): The first token of each frame's chain.
     RETURNS (List[List[FramePrediction]]): The frames with their probabilities.
     """
-    # What decoders share with all chains are parameters, of which no gradient is wanted here.
+    # Scores shared by all chains, such as transitions, are parameters; no gradient is needed here.
     potentials = potentials.detach()
     ids = {tag: i for i, tag in enumerate(tags)}
     offsets = np.cumsum([0, *potentials.lengths])
@@ -80,7 +80,8 @@ def _probabilities(
     labels: Sequence[tuple[NDArray[np.int64], tuple[int, int] | None]],
     offsets: NDArray[np.int64],
 ) -> list[float]:
-    """The probabilities that labels are as given (-1: any), and one of them not as given."""
+    """Compute the probabilities that labels are as given (-1: any), and that one token does not
+    have an excluded label."""
     constraints = bio_constraints(tuple(tags))
     shared = {n: t for n, t in potentials.tensors().items() if n not in ("emissions", "pairwise")}
     found: list[float] = []

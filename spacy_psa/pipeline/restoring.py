@@ -1,4 +1,4 @@
-"""Load a component, or leave it as it was."""
+"""Load a component, restoring its previous state on failure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def load_or_restore(
     exclude: Iterable[str],
     source: Any,
 ) -> None:
-    """Load a component, or leave it as it was.
+    """Load a component. If that fails, restore its previous state.
 
     pipe (TrainablePipe): The component.
     load (Callable): Its `from_bytes` or `from_disk`.
-    check (Callable[[Dict[str, Any]], None]): Raises if what was loaded does not fit together, or
-        not with what `cfg` was.
+    check (Callable[[Dict[str, Any]], None]): Called with the previous `cfg`. Raises if the loaded
+        data is inconsistent, or incompatible with that `cfg`.
     data (Any): What to load.
     exclude (Iterable[str]): What not to load.
-    source (Any): Where the data is from, for messages.
-    RAISES (ValueError): If the data is damaged or of another configuration.
+    source (Any): Where the data comes from, for messages.
+    RAISES (ValueError): If the data is damaged or belongs to another configuration.
     """
-    # A model that has no weights yet costs next to nothing to keep.
+    # A model without weights costs next to nothing to back up.
     before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
     nodes = [
         (node, {d: node.maybe_get_dim(d) for d in node.dim_names}, dict(node.attrs))
@@ -47,7 +47,7 @@ def load_or_restore(
         for node, sizes, attrs in nodes:
             for name, size in sizes.items():
                 node.set_dim(name, size, force=True)
-            # Damaged names may have come in as new ones
+            # Damaged data may have added attributes
             node.attrs.clear()
             node.attrs.update(attrs)
         known = isinstance(error, ValueError | OSError)

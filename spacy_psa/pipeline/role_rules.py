@@ -1,4 +1,4 @@
-"""Rules about the roles of a predicate, and decoding that keeps them."""
+"""Rules about the roles of a predicate, and decoding that obeys them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ CORE_ROLES_2012 = ("ARG0", "ARG1", "ARG2", "ARG3", "ARG4", "ARG5", "ARGA")
 
 @dataclass(frozen=True)
 class RoleRules:
-    """Which arguments a predicate may have besides each other.
+    """Constraints on the combinations of arguments that a predicate may have.
 
-    unique (bool): Each core role at most once; its pieces with `C-` do not count.
+    unique (bool): Each core role at most once, not counting its `C-` pieces.
     continuation (bool): `C-X` only after an X.
-    reference (bool): `R-X` only where there is an X, before or after it.
+    reference (bool): `R-X` only if there is an X, before or after it.
     core (FrozenSet[str]): The core roles.
 
     Source: He et al. (2017), 'Deep Semantic Role Labeling: What Works and What's Next', section
@@ -39,20 +39,20 @@ class RoleRules:
     core: frozenset[str]
 
     def needs(self, role: str) -> str | None:
-        """The role without which a role may not stand before it (C-) or anywhere (R-)."""
+        """The role that a role requires: before it (C-) or anywhere (R-)."""
         prefix, _, base = role.partition("-")
         if (prefix == "C" and self.continuation) or (prefix == "R" and self.reference):
-            # A role that is called C or R is one like any other, and so is C- without a role
+            # Roles named C or R are ordinary roles, and so is C- without a role
             return base or None
         return None
 
     def repaired(self, arguments: Sequence[Span], scores: Sequence[float]) -> list[Span]:
-        """Leave out what breaks the rules: of several arguments of a core role all but the one with
-        the best score, then pieces and references of roles that are not there.
+        """Remove arguments that break the rules: all but the best-scoring argument of each core
+        role, and then continuations and references of roles that are missing.
 
         arguments (Sequence[Span]): Start, end and role of each argument, in order.
-        scores (Sequence[float]): How good each of them is.
-        RETURNS (List[Span]): The rest.
+        scores (Sequence[float]): The score of each argument.
+        RETURNS (List[Span]): The remaining arguments.
         """
         best: dict[str, int] = {}
         for i, (_, _, role) in enumerate(arguments):
@@ -61,7 +61,7 @@ class RoleRules:
         kept = [a for i, a in enumerate(arguments) if best.get(a[2], i) == i]
         before = len(kept) + 1
         while len(kept) < before:
-            # References to pieces, and pieces of references, may lose their roles one by one.
+            # References to pieces, and pieces of references, may lose their support one by one.
             before = len(kept)
             kept = [a for a in kept if self._is_supported(a, kept)]
         return kept
@@ -76,7 +76,7 @@ class RoleRules:
 
 
 class RoleAutomaton(Automaton[tuple[frozenset[str], frozenset[str]]]):
-    """The rules, read along BIO tags.
+    """An automaton that accepts the BIO sequences that obey the rules.
 
     tags (Tuple[str, ...]): The tags.
     rules (RoleRules): The rules.
@@ -90,7 +90,7 @@ class RoleAutomaton(Automaton[tuple[frozenset[str], frozenset[str]]]):
             if prefix == "B":
                 self.begins[i] = role
         needed = {rules.needs(role) for role in self.begins.values()}
-        # Other roles need not be remembered.
+        # Other roles need not be part of the state.
         self.remembered = frozenset(
             role
             for role in self.begins.values()
@@ -139,15 +139,15 @@ def _automaton(tags: tuple[str, ...], rules: RoleRules) -> RoleAutomaton:
 
 
 class ConstrainedDecoding(RoleDecoding):
-    """The best well-formed sequence that keeps the rules.
+    """The best well-formed sequence that obeys the rules.
 
-    It is exact: where Viterbi's best sequence keeps them it is taken, otherwise A* search finds the
-    best one that does. Should it not be found in `max_steps`, those arguments of Viterbi's sequence
-    are left out that break the rules (`RoleRules.repaired`), which keeps them, but need not be the
-    best.
+    The search is exact: if the Viterbi sequence obeys the rules, it is used; otherwise A* search
+    finds the best sequence that does. If the search needs more than `max_steps`, arguments that
+    break the rules are removed from the Viterbi sequence instead (`RoleRules.repaired`). The result
+    obeys the rules, but may not be the best sequence.
 
     rules (RoleRules): The rules.
-    max_steps (int): Partial sequences that a search visits at most.
+    max_steps (int): Maximum number of partial sequences that a search visits.
     """
 
     def __init__(self, rules: RoleRules, max_steps: int) -> None:
@@ -178,7 +178,7 @@ class ConstrainedDecoding(RoleDecoding):
 
 
 def _chains(potentials: Potentials) -> Iterator[tuple[slice, Potentials]]:
-    """The chains one by one, each with its place among the labels."""
+    """Iterate over the chains, each with its slice of the labels."""
     shared = {n: t for n, t in potentials.tensors().items() if n not in ("emissions", "pairwise")}
     first = 0
     for length in potentials.lengths:
@@ -197,14 +197,14 @@ def create_constrained_decoding(
     core: Collection[str] = (*CORE_ROLES, *CORE_ROLES_2012),
     max_steps: int = MAX_STEPS,
 ) -> RoleDecoding:
-    """`spacy_psa.ConstrainedDecoding.v1`: keep rules about the roles of a predicate.
+    """`spacy_psa.ConstrainedDecoding.v1`: enforce rules about the roles of a predicate.
 
     unique (bool): Each core role at most once.
     continuation (bool): `C-X` only after an X.
-    reference (bool): `R-X` only where there is an X.
+    reference (bool): `R-X` only if there is an X.
     core (Collection[str]): The core roles.
-    max_steps (int): Partial sequences that the search visits at most, for each predicate; then
-        arguments that break the rules are left out.
+    max_steps (int): Maximum number of partial sequences that the search visits for a predicate.
+        Beyond that, arguments that break the rules are removed.
     RETURNS (RoleDecoding): The decoding.
     RAISES (ValueError): If `max_steps` is less than 1.
     """

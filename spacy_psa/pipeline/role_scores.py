@@ -1,17 +1,18 @@
-"""Scores of semantic roles by the rules of the evaluator of the CoNLL-2005 shared task.
+"""Score semantic roles by the rules of the official CoNLL-2005 evaluator.
 
-Published figures come from `srl-eval.pl`, so ours have to count the same way:
+Published results come from `srl-eval.pl`, so these scores must count in the same way:
 
-- The unit is the argument: right if its role and all of its words are.
-- V is counted apart, and left out of all totals.
-- A piece `C-A1` belongs to the last A1 before it, and both are one argument, which is right if all
-  of its pieces are. Without an A1 before it, it is an A1. R-A0 is a role like any other.
-- A proposition is perfect if no argument is missed and none is in excess; one without arguments is,
-  if nothing is predicted.
-- Where a proposition is missing in the predictions, or has another verb at its place, all of its
-  arguments are missed. Predicted propositions that are not in the gold standard are skipped.
+- The unit is the argument. It is correct if its role and all of its words are.
+- V is counted separately, and excluded from all totals.
+- A `C-A1` piece belongs to the last preceding A1. Together they are one argument, which is correct
+  if all of its pieces are. Without a preceding A1, it counts as an A1. R-A0 is a role like any
+  other.
+- A proposition is perfect if it has no missed and no excess arguments. A proposition without
+  arguments is perfect if nothing is predicted for it.
+- If a proposition is missing from the predictions, or has another verb there, all of its arguments
+  count as missed. Predicted propositions that are not in the gold standard are skipped.
 
-SOURCE: srl-eval.pl, by Xavier Carreras and Lluís Màrquez, in the software of the shared task.
+SOURCE: srl-eval.pl, by Xavier Carreras and Lluís Màrquez, from the software of the shared task.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class Argument(NamedTuple):
 
 @dataclass
 class RoleCounts:
-    """How many arguments were found rightly, found wrongly, and not found.
+    """Counts of correct, excess and missed arguments.
 
-    correct (int): Arguments in both gold standard and predictions.
-    excess (int): Arguments in the predictions alone.
-    missed (int): Arguments in the gold standard alone.
+    correct (int): Arguments in both the gold standard and the predictions (true positives).
+    excess (int): Arguments only in the predictions (false positives).
+    missed (int): Arguments only in the gold standard (false negatives).
     """
 
     correct: int = 0
@@ -61,13 +62,13 @@ class RoleCounts:
 
     @property
     def precision(self) -> float:
-        """RETURNS (float): Correct among predicted, 0 to 1; 0 where there are none."""
+        """RETURNS (float): Correct among predicted arguments, 0 to 1; 0 if there are none."""
         predicted = self.correct + self.excess
         return self.correct / predicted if predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """RETURNS (float): Correct among gold, 0 to 1; 0 where there are none."""
+        """RETURNS (float): Correct among gold arguments, 0 to 1; 0 if there are none."""
         gold = self.correct + self.missed
         return self.correct / gold if gold else 0.0
 
@@ -78,23 +79,23 @@ class RoleCounts:
         return 2 * self.correct / total if total else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Counts and scores, ready for JSON."""
+        """RETURNS (Dict[str, float]): Counts and scores, JSON-serializable."""
         return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 @dataclass
 class SRLResult:
-    """What the evaluator reports.
+    """The results of an evaluation.
 
-    arguments (RoleCounts): Counts over all roles but V.
-    per_role (Dict[str, RoleCounts]): Counts of each role in either gold standard or predictions.
+    arguments (RoleCounts): Counts over all roles except V.
+    per_role (Dict[str, RoleCounts]): Counts of each role in the gold standard or the predictions.
     excluded (Dict[str, RoleCounts]): Counts of V.
     sentences (int): Number of sentences.
-    propositions (int): Number of propositions of the gold standard.
-    perfect (int): Propositions all of whose arguments are right.
-    skipped (int): Predicted propositions that the gold standard does not have.
-    confusion (Counter): How often an argument of a gold role was predicted, with exactly the same
-        pieces, with a role: by (gold role, predicted role), `-NONE-` for no such argument.
+    propositions (int): Number of gold propositions.
+    perfect (int): Number of perfect propositions.
+    skipped (int): Number of predicted propositions that are not in the gold standard.
+    confusion (Counter): Counts of (gold role, predicted role), for arguments with exactly the same
+        pieces. `-NONE-` stands for no such argument.
     """
 
     arguments: RoleCounts = field(default_factory=RoleCounts)
@@ -108,12 +109,12 @@ class SRLResult:
 
     @property
     def complete(self) -> float:
-        """RETURNS (float): Perfect among all propositions, 0 to 1."""
+        """RETURNS (float): The share of perfect propositions, 0 to 1."""
         return self.perfect / self.propositions if self.propositions else 0.0
 
     @property
     def unlabeled(self) -> RoleCounts:
-        """RETURNS (RoleCounts): Counts without regard to roles; V is left out."""
+        """RETURNS (RoleCounts): Counts that ignore roles; V is excluded."""
         counts = RoleCounts()
         for (gold, predicted), n in self.confusion.items():
             if gold in EXCLUDED or predicted in EXCLUDED:
@@ -128,16 +129,17 @@ class SRLResult:
 
     @property
     def label_accuracy(self) -> float:
-        """RETURNS (float): Right roles among the arguments whose words are right, 0 to 1."""
+        """RETURNS (float): The share of correct roles among arguments with correct words, 0 to 1;
+        V is excluded."""
         right = sum(n for (g, p), n in self.confusion.items() if g == p and g not in EXCLUDED)
         found = self.unlabeled.correct
         return right / found if found else 0.0
 
     def add(self, gold: Sequence[Frame], predicted: Sequence[Frame]) -> None:
-        """Count one sentence.
+        """Add the counts of one sentence.
 
-        gold (Sequence[Frame]): The frames of the gold standard, of different predicates.
-        predicted (Sequence[Frame]): Those of the predictions.
+        gold (Sequence[Frame]): The gold frames, of distinct predicates.
+        predicted (Sequence[Frame]): The predicted frames.
         RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
         """
         self.sentences += 1
@@ -174,7 +176,7 @@ class SRLResult:
             setattr(count, name, getattr(count, name) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All counts and scores, ready for JSON."""
+        """RETURNS (Dict[str, Any]): All counts and scores, JSON-serializable."""
         confusion: dict[str, dict[str, int]] = {}
         for (gold, predicted), n in sorted(self.confusion.items()):
             confusion.setdefault(gold, {})[predicted] = n
@@ -195,10 +197,11 @@ class SRLResult:
 def srl_eval(gold: Iterable[Sequence[Frame]], predicted: Iterable[Sequence[Frame]]) -> SRLResult:
     """Score predicted frames against gold frames.
 
-    gold (Iterable[Sequence[Frame]]): The frames of each sentence.
-    predicted (Iterable[Sequence[Frame]]): The same for the predictions.
+    gold (Iterable[Sequence[Frame]]): The gold frames of each sentence.
+    predicted (Iterable[Sequence[Frame]]): The predicted frames of each sentence.
     RETURNS (SRLResult): The counts and scores.
-    RAISES (ValueError): If the numbers of sentences differ, or frames are not proper ones.
+    RAISES (ValueError): If the numbers of sentences differ, a token is a predicate twice, or
+        arguments of a frame overlap.
     """
     gold, predicted = list(gold), list(predicted)
     if len(gold) != len(predicted):
@@ -212,15 +215,15 @@ def srl_eval(gold: Iterable[Sequence[Frame]], predicted: Iterable[Sequence[Frame
 def pair_propositions(
     gold: Sequence[Frame], predicted: Sequence[Frame], where: str
 ) -> tuple[list[tuple[int, list[Argument], list[Argument]]], list[int]]:
-    """Put predicted propositions beside those of the gold standard.
+    """Pair predicted with gold propositions.
 
-    gold (Sequence[Frame]): The frames of the gold standard, of different predicates.
-    predicted (Sequence[Frame]): Those of the predictions.
+    gold (Sequence[Frame]): The gold frames, of distinct predicates.
+    predicted (Sequence[Frame]): The predicted frames.
     where (str): What to call the text in messages, e.g. "Sentence 3".
-    RETURNS (Tuple[List[Tuple[int, List[Argument], List[Argument]]], List[int]]): The propositions
-        of the gold standard, in order of their predicates: predicate, gold arguments, and predicted
-        ones, none where the proposition is missing or has another verb. And the predicates that are
-        in the predictions alone.
+    RETURNS (Tuple[List[Tuple[int, List[Argument], List[Argument]]], List[int]]): The gold
+        propositions, in order of their predicates, as (predicate, gold arguments, predicted
+        arguments), without predicted arguments if the proposition is missing or has another verb;
+        and the predicates that are only in the predictions.
     RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
     """
     expected, found = _by_predicate(gold, where), _by_predicate(predicted, where)
@@ -235,12 +238,12 @@ def pair_propositions(
 
 
 def arguments_of(frame: Frame, where: str) -> list[Argument]:
-    """Read the arguments of a frame, V included, with their pieces joined.
+    """Read the arguments of a frame, including V, with their pieces joined.
 
     frame (Frame): The frame.
     where (str): What to call the text in messages, e.g. "Sentence 3".
     RETURNS (List[Argument]): The arguments, in order.
-    RAISES (ValueError): If some of them overlap.
+    RAISES (ValueError): If arguments overlap.
     """
     spans: list[Span] = sorted(frame.arguments)
     for (_, end, role), (start, _, other) in pairwise(spans):
@@ -261,5 +264,5 @@ def _by_predicate(frames: Sequence[Frame], where: str) -> dict[int, Frame]:
 
 
 def _same_verb(gold: Frame, predicted: Frame) -> bool:
-    """Whether the verbs are not known to be different."""
+    """Whether the verbs agree, as far as their lemmas are known."""
     return None in (gold.lemma, predicted.lemma) or gold.lemma == predicted.lemma

@@ -1,4 +1,4 @@
-"""Where the rules about labels come from: spans of earlier components, or several sources."""
+"""Sources of rules about labels: spans of earlier components, or several sources combined."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ def create_span_rules(
     labels: list[str] | dict[str, str] | None = None,
     whole: bool = True,
 ) -> TagRules:
-    """`spacy_psa.SpanRules.v1`: a rule for each span that an earlier component has found, such as
-    the matches of a gazetteer that spaCy's `span_ruler` writes.
+    """`spacy_psa.SpanRules.v1`: one rule per span found by an earlier component, e.g. the gazetteer
+    matches of spaCy's `span_ruler`.
 
     spans_key (str): The key in `doc.spans`.
-    score (Union[float, str]): What to add to the score of the span's label, see `Rule`; "require"
-        or "forbid".
-    labels (Optional[Union[List[str], Dict[str, str]]]): Spans of which labels count, and what these
-        are called by the component; None for all, as they are.
-    whole (bool): For spans, whether a rule is about a span of just these tokens, or about each of
-        them being in some span of that label.
-    RETURNS (TagRules): Gives the rules. It raises a ValueError for a document without the key.
-    RAISES (ValueError): If the score is another word, or out of range.
+    score (Union[float, str]): The number to add to the score of the span's label, see `Rule`; or
+        "require" or "forbid".
+    labels (Optional[Union[List[str], Dict[str, str]]]): The span labels to use, optionally mapped
+        to the component's labels; None to use all of them unchanged.
+    whole (bool): If the component predicts spans: whether a rule is about a span of exactly these
+        tokens, or about each token being in some span with the label.
+    RETURNS (TagRules): Returns the rules for a document, and raises a ValueError if it lacks the
+        key.
+    RAISES (ValueError): If the score is any other string, or out of range.
     """
     number = WORDS.get(score, score) if isinstance(score, str) else score
     if not is_score(number):
@@ -44,7 +45,8 @@ class SpanRules:
 
     spans_key (str): The key in `doc.spans`.
     score (float): The score of each rule.
-    labels (Optional[Mapping[str, str]]): What labels of spans become; None for the same.
+    labels (Optional[Mapping[str, str]]): Maps span labels to the component's labels; None to use
+        all of them unchanged.
     whole (bool): Whether rules are about whole spans.
     """
 
@@ -61,15 +63,15 @@ class SpanRules:
             label = span.label_ if self.labels is None else self.labels.get(span.label_)
             if label is not None:
                 found.append(Rule(span.start, span.end, label, self.score, self.whole))
-        # What several patterns match counts once
+        # A span matched by several patterns counts once
         return list(dict.fromkeys(found))
 
 
 def create_all_rules(*rules: TagRules) -> TagRules:
-    """`spacy_psa.AllRules.v1`: the rules of several sources. Their scores add up.
+    """`spacy_psa.AllRules.v1`: the rules of several sources combined. Their scores add up.
 
     *rules (TagRules): The sources; in a config, sections `rules.*.name`.
-    RETURNS (TagRules): Gives the rules of all of them.
+    RETURNS (TagRules): Returns the rules of all sources.
     """
     return AllRules(rules)
 

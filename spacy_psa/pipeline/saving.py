@@ -1,4 +1,4 @@
-"""How trainable components are saved and loaded: whole, checked, and without code."""
+"""Save and load trainable components atomically, with checks, and without executing code."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .watch import TrainingWatch
 
 
 class SavedPipe(TrainablePipe):
-    """A component with settings and a model, both of which are saved with a checksum.
+    """A component that saves its settings, its model, and a checksum of the model.
 
     cfg (Dict[str, Any]): The settings.
-    settings (Dict[str, Setting]): Which values they can have.
+    settings (Dict[str, Setting]): The ranges of the settings.
     """
 
     cfg: dict[str, Any]
@@ -32,7 +32,7 @@ class SavedPipe(TrainablePipe):
 
     @property
     def watch(self) -> TrainingWatch:
-        """RETURNS (TrainingWatch): What stops a training that diverges."""
+        """RETURNS (TrainingWatch): Stops training if it diverges."""
         if self._watch is None:
             self._watch = TrainingWatch()
         return self._watch
@@ -43,7 +43,8 @@ class SavedPipe(TrainablePipe):
 
         exclude (Iterable[str]): What to leave out.
         RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
-        RAISES (ValueError): If the weights are not finite, or a setting is out of its range.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of range; or if
+            training has diverged after a model was saved to disk.
         """
         self._check_saving(exclude)
         data = super().to_bytes(exclude=[*exclude, CFG])
@@ -51,14 +52,14 @@ class SavedPipe(TrainablePipe):
 
     @input_errors()
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the component to a directory. Where one was saved before, it is not touched before
-        the new one is on the disk.
+        """Save the component to a directory. A previously saved component is left untouched until
+        the new one is on disk.
 
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What to leave out.
-        RAISES (OutputError): If it cannot be written.
-        RAISES (ValueError): If the weights are not finite, or a setting is out of its range; or if
-            training has diverged, and a model has been saved before, which is kept.
+        RAISES (OutputError): If the directory cannot be written.
+        RAISES (ValueError): If the weights are not finite, or a setting is out of range; or if
+            training has diverged after a model was saved, which is then kept.
         """
         self._check_saving(exclude)
         with with_checksum(Path(path)) as temporary:
@@ -74,9 +75,9 @@ class SavedPipe(TrainablePipe):
             self.watch.check_saving(self.name, self.model)
 
     def check_cfg(self) -> None:
-        """Check that settings, which anyone may have changed, are such as can be loaded again.
+        """Check that the settings, which the user may have changed, can be loaded again.
 
-        RAISES (ValueError): If one of them is out of its range.
+        RAISES (ValueError): If a setting is out of range.
         """
         check_settings(self.cfg, self.settings)
 
@@ -86,7 +87,7 @@ class SavedPipe(TrainablePipe):
         bytes_data (bytes): The output of `to_bytes`.
         exclude (Iterable[str]): What not to load.
         RETURNS (SavedPipe): The component.
-        RAISES (ValueError): If the data is damaged or of another configuration.
+        RAISES (ValueError): If the data is damaged or belongs to another configuration.
         """
 
         def load(data: bytes, *, exclude: Iterable[str]) -> None:
@@ -98,7 +99,7 @@ class SavedPipe(TrainablePipe):
             super(SavedPipe, self).from_bytes(rest, exclude=exclude)
             if own is not None and CFG not in exclude:
                 self._take_settings(own)
-            # Not by `super`: each part of the model is checked before thinc takes it
+            # Not with `super`: each part of the model is checked before thinc accepts it
             if weights is not None and "model" not in exclude:
                 read_model(self.model, weights)
 
@@ -112,7 +113,7 @@ class SavedPipe(TrainablePipe):
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What not to load.
         RETURNS (SavedPipe): The component.
-        RAISES (ValueError): If the data is damaged or of another configuration.
+        RAISES (ValueError): If the data is damaged or belongs to another configuration.
         """
 
         def load(path: str | Path, *, exclude: Iterable[str]) -> None:
@@ -130,18 +131,18 @@ class SavedPipe(TrainablePipe):
         return self
 
     def _take_settings(self, text: str) -> None:
-        """Take settings that were saved.
+        """Adopt saved settings.
 
-        text (str): JSON.
-        RAISES (ValueError): If they are not settings of the component.
+        text (str): The settings, as JSON.
+        RAISES (ValueError): If they are not valid settings of the component.
         """
         values = json.loads(text)
         check_saved(values, self.cfg, self.settings)
         self.cfg.update(values)
 
     def _check_loaded(self, before: dict[str, Any]) -> None:
-        """Check that what was loaded fits together.
+        """Check that the loaded data is consistent.
 
-        before (Dict[str, Any]): What `cfg` was.
-        RAISES (ValueError): If it does not.
+        before (Dict[str, Any]): The previous `cfg`.
+        RAISES (ValueError): If it is not.
         """

@@ -1,4 +1,4 @@
-"""The scorer of `psa_tagger`: spaCy's scores under spaCy's names."""
+"""The scorer of `psa_tagger`, which returns spaCy's scores under spaCy's names."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,13 +16,13 @@ def tagger_score(
     set_separator: str | None = None,
     **cfg: Any,
 ) -> dict[str, Any]:
-    """Score what a `psa_tagger` has written.
+    """Score the annotation of a `psa_tagger`.
 
     examples (Iterable[Example]): The examples.
-    target (str): What it writes.
+    target (str): The component's target.
     spans_key (str): The key in `doc.spans`, for the target "spans".
-    set_separator (Optional[str]): What stands between labels in the reference of which any one is
-        right, as in "NN|JJ"; None if there are no such sets.
+    set_separator (Optional[str]): The separator in label sets in the reference, any label of which
+        is correct, e.g. "|" in "NN|JJ"; None if there are no label sets.
     **cfg: Settings of spaCy's scorer.
     RETURNS (Dict[str, Any]): `tag_acc`, `pos_acc`, `morph_acc` and `morph_per_feat`,
         `ents_p/r/f/per_type` or `spans_{key}_p/r/f/per_type`.

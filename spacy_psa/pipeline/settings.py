@@ -1,4 +1,4 @@
-"""Which values the settings of a component can have, in a config as well as in a saved file."""
+"""The ranges of component settings, in configs and saved files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from ..errors import Errors
 
-# What the settings of a component are saved as
+# The file name or key under which the settings of a component are saved
 CFG = "cfg"
-# Scores divided by it are numbers of float32 still, and so they are by its reciprocal. What is
-# fitted is from 0.05 to 20.
+# Dividing scores by this number or by its reciprocal stays within the range of float32. Fitted
+# temperatures lie between 0.05 and 20.
 LOWEST_TEMPERATURE = 1e-3
 
 
 class Setting(NamedTuple):
     """The range of a setting.
 
-    holds (Callable[[Any], bool]): Whether a value is in it.
+    holds (Callable[[Any], bool]): Whether a value is in range.
     expected (str): The range, in words.
     """
 
@@ -28,8 +28,8 @@ class Setting(NamedTuple):
 
 
 def dump_settings(values: Mapping[str, Any]) -> str:
-    """Write settings for a file. spaCy's own writer keeps ten digits of a number, so that a
-    temperature would be another one when it is read, and a small number zero.
+    """Serialize settings. spaCy's own writer keeps only ten digits of a number, which would change
+    temperatures and turn small numbers into zero.
 
     values (Mapping[str, Any]): The settings.
     RETURNS (str): JSON.
@@ -42,7 +42,7 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
 
     values (Mapping[str, Any]): Values by name. Those without a range are not checked.
     settings (Mapping[str, Setting]): Ranges by name.
-    RAISES (ValueError): If a value is out of its range.
+    RAISES (ValueError): If a value is out of range.
     """
     for name, value in values.items():
         setting = settings.get(name)
@@ -53,12 +53,13 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
 
 
 def check_saved(values: Any, known: Container[str], settings: Mapping[str, Setting]) -> None:
-    """Check the settings that a file has. Those that it has not keep their defaults.
+    """Check the settings in a file. Missing ones keep their defaults.
 
-    values (Any): What was read from the file.
-    known (Container[str]): The names of all settings that there are.
+    values (Any): The contents of the file.
+    known (Container[str]): The names of all existing settings.
     settings (Mapping[str, Setting]): Their ranges.
-    RAISES (ValueError): If they are no settings, not all known, or out of their ranges.
+    RAISES (ValueError): If the contents are not a dict of settings, or a setting is unknown or out
+        of range.
     """
     if not isinstance(values, dict):
         problem = f"the settings are of type {type(values).__name__}"
@@ -77,7 +78,7 @@ def _is_text(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     try:
-        # JSON can express half of a character, which spaCy's strings cannot
+        # JSON can contain lone surrogates, which spaCy's strings cannot
         value.encode("utf8")
     except UnicodeEncodeError:
         return False
@@ -103,10 +104,10 @@ def _by_label(value: Any, holds: Callable[[Any], bool]) -> bool:
 
 FLAG = Setting(lambda value: isinstance(value, bool), "true or false")
 TEXT = Setting(_is_text, "a string")
-OPTIONAL_TEXT = Setting(lambda value: value is None or _is_text(value), "a string, or null")
-LABELS = Setting(_are_labels, "a list of strings that are all different, and not empty")
+OPTIONAL_TEXT = Setting(lambda value: value is None or _is_text(value), "a string or null")
+LABELS = Setting(_are_labels, "a list of distinct strings that are not empty")
 MAX_GRAD_NORM = Setting(
-    lambda value: value is None or (_is_number(value) and value > 0.0), "greater than 0, or null"
+    lambda value: value is None or (_is_number(value) and value > 0.0), "greater than 0 or null"
 )
 SMOOTHING = Setting(lambda value: _is_number(value) and 0.0 <= value < 1.0, "in [0, 1)")
 TEMPERATURE = Setting(
@@ -115,9 +116,9 @@ TEMPERATURE = Setting(
 )
 LABEL_WEIGHTS = Setting(
     lambda value: value is None or _by_label(value, _is_weight),
-    "greater than 0, and finite",
+    "greater than 0 and finite",
 )
 THRESHOLD = Setting(
     lambda value: value is None or _is_probability(value) or _by_label(value, _is_probability),
-    "in [0, 1], or null",
+    "in [0, 1] or null",
 )

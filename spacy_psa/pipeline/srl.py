@@ -1,4 +1,4 @@
-"""The component `psa_srl`: who did what to whom, for each predicate of a sentence."""
+"""The component `psa_srl`, a semantic role labeler: who did what to whom."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -94,14 +94,14 @@ def make_psa_srl(
     max_grad_norm: float | None,
     scorer: Callable | None,
 ) -> "PSASemanticRoles":
-    """Make a `psa_srl`.
+    """Create a `psa_srl`.
 
     model (RoleLabeler): The model.
     predicates (PredicateFinder): Finds the predicates of a Doc, e.g.
-        `spacy_psa.VerbPredicates.v1`. In training they are those of the annotation.
+        `spacy_psa.VerbPredicates.v1`. In training, the annotated predicates are used.
     decoding (RoleDecoding): Chooses label sequences, e.g. `spacy_psa.ViterbiDecoding.v1`.
-    probabilities (bool): Whether to find the probabilities of frames and arguments.
-    label_smoothing (float): The probability with which an annotated label is taken to be wrong.
+    probabilities (bool): Whether to compute the probabilities of frames and arguments.
+    label_smoothing (float): The assumed probability that an annotated label is wrong.
     max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None.
     scorer (Optional[Callable]): The scoring method.
     """
@@ -119,9 +119,9 @@ def make_psa_srl(
 
 
 class PSASemanticRoles(RoleLearner):
-    """Label the semantic roles of predicates, each in its sentence, as BIO tags.
+    """Label the semantic roles of each predicate in its sentence with BIO tags.
 
-    The default is DeepAtt, the deep attentional neural network of Tan et al. (2018).
+    The default model is DeepAtt, the deep attentional neural network of Tan et al. (2018).
     """
 
     settings: ClassVar[dict[str, Setting]] = {
@@ -143,13 +143,13 @@ class PSASemanticRoles(RoleLearner):
         max_grad_norm: float | None = 1.0,
         scorer: Callable | None = srl_score,
     ) -> None:
-        """Initialize the component. The arguments are those of `make_psa_srl`.
+        """Initialize the component. See `make_psa_srl` for the other arguments.
 
         vocab (Vocab): The shared vocabulary.
         model (RoleLabeler): The model.
         name (str): The component's name in the pipeline.
-        predicates (Optional[PredicateFinder]): None for those that are given.
-        decoding (Optional[RoleDecoding]): None for the paper's, the best tag of each token.
+        predicates (Optional[PredicateFinder]): None for the predicates already set on the Doc.
+        decoding (Optional[RoleDecoding]): None for the paper's greedy decoding.
         RAISES (ValueError): If `max_grad_norm` is not positive, or `label_smoothing` not in [0, 1).
         """
         given = {"max_grad_norm": max_grad_norm, "label_smoothing": label_smoothing}
@@ -168,13 +168,13 @@ class PSASemanticRoles(RoleLearner):
         }
 
     def predict(self, docs: Iterable[Doc]) -> list[list[FramePrediction]]:
-        """Find predicates and their arguments, without modifying the documents.
+        """Predict predicates and their arguments, without modifying the documents.
 
         docs (Iterable[Doc]): The documents.
-        RETURNS (List[List[FramePrediction]]): For each document its frames, in the order of the
+        RETURNS (List[List[FramePrediction]]): The frames of each document, in the order of their
             predicates.
-        RAISES (ValueError): If a predicate is not a token, or is there twice, or the model's scores
-            are NaN.
+        RAISES (ValueError): If a predicate is not a token of its document or occurs twice, or if a
+            score of the model is NaN.
         """
         docs = list(docs)
         predicates = [self._find(doc) for doc in docs]
@@ -197,7 +197,7 @@ class PSASemanticRoles(RoleLearner):
     def _frames(
         self, potentials: Potentials, wanted: Sequence[tuple[Predicate, Proposition]]
     ) -> list[FramePrediction]:
-        """The best frames for some predicates, one chain for each."""
+        """Find the best frames for some predicates, one chain each."""
         tags = self.tags
         best = self.decoding.best(potentials, tags).cpu().numpy()
         labelings = np.split(best, np.cumsum(potentials.lengths)[:-1])
@@ -227,7 +227,7 @@ class PSASemanticRoles(RoleLearner):
     def set_annotations(
         self, docs: Iterable[Doc], predictions: Sequence[Sequence[FramePrediction]]
     ) -> None:
-        """Write predictions to documents, in place of the frames that these have.
+        """Write predictions to documents, replacing their frames.
 
         docs (Iterable[Doc]): The documents.
         predictions (Sequence[Sequence[FramePrediction]]): The output of `predict` for them.

@@ -1,4 +1,4 @@
-"""How `psa_srl` learns."""
+"""The training of `psa_srl`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -20,18 +20,18 @@ from .input_errors import input_errors
 
 
 class RoleLearner(LabelSequencePipe):
-    """The trainable half of `psa_srl`: from frames to labels, loss and gradient."""
+    """The training part of `psa_srl`: converts frames to labels, loss and gradient."""
 
     def tags_of(self, labels: Sequence[str]) -> list[str]:
-        """List the model's outputs.
+        """List the model's output tags.
 
         labels (Sequence[str]): The roles.
-        RETURNS (List[str]): O, and B and I of each role.
+        RETURNS (List[str]): O, and B and I for each role.
         """
         return role_tags(labels)
 
     def gold_labels(self, doc: Doc) -> Iterable[str]:
-        """Find the roles that are annotated.
+        """Find the annotated roles.
 
         doc (Doc): A gold-standard document.
         YIELDS (str): Its roles, with repetitions; V for each predicate.
@@ -40,10 +40,10 @@ class RoleLearner(LabelSequencePipe):
             yield from _labels_of(frame)
 
     def is_annotated(self, example: Example) -> bool:
-        """Say whether there is something to learn from an example.
+        """Check whether there is anything to learn from an example.
 
         example (Example): The example.
-        RETURNS (bool): Whether a token that is predicted has a frame.
+        RETURNS (bool): Whether any predicted token has a gold frame.
         """
         return bool(gold_frames(example))
 
@@ -57,13 +57,13 @@ class RoleLearner(LabelSequencePipe):
     ) -> None:
         """Initialize the model for training.
 
-        get_examples (Callable[[], Iterable[Example]]): Returns gold-standard examples: all of the
-            training data, since the word embeddings take their words from it.
+        get_examples (Callable[[], Iterable[Example]]): Returns all of the gold-standard training
+            data, since the word embeddings take their vocabulary from it.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default,
-            those that stand in the examples.
+        labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default, the
+            roles in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no frames, or an argument has no
-            role or no tokens. The labels are then those of before.
+            role or no tokens. The labels are then unchanged.
         """
         if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
@@ -90,11 +90,11 @@ class RoleLearner(LabelSequencePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn from a batch of examples: from the annotated predicates and their arguments.
+        """Update the model with the annotated predicates and arguments of a batch.
 
         examples (Iterable[Example]): The batch.
-        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
-        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
+        sgd (Optional[Optimizer]): The optimizer; if None, gradients are accumulated.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
@@ -110,15 +110,15 @@ class RoleLearner(LabelSequencePipe):
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
-        """Find the loss and its gradient.
+        """Compute the loss and its gradient.
 
         The loss is the negative log-likelihood of the annotated labels (equation 13 of Tan et al.
-        2018), which are smoothed; divided by the number of labels, as in the authors' code.
+        2018) with label smoothing, divided by the number of labels, as in the authors' code.
 
         examples (Iterable[Example]): The batch.
-        potentials (Potentials): The model's output for it.
-        RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
-        RAISES (ValueError): If an example has a role that the component has not.
+        potentials (Potentials): The model's output for the batch.
+        RETURNS (Tuple[float, Potentials]): The loss and its gradient.
+        RAISES (ValueError): If an example has a role that the component does not have.
         """
         examples = list(examples)
         validate_examples(examples, "psa_srl.get_loss")

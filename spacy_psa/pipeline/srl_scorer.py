@@ -1,4 +1,4 @@
-"""The scorer of `psa_srl`: the scores of the CoNLL-2005 evaluator, for spaCy."""
+"""The scorer of `psa_srl`, which computes the scores of the CoNLL-2005 evaluator."""
 
 from collections.abc import Callable, Iterable
 from itertools import accumulate
@@ -13,15 +13,14 @@ from .role_scores import SRLResult
 
 
 def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
-    """Score what a `psa_srl` has written, where frames are annotated.
+    """Score the predictions of a `psa_srl` on documents with gold frames.
 
-    Where the predicted tokens are others than the annotated ones, places are compared by their
-    characters.
+    If the predicted tokenization differs from the gold one, positions are compared by character.
 
     examples (Iterable[Example]): The examples.
     **cfg: Not used.
-    RETURNS (Dict[str, Any]): `srl_p`, `srl_r`, `srl_f`, `srl_complete` (the share of propositions
-        without an error) and `srl_per_role`; all None if nothing is annotated.
+    RETURNS (Dict[str, Any]): `srl_p`, `srl_r`, `srl_f`, `srl_complete` (the share of perfect
+        propositions) and `srl_per_role`; all None if nothing is annotated.
     """
     result = score_examples(examples)
     if not result.sentences:
@@ -41,7 +40,7 @@ def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 def score_examples(examples: Iterable[Example]) -> SRLResult:
     """Score predictions by the rules of the evaluator.
 
-    examples (Iterable[Example]): The examples. Those without frames in the reference are left out.
+    examples (Iterable[Example]): The examples. Those without gold frames are skipped.
     RETURNS (SRLResult): The counts; each Doc counts as one sentence.
     """
     result = SRLResult()
@@ -54,8 +53,8 @@ def score_examples(examples: Iterable[Example]) -> SRLResult:
 
 
 def _by_characters(doc: Doc) -> list[Frame]:
-    """Frames at the places of characters, white space left out, instead of tokens. Predicates and
-    arguments that are nothing but white space have no place, and are left out, too.
+    """Read frames with character offsets instead of token indices, not counting whitespace.
+    Predicates and arguments that consist only of whitespace are left out.
     """
     begins = _begins(doc)
     return [

@@ -1,4 +1,4 @@
-"""How `psa_tagger` learns."""
+"""The training of `psa_tagger`."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -29,9 +29,9 @@ logger = logging.getLogger("spacy")
 
 
 class TagLearner(LabelSequencePipe):
-    """The trainable half of `psa_tagger`: from annotation to labels, loss and gradient.
+    """The training part of `psa_tagger`: converts annotation to labels, loss and gradient.
 
-    target (Target): What is read and written.
+    target (Target): The annotation layer that is read and written.
     """
 
     target: Target
@@ -41,7 +41,7 @@ class TagLearner(LabelSequencePipe):
     _costs: tuple[list[str], dict[str, float], torch.Tensor] | None = None
 
     def tags_of(self, labels: Sequence[str]) -> list[str]:
-        """List the model's outputs: for spans, several tags a label.
+        """List the model's output tags. For spans, each label has several.
 
         labels (Sequence[str]): The labels.
         RETURNS (List[str]): The tags.
@@ -60,10 +60,10 @@ class TagLearner(LabelSequencePipe):
         return self.target.tags(labels)
 
     def label_problem(self, label: str) -> str | None:
-        """Say why a string cannot be a label.
+        """Check whether a string can be a label.
 
         label (str): The string.
-        RETURNS (Optional[str]): The reason; None if it can.
+        RETURNS (Optional[str]): The reason why it cannot; None if it can.
         """
         return self.target.label_problem(label)
 
@@ -72,18 +72,18 @@ class TagLearner(LabelSequencePipe):
         return self.target.normal_form(label)
 
     def gold_labels(self, doc: Doc) -> Iterable[str]:
-        """Find the labels that are annotated.
+        """Find the annotated labels.
 
         doc (Doc): A gold-standard document.
-        YIELDS (str): Its labels, with repetitions; of a set of labels each one.
+        YIELDS (str): Its labels, with repetitions; each label of a set separately.
         """
         return self.target.labels_of(doc)
 
     def is_annotated(self, example: Example) -> bool:
-        """Say whether there is something to learn from an example.
+        """Check whether there is anything to learn from an example.
 
         example (Example): The example.
-        RETURNS (bool): Whether a token that is predicted has annotation.
+        RETURNS (bool): Whether any predicted token has gold annotation.
         """
         tags = self.target.gold_tags(example, _boundaries(example.predicted))
         return any(tag is not None for tag in tags)
@@ -98,11 +98,11 @@ class TagLearner(LabelSequencePipe):
 
     @property
     def costs(self) -> torch.Tensor | None:
-        """What errors cost in training, by the setting `label_weights`.
+        """The costs of errors in training, derived from the setting `label_weights`.
 
         RETURNS (Optional[Tensor]): See `cost_augmented`. *Shape:* (L, L). None if there are no
             weights.
-        RAISES (ValueError): If a weight is that of a label which the component has not.
+        RAISES (ValueError): If a weighted label is not one of the component's labels.
         """
         weights, tags = self.cfg["label_weights"], self.tags
         if not weights:
@@ -132,14 +132,13 @@ class TagLearner(LabelSequencePipe):
     ) -> None:
         """Initialize the model for training.
 
-        get_examples (Callable[[], Iterable[Example]]): Returns gold-standard examples: all of the
-            training data, since the word embeddings take their words from it.
+        get_examples (Callable[[], Iterable[Example]]): Returns all of the gold-standard training
+            data, since the word embeddings take their vocabulary from it.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default,
-            those that stand in the examples.
+        labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default, the
+            labels in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
-            label or no tokens, or a weight is that of a label which there is not. The labels are
-            then those of before.
+            label or no tokens, or a weighted label does not exist. The labels are then unchanged.
         """
         if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
@@ -164,15 +163,16 @@ class TagLearner(LabelSequencePipe):
         return sorted(found)
 
     def add_score_weights(self, nlp: Language) -> None:
-        """Let this target's scores decide which model is the best, if the config does not say what
-        they weigh (not even nothing). Scores of another scorer than ours are left to the config.
-        Each component counts as much as any other, as where spaCy combines weights of factories;
-        ours has none, because they are those of a target.
+        """Add the default weights of this target's scores, unless the config weights any of them,
+        even with zero or null, or the component has a custom scorer.
 
-        `initialize` does this; spaCy leaves it out for a component that is taken from another
-        pipeline.
+        All components get equal shares, as when spaCy combines the default weights of factories.
+        The factory cannot have default weights, because they depend on the target.
 
-        nlp (Language): The pipeline, whose `[training.score_weights]` are changed.
+        Called by `initialize`, and by `psa train` for components sourced from another pipeline,
+        which spaCy does not initialize.
+
+        nlp (Language): The pipeline, whose `[training.score_weights]` are modified.
         """
         if self.scorer is not tagger_score:
             return
@@ -194,11 +194,11 @@ class TagLearner(LabelSequencePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn from a batch of examples.
+        """Update the model with a batch of examples.
 
         examples (Iterable[Example]): The batch.
-        drop (float): Dropout rate of thinc's layers. Ours have theirs in their config.
-        sgd (Optional[Optimizer]): The optimizer; without it gradients add up.
+        drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
+        sgd (Optional[Optimizer]): The optimizer; if None, gradients are accumulated.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
@@ -212,20 +212,23 @@ class TagLearner(LabelSequencePipe):
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
-        """Find the loss and its gradient.
+        """Compute the loss and its gradient.
 
         The loss is the negative log of the total probability of all tag sequences that agree with
-        the annotation (equation 3 of Wei et al. 2021, if all is annotated), as a mean over the
-        sentences of the batch. Where the annotation has a set of labels, sequences agree with it
-        that have one of them, for spans the same one on all tokens. With label smoothing, the loss
-        is the cross-entropy of the smoothed labels and the model instead, see `smoothed_log_prob`.
-        With weights of labels, what is said of the model's distribution is said of one that makes
-        errors the more probable the more they weigh, see `cost_augmented`.
+        the annotation (equation 3 of Wei et al. 2021, if everything is annotated), averaged over
+        the sentences of the batch.
+
+        - Label sets: a sequence agrees if it has any label of the set; for spans, the same label on
+          all tokens.
+        - Label smoothing: the loss is the cross-entropy between the smoothed labels and the model's
+          distribution instead, see `smoothed_log_prob`.
+        - Label weights: the model's distribution is replaced by one in which errors are the more
+          probable the higher their weight, see `cost_augmented`.
 
         examples (Iterable[Example]): The batch.
-        potentials (Potentials): The model's output for it.
-        RETURNS (Tuple[float, Potentials]): The loss, and its gradient.
-        RAISES (ValueError): If an example has a label that the component has not.
+        potentials (Potentials): The model's output for the batch.
+        RETURNS (Tuple[float, Potentials]): The loss and its gradient.
+        RAISES (ValueError): If an example has a label that the component does not have.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.get_loss")
@@ -243,7 +246,7 @@ class TagLearner(LabelSequencePipe):
         costs = self.costs
 
         def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
-            # Labels in sets are not known here: which one would be the error?
+            # Tokens with label sets count as unknown here: it is unclear which label is an error
             scores = leaf if costs is None else cost_augmented(leaf, labels, costs)
             chain = LinearChain(scores, constraints=constraints, backend=self.inference_backend)
             if sets:
@@ -261,12 +264,13 @@ class TagLearner(LabelSequencePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn to predict what the model predicted when training was resumed, so that it does not
-        forget: the divergence of the two distributions over label sequences.
+        """Train the model to keep the predictions that it made when training was resumed, to
+        prevent catastrophic forgetting. The loss is the KL divergence between the two distributions
+        over label sequences.
 
         examples (Iterable[Example]): A batch; its annotation is not used.
         drop (float): Dropout rate of thinc's layers.
-        sgd (Optional[Optimizer]): The optimizer.
+        sgd (Optional[Optimizer]): The optimizer; if None, gradients are accumulated.
         losses (Optional[Dict[str, float]]): The losses so far, by component.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
@@ -277,7 +281,7 @@ class TagLearner(LabelSequencePipe):
         docs = [eg.predicted for eg in examples] if teacher is not None else []
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
-            assert teacher is not None  # or else there are no documents
+            assert teacher is not None  # without one, there are no documents
             before = LinearChain(teacher.predict(docs), backend=backend)
             return loss_and_gradient(
                 lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
@@ -287,7 +291,7 @@ class TagLearner(LabelSequencePipe):
 
 
 def _scores_of(nlp: Language, name: str) -> Iterable[str]:
-    """The names of the scores that decide about a component by default."""
+    """List the scores that are weighted by default for a component."""
     pipe = nlp.get_pipe(name)
     if isinstance(pipe, TagLearner):
         return pipe.target.score_weights
@@ -295,5 +299,5 @@ def _scores_of(nlp: Language, name: str) -> Iterable[str]:
 
 
 def _boundaries(doc: Doc) -> list[int]:
-    """Where the sequences of a document begin."""
+    """Find the boundaries of a document's sequences, including its end."""
     return [0, *accumulate(sentence_lengths(doc))]

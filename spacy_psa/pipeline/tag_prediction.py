@@ -1,4 +1,4 @@
-"""What a `psa_tagger` says about a document: its tags, and ways to label it."""
+"""The predictions of a `psa_tagger` for a document: tags and alternative labelings."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from ..annotation.base import Target
 from ..annotation.schemes import Span
 
-# What is certain may come out as a little less than 1, and a threshold of 1 shall keep it.
+# Rounding may make a certain prediction slightly less than 1; a threshold of 1 must keep it.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class TagPrediction:
-    """The tags of a document.
+    """The predicted tags of a document.
 
     ids (NDArray): The index of each token's tag. Shape: (tokens,), int64.
-    token_scores (Optional[NDArray]): The probability that a token has the label that its tag stands
-        for. Shape: (tokens,). None if probabilities are not known.
-    span_scores (Optional[Mapping[Span, float]]): The probability of each span; there are none for
-        attributes of tokens. None if probabilities are not known.
+    token_scores (Optional[NDArray]): The probability of each token's label, as expressed by its
+        tag. Shape: (tokens,). None if unknown.
+    span_scores (Optional[Mapping[Span, float]]): The probability of each span; empty if the target
+        is a token attribute. None if unknown.
     """
 
     ids: NDArray[np.int64]
@@ -33,14 +33,14 @@ class TagPrediction:
     def tags_above(
         self, threshold: float | Mapping[str, float] | None, target: Target, tags: Sequence[str]
     ) -> list[str | None]:
-        """Drop what is not probable enough.
+        """Drop predictions below a threshold.
 
-        threshold (Optional[Union[float, Mapping[str, float]]]): How probable a span, or the label
-            of a token, has to be, for all labels or by label. Without probabilities nothing is
-            dropped.
+        threshold (Optional[Union[float, Mapping[str, float]]]): The minimum probability of a span
+            or of a token's label, for all labels or by label. If probabilities are unknown, nothing
+            is dropped.
         target (Target): What the tags stand for.
         tags (Sequence[str]): All tags.
-        RETURNS (List[Optional[str]]): The tag of each token; None for what is dropped.
+        RETURNS (List[Optional[str]]): The tag of each token; None if it was dropped.
         """
         names = [tags[i] for i in self.ids.tolist()]
         found: list[str | None] = list(names)
@@ -55,11 +55,11 @@ class TagPrediction:
     def scores_of(
         self, found: Sequence[str | None]
     ) -> tuple[list[float | None], dict[Span, float]]:
-        """Give the probabilities of what was written.
+        """Get the probabilities of the written predictions.
 
-        found (Sequence[Optional[str]]): The tag of each token; None for what was not written.
-        RETURNS (Tuple[List[Optional[float]], Dict[Span, float]]): Those of the labels of tokens,
-            None where there is none; and those of spans.
+        found (Sequence[Optional[str]]): The tag of each token; None if it was not written.
+        RETURNS (Tuple[List[Optional[float]], Dict[Span, float]]): The probability of each token's
+            label, None if it has none; and the probabilities of spans.
         """
         if self.token_scores is None:
             return [None] * len(found), {}
@@ -75,7 +75,7 @@ class TagPrediction:
     def _labels(
         self, target: Target, found: Sequence[str], token_scores: NDArray[np.float32]
     ) -> Iterator[tuple[int, int, str, float]]:
-        """First token, token after the last one, label and probability of what was found."""
+        """Iterate over predictions: first token, token after the last one, label, probability."""
         if target.has_spans:
             for (start, end, label), score in (self.span_scores or {}).items():
                 yield start, end, label, score
@@ -86,11 +86,11 @@ class TagPrediction:
 
 @dataclass(frozen=True)
 class Labeling:
-    """One way to label a document.
+    """A labeling of a document.
 
-    tags (List[str]): One tag a token: its label, or a BIOES tag for spans.
+    tags (List[str]): One tag per token: its label, or a BIOES tag for spans.
     spans (List[Span]): First token, token after the last one, and label of each span.
-    probability (float): How probable it is, among all ways to label the document.
+    probability (float): Its probability among all labelings of the document.
     """
 
     tags: list[str]

@@ -1,4 +1,4 @@
-"""What one can ask a `psa_tagger` besides the best labels: probabilities, alternatives, doubt."""
+"""Queries to a `psa_tagger` beyond the best labels: probabilities, alternatives, uncertainty."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .tag_prediction import Labeling, TagPrediction
 
 
 class TagQueries(TagLearner):
-    """The half of `psa_tagger` that answers questions. None of them modifies documents.
+    """The part of `psa_tagger` that answers queries. They do not modify documents.
 
-    All but `distribution` take what it returned for the same documents as `distribution`, so that
-    the model runs once for several questions.
+    To run the model only once for several queries, call `distribution` and pass the result to the
+    other methods, together with the same documents.
 
     rules (Optional[TagRules]): Rules about labels.
     """
@@ -36,14 +36,14 @@ class TagQueries(TagLearner):
     rules: TagRules | None = None
 
     def distribution(self, docs: Sequence[Doc]) -> LinearChain:
-        """Give the distribution over the tag sequences of documents, given the temperature, the
-        rules and, if `overwrite` is false, the annotation that is there already.
+        """Compute the distribution over the tag sequences of documents, given the temperature, the
+        rules and, if `overwrite` is false, existing annotation.
 
         docs (Sequence[Doc]): The documents.
-        RETURNS (LinearChain): A chain for each sentence, or for each document without sentence
-            boundaries, in their order; documents without tokens have none.
+        RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
+            in order. Empty documents have none.
         RAISES (ValueError): If a rule does not fit its document, the component, or other rules, or
-            the model's scores are NaN.
+            if a score of the model is NaN.
         """
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.tags)), ()))
@@ -59,20 +59,18 @@ class TagQueries(TagLearner):
 
     @property
     def marginal_labels(self) -> list[str]:
-        """RETURNS (List[str]): What the columns of `marginals` are about: the labels, for spans
-        after "O".
-        """
+        """RETURNS (List[str]): The labels of `marginals`' columns; for spans, "O" comes first."""
         return list(dict.fromkeys(map(self.target.label_of, self.tags)))
 
     def marginals(
         self, docs: Iterable[Doc], *, distribution: LinearChain | None = None
     ) -> list[NDArray[np.float32]]:
-        """Find the probability of each label of each token: for spans, that it is in a span of that
-        label.
+        """Compute the probability of each label for each token. For spans, this is the probability
+        that the token is in a span with the label.
 
         docs (Iterable[Doc]): The documents.
         distribution (Optional[LinearChain]): Their distribution.
-        RETURNS (List[NDArray]): For each document the probabilities. Shape: (tokens, columns), see
+        RETURNS (List[NDArray]): The probabilities for each document. Shape: (tokens, columns), see
             `marginal_labels`. Rows sum to 1.
         """
         docs = list(docs)
@@ -86,16 +84,16 @@ class TagQueries(TagLearner):
         *,
         distribution: LinearChain | None = None,
     ) -> list[list[float]]:
-        """Find the probabilities of spans, whether they are among the best ones or not.
+        """Compute the probabilities of arbitrary spans, predicted or not.
 
         docs (Iterable[Doc]): The documents.
-        spans (Iterable[Iterable[Span]]): For each document the first token, the token after the
-            last one, and the label of each span.
+        spans (Iterable[Iterable[Span]]): The spans of each document: first token, token after the
+            last one, and label.
         distribution (Optional[LinearChain]): Their distribution.
-        RETURNS (List[List[float]]): The probability that just this span with this label is there,
-            whatever else is; 0 for spans that cross a sentence boundary.
-        RAISES (ValueError): If the component does not predict spans, or a span does not lie in its
-            document, or its label is none of the component's.
+        RETURNS (List[List[float]]): The marginal probability of exactly this span with this label;
+            0 for spans that cross a sentence boundary.
+        RAISES (ValueError): If the component does not predict spans, a span is outside its
+            document, or its label is not one of the component's.
         """
         docs, asked = list(docs), [list(found) for found in spans]
         if not self.target.has_spans:
@@ -111,14 +109,14 @@ class TagQueries(TagLearner):
     def nbest(
         self, docs: Iterable[Doc], k: int, *, distribution: LinearChain | None = None
     ) -> list[list[Labeling]]:
-        """Find the k most probable ways to label documents.
+        """Find the k most probable labelings of documents.
 
         docs (Iterable[Doc]): The documents.
-        k (int): How many, at least 1.
+        k (int): The number of labelings per document, at least 1.
         distribution (Optional[LinearChain]): Their distribution.
-        RETURNS (List[List[Labeling]]): For each document the labelings, the best one first; fewer
-            than k if there are no more.
-        RAISES (ValueError): If k is not a whole number above 0.
+        RETURNS (List[List[Labeling]]): The labelings of each document, best first; fewer than k if
+            there are no more.
+        RAISES (ValueError): If k is not a positive integer.
         """
         docs = list(docs)
         distribution = distribution or self.distribution(docs)
@@ -145,15 +143,15 @@ class TagQueries(TagLearner):
         generator: Generator | None = None,
         distribution: LinearChain | None = None,
     ) -> list[list[list[str]]]:
-        """Draw ways to label documents, exactly from their distribution.
+        """Draw exact samples from the distribution over labelings of documents.
 
         docs (Iterable[Doc]): The documents.
-        n (int): How many for each, at least 1.
-        generator (Optional[Union[torch.Generator, np.random.Generator]]): The source of randomness.
-            By default, PyTorch's global one.
+        n (int): The number of samples per document, at least 1.
+        generator (Optional[Union[torch.Generator, np.random.Generator]]): The random number
+            generator. By default, PyTorch's global one.
         distribution (Optional[LinearChain]): Their distribution.
-        RETURNS (List[List[List[str]]]): For each document n lists of tags.
-        RAISES (ValueError): If n is not a whole number above 0.
+        RETURNS (List[List[List[str]]]): For each document, n lists of tags.
+        RAISES (ValueError): If n is not a positive integer.
         """
         docs = list(docs)
         distribution = distribution or self.distribution(docs)
@@ -164,11 +162,11 @@ class TagQueries(TagLearner):
     def entropy(
         self, docs: Iterable[Doc], *, distribution: LinearChain | None = None
     ) -> list[float]:
-        """Say how much doubt there is about documents: the entropy of their label sequences.
+        """Compute the uncertainty about documents: the entropy of their label sequences.
 
         docs (Iterable[Doc]): The documents.
         distribution (Optional[LinearChain]): Their distribution.
-        RETURNS (List[float]): For each document the entropy in nats; 0 if all is certain.
+        RETURNS (List[float]): The entropy of each document, in nats; 0 if its labels are certain.
         """
         docs = list(docs)
         of_chain = (distribution or self.distribution(docs)).entropy.cpu().numpy()
@@ -182,7 +180,7 @@ class TagQueries(TagLearner):
     def _with_scores(
         self, docs: Sequence[Doc], best: Sequence[NDArray[np.int64]], distribution: LinearChain
     ) -> list[TagPrediction]:
-        """Add probabilities to the best tags."""
+        """Compute the probabilities of the best tags."""
         ids = np.concatenate(best)
         of_token = self._label_marginals(distribution)[np.arange(len(ids)), self._columns()[ids]]
         spans = [self.target.spans_of([self.tags[i] for i in part]) for part in best]
@@ -195,22 +193,22 @@ class TagQueries(TagLearner):
         ]
 
     def _columns(self) -> NDArray[np.int64]:
-        """The column of `marginals` that each tag belongs to."""
+        """Map each tag to its column of `marginals`."""
         columns = {label: i for i, label in enumerate(self.marginal_labels)}
         return np.array([columns[self.target.label_of(tag)] for tag in self.tags])
 
     def _label_marginals(self, distribution: LinearChain) -> NDArray[np.float32]:
-        """The probabilities of labels, which may have several tags. Shape: (tokens, columns)"""
+        """Sum the marginals of the tags of each label. Shape: (tokens, columns)"""
         of_tag = distribution.marginals.float().cpu()
         columns = torch.from_numpy(self._columns())
         of_label = of_tag.new_zeros(len(of_tag), len(self.marginal_labels))
-        # Rounding must not make anything more than certain
+        # Rounding must not push a probability above 1
         return of_label.index_add_(1, columns, of_tag).clamp_(max=1.0).numpy()
 
     def _span_probs(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], distribution: LinearChain
     ) -> list[list[float]]:
-        """The probabilities of spans. A span is its tags: BIOES says where it begins and ends."""
+        """Compute the probabilities of spans. BIOES tags fully determine a span's boundaries."""
         ids = {tag: i for i, tag in enumerate(self.tags)}
         lengths = distribution.potentials.lengths
         chain_of_token = np.repeat(np.arange(len(lengths)), lengths)
@@ -236,8 +234,8 @@ def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:
     """Split an array into parts.
 
     array (NDArray): The array.
-    lengths (Iterable[int]): The lengths of the parts, which add up to that of the array.
-    RETURNS (List[NDArray]): As many parts as there are lengths.
+    lengths (Iterable[int]): The lengths of the parts. They sum to the length of the array.
+    RETURNS (List[NDArray]): One part per length.
     """
     return [array[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
 
@@ -245,14 +243,15 @@ def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:
 def _best_combinations(
     log_probs: NDArray[np.float64], k: int
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The k best choices of one sequence from each of several chains.
+    """Find the k best combinations of one sequence from each chain.
 
-    Chains are independent of each other, so that log-probabilities add up; the k best of two chains
-    are among the k × k combinations of their k best.
+    Chains are independent, so their log probabilities add up; the k best combinations of two chains
+    are among the k × k combinations of their k best sequences.
 
-    log_probs (NDArray): Of the k best sequences of each chain. Shape: (chains, k)
-    k (int): How many.
-    RETURNS (List[Tuple[float, Tuple[int, ...]]]): Log-probability, and rank within each chain.
+    log_probs (NDArray): The log probabilities of the k best sequences of each chain. Shape:
+        (chains, k)
+    k (int): The number of combinations.
+    RETURNS (List[Tuple[float, Tuple[int, ...]]]): Log probability, and rank within each chain.
     """
     best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for of_chain in log_probs:

@@ -1,4 +1,4 @@
-"""The component `psa_tagger`: labels for tokens or spans, decoded exactly."""
+"""The component `psa_tagger`, which labels tokens or spans with exact inference."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
@@ -54,7 +54,7 @@ from .tag_queries import TagQueries, split
         "inference_backend": None,
         "scorer": {"@scorers": "spacy_psa.tagger_scorer.v1"},
     },
-    # Those of the target, which is not known here: `initialize` adds them
+    # They depend on the target, which is unknown here: `initialize` adds them
     default_score_weights={},
 )
 def make_psa_tagger(
@@ -75,29 +75,29 @@ def make_psa_tagger(
     inference_backend: str | None,
     scorer: Callable | None,
 ) -> "PSATagger":
-    """Make a `psa_tagger`.
+    """Create a `psa_tagger`.
 
     model (SequenceLabeler): The model.
     target (str): What the component reads and writes: "tag", "pos", "morph", "ents" or "spans".
     spans_key (str): The key in `doc.spans`, for the target "spans".
-    overwrite (bool): Whether to replace annotation that is there already. If not, the rest is
-        predicted given that it is right.
-    probabilities (bool): Whether to find probabilities, for `span._.psa_score` and
+    overwrite (bool): Whether to replace existing annotation. If not, it is taken to be correct, and
+        the rest is predicted given it.
+    probabilities (bool): Whether to compute probabilities, for `span._.psa_score` and
         `token._.psa_score`.
-    threshold (Optional[Union[float, Dict[str, float]]]): Drop what is less probable than this, for
-        all labels or by label; None to drop nothing.
-    rules (Optional[TagRules]): Forbids, requires or favours labels, e.g. `spacy_psa.SpanRules.v1`.
-    constrain_training (bool): Whether label sequences that the tag scheme does not allow are ruled
-        out in training, too. In prediction they always are.
-    label_smoothing (float): The probability with which an annotated label is taken to be wrong.
-    label_weights (Optional[Dict[str, float]]): Weights of labels in training: above 1 they raise
-        the recall of a label, below 1 its precision. For spans, "O" stands for tokens outside.
-    set_separator (Optional[str]): What stands between the labels of a set in the annotation of
-        training and evaluation data, e.g. "|" if "NN|JJ" means one of the two; None if there are
-        no such sets.
-    max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None. Set
-        `grad_clip = 0.0` in thinc's optimizers, which clip each tensor on its own.
-    inference_backend (Optional[str]): What sums over label sequences in training, see
+    threshold (Optional[Union[float, Dict[str, float]]]): Drop predictions with a lower probability,
+        for all labels or by label; None to drop nothing.
+    rules (Optional[TagRules]): Forbids, requires or favors labels, e.g. `spacy_psa.SpanRules.v1`.
+    constrain_training (bool): Whether to rule out label sequences that the tag scheme does not
+        allow in training as well. In prediction they are always ruled out.
+    label_smoothing (float): The assumed probability that an annotated label is wrong.
+    label_weights (Optional[Dict[str, float]]): Weights of labels in training. Weights above 1 raise
+        a label's recall, weights below 1 its precision. For spans, "O" stands for tokens outside.
+    set_separator (Optional[str]): The separator in label sets in training and evaluation data, e.g.
+        "|" if "NN|JJ" means either of the two; None if there are no label sets.
+    max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None. If you
+        use one of thinc's optimizers, set its `grad_clip = 0.0`, since it clips each tensor
+        separately.
+    inference_backend (Optional[str]): The backend that sums over label sequences in training, see
         `LinearChain`; None for the default.
     scorer (Optional[Callable]): The scoring method.
     """
@@ -124,8 +124,8 @@ def make_psa_tagger(
 class PSATagger(TagQueries):
     """Label sequences with a neural encoder and exact inference.
 
-    Any model from docs to `Potentials` will do; the default is the position-aware self-attention
-    network of Wei et al. (2021).
+    Any model from docs to `Potentials` can be used. The default is the position-aware
+    self-attention network of Wei et al. (2021).
     """
 
     settings: ClassVar[dict[str, Setting]] = {
@@ -163,14 +163,14 @@ class PSATagger(TagQueries):
         inference_backend: str | None = None,
         scorer: Callable | None = tagger_score,
     ) -> None:
-        """Initialize the component. The arguments are those of `make_psa_tagger`.
+        """Initialize the component. See `make_psa_tagger` for the other arguments.
 
         vocab (Vocab): The shared vocabulary.
         model (SequenceLabeler): The model.
         name (str): The component's name in the pipeline.
         RAISES (ValueError): If the target or the backend is unknown, a number is out of range,
-            `label_smoothing` is to go with `constrain_training` or `set_separator`, or that is of
-            no use.
+            `label_smoothing` is combined with `constrain_training` or `set_separator`, or
+            `set_separator` is invalid.
         """
         given = {
             "max_grad_norm": max_grad_norm,
@@ -192,7 +192,7 @@ class PSATagger(TagQueries):
         self.name = name
         self.target = make_target(target, spans_key=spans_key, set_separator=set_separator)
         self.scorer = scorer
-        # Not in `cfg`: what is best here says nothing about where the component is loaded
+        # Not in `cfg`: the best choice depends on the machine, which may differ after loading
         self.inference_backend = inference_backend
         self.rules = rules
         self.cfg: dict[str, Any] = {
@@ -211,12 +211,13 @@ class PSATagger(TagQueries):
         }
 
     def predict(self, docs: Iterable[Doc]) -> list[TagPrediction]:
-        """Find the best tags for documents, without modifying them.
+        """Predict the best tags for documents, without modifying them.
 
         docs (Iterable[Doc]): The documents.
-        RETURNS (List[TagPrediction]): For each document the index of each token's tag in `tags`,
-            and how probable they are if that is asked for.
-        RAISES (ValueError): If the rules do not fit, or the threshold is one for an unknown label.
+        RETURNS (List[TagPrediction]): For each document, the index of each token's tag in `tags`,
+            and probabilities if `probabilities` or `threshold` is set.
+        RAISES (ValueError): If a rule does not fit, the threshold is out of range or has an unknown
+            label, or a score of the model is NaN.
         """
         docs = list(docs)
         self._check_threshold()
@@ -233,7 +234,7 @@ class PSATagger(TagQueries):
 
         docs (Iterable[Doc]): The documents.
         predictions (Sequence[TagPrediction]): The output of `predict` for them.
-        RAISES (ValueError): If the predictions are not for these documents, or not by this
+        RAISES (ValueError): If the predictions are not for these documents or not from this
             component.
         """
         docs = [docs] if isinstance(docs, Doc) else list(docs)
@@ -243,7 +244,7 @@ class PSATagger(TagQueries):
             )
         n_tags, overwrite = len(self.tags), self.cfg["overwrite"]
         for doc, prediction in zip(docs, predictions, strict=True):
-            # A list, since NumPy's calls cost more than all of this for one sentence
+            # A list, since for one sentence NumPy calls would cost more than all of this
             ids = prediction.ids.tolist()
             if len(ids) != len(doc) or (len(ids) and not 0 <= min(ids) <= max(ids) < n_tags):
                 raise ValueError(
@@ -257,11 +258,11 @@ class PSATagger(TagQueries):
             if own is not None:
                 set_scores(doc, self.target, *prediction.scores_of(own))
             elif overwrite and doc.user_data:
-                # Those of another component, or of this one before, are of other labels
+                # Scores from another component or an earlier run belong to other labels
                 forget_scores(doc, self.target)
 
     def _own(self, doc: Doc, tags: list[str | None]) -> list[str | None]:
-        """Leave out the tags that will not be written, since there is other annotation."""
+        """Leave out tags that will not be written because there is existing annotation."""
         existing = None if self.cfg["overwrite"] else self.target.existing_tags(doc, ())
         if existing is None:
             return tags
@@ -292,7 +293,7 @@ class PSATagger(TagQueries):
         self.target = found
 
     def check_cfg(self) -> None:
-        """See `LabelSequencePipe.check_cfg`."""
+        """See `SavedPipe.check_cfg`."""
         super().check_cfg()
         self._check_threshold()
         names = ("target", "spans_key", "set_separator")
@@ -303,7 +304,7 @@ class PSATagger(TagQueries):
             raise ValueError(Errors.P316.format(name=self.name, options=", ".join(names)))
 
     def _check_threshold(self) -> None:
-        """Make sure that the threshold is in its range, and its labels are the component's."""
+        """Check that the threshold is in range, and that its labels are the component's."""
         threshold = self.cfg.get("threshold")
         check_settings({"threshold": threshold}, self.settings)
         if not isinstance(threshold, dict) or not self.labels:

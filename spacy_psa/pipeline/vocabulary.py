@@ -1,4 +1,4 @@
-"""Which words a component has seen in training, and which have pretrained vectors."""
+"""Find out which words a component has seen in training, and which have pretrained vectors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Knows = Callable[[str], bool]
 
 
 def embedded_words(vocab: Vocab) -> Knows:
-    """Tell which words have a pretrained vector, by their form or its lower case.
+    """Create a test for words with a pretrained vector, under their form or its lowercase form.
 
     vocab (Vocab): The pipeline's vocabulary.
-    RETURNS (Callable[[str], bool]): Whether a word has one.
+    RETURNS (Callable[[str], bool]): Whether a word has a vector.
     """
     return lambda word: find_vector(word, vocab.vectors) is not None
 
@@ -27,16 +27,16 @@ def check_embedded_words(vocab: Vocab) -> None:
     """Check that a model can be trained with the pretrained vectors.
 
     vocab (Vocab): The pipeline's vocabulary.
-    RAISES (ValueError): If some of their numbers are not finite.
+    RAISES (ValueError): If some vectors are not finite.
     """
     check_vectors(vocab.vectors)
 
 
 def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
-    """Tell which words are among some others, by their norm or its lower case.
+    """Create a test for membership in a set of words, by norm or its lowercase form.
 
     vocab (Vocab): The pipeline's vocabulary.
-    words (Iterable[str]): The words, e.g. all of the training data.
+    words (Iterable[str]): The words, e.g. all words in the training data.
     RETURNS (Callable[[str], bool]): Whether a word is one of them.
     """
     forms = {_form(vocab, word, NORM) for word in words}
@@ -44,9 +44,9 @@ def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
 
 
 def trained_words(pipe: TrainablePipe) -> Knows | None:
-    """Tell which words have embeddings of their own in `spacy_psa.WordCharEmbed.v1`. They stand in
-    the training data; those of them that are rarer than its `min_freq`, and have no pretrained
-    vector, are not among them.
+    """Create a test for words that have their own embedding in `spacy_psa.WordCharEmbed.v1`. These
+    are the words of the training data, except words without a pretrained vector that are rarer than
+    `min_freq`.
 
     pipe (TrainablePipe): The component.
     RETURNS (Optional[Callable[[str], bool]]): Whether a word is one of them; None if the model has

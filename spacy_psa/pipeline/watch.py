@@ -1,4 +1,4 @@
-"""Notice that a training diverges, before the weights are spoilt."""
+"""Detect diverging training before it corrupts the weights."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ..training.clipping import (
     sum_of_squares,
 )
 
-# From here on neighbouring float32 numbers are more than 1 apart: scores of this size, in nats,
-# cannot tell labels from each other. A loss of this size for each token is not one to learn from.
+# Beyond this, adjacent float32 numbers are more than 1 apart, so scores of this size (in nats)
+# cannot distinguish labels, and nothing can be learned from such a loss per token.
 LARGEST_LOSS = 2.0**24
 N_NAMED = 3
 
 
 class Batch:
-    """Some documents, as messages name them: how many of them have tokens, and how the first ones
-    begin. They are not kept.
+    """A description of some documents for messages: the number of nonempty documents, and the
+    beginnings of the first ones. The documents themselves are not stored.
     """
 
     def __init__(self) -> None:
@@ -58,14 +58,14 @@ class Batch:
 
 
 class TrainingWatch:
-    """Check each step of a component's training, and say which batch made it diverge.
+    """Check each step of a component's training, and report which batch made it diverge.
 
-    All that can be checked before an update is, so that a training which is stopped leaves the
-    weights as they were. What is scaled for mixed precision may overflow: such updates are skipped.
+    As much as possible is checked before an update, so that stopping leaves the weights unchanged.
+    Gradients scaled for mixed precision may overflow: such updates are skipped.
 
-    updates (int): How many updates there were.
-    problem (Optional[str]): Why training was stopped, until a batch is learnt from again.
-    is_saved (bool): Whether there is a model on the disk, as it was before.
+    updates (int): The number of updates so far.
+    problem (Optional[str]): Why training was stopped. Reset by the next good batch.
+    is_saved (bool): Whether an earlier state of the model has been saved to disk.
     """
 
     def __init__(self) -> None:
@@ -78,13 +78,13 @@ class TrainingWatch:
     def check_loss(
         self, name: str, model: Model, loss: float, gradient: Potentials, docs: Sequence[Doc]
     ) -> None:
-        """Check the loss of a batch, and its gradient, before it is propagated. Gradients of other
-        batches are dropped if there is something wrong.
+        """Check the loss of a batch and its gradient before backpropagation. If the check fails,
+        accumulated gradients of other batches are dropped.
 
-        name (str): The component.
+        name (str): The component's name.
         model (Model): Its model.
         loss (float): The loss.
-        gradient (Potentials): Its gradient with respect to the potentials.
+        gradient (Potentials): The gradient of the loss with respect to the potentials.
         docs (Sequence[Doc]): The batch.
         RAISES (ValueError): If they are not finite, or the loss is absurdly large.
         """
@@ -99,16 +99,16 @@ class TrainingWatch:
             self._stop(name, model, "the gradient of the loss is not finite", docs)
 
     def check_gradients(self, name: str, model: Model, docs: Sequence[Doc]) -> None:
-        """Check the gradients of all parameters. They are dropped if there is something wrong.
+        """Check the gradients of all parameters. If the check fails, they are dropped.
 
-        name (str): The component.
+        name (str): The component's name.
         model (Model): Its model.
         docs (Sequence[Doc]): The batch.
-        RAISES (ValueError): If they are not finite.
+        RAISES (ValueError): If they are not finite, unless scaling for mixed precision caused it.
         """
         arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
         norm = global_norm([*arrays, *tensors])
-        # How often arrays were changed is not known
+        # Changes to arrays cannot be tracked
         self._norm = None if arrays else (Versions(tensors), norm)
         if isfinite(norm) or skips_update(model):
             self.problem = None
@@ -116,13 +116,13 @@ class TrainingWatch:
         self._stop(name, model, "the gradient of the weights is not finite", docs)
 
     def clip_gradients(self, model: Model, max_norm: float | None) -> None:
-        """Clip the global norm of all gradients. It is not found anew if they were checked and have
-        not changed since, as far as PyTorch knows: see `Versions`.
+        """Clip the global norm of all gradients. The norm computed by `check_gradients` is reused
+        if the gradients have not changed since, as far as PyTorch can tell: see `Versions`.
 
         model (Model): The model.
-        max_norm (Optional[float]): The largest norm that is left alone; None for any.
+        max_norm (Optional[float]): The maximum norm; None for no clipping.
         """
-        checked, self._norm = self._norm, None  # gradients should be gone when new ones are made
+        checked, self._norm = self._norm, None  # do not keep old gradients alive
         if max_norm is None:
             return
         gradients, norm = gradients_of(model), None
@@ -134,7 +134,7 @@ class TrainingWatch:
     def check_weights(self, name: str, model: Model) -> None:
         """Check the weights after an update.
 
-        name (str): The component.
+        name (str): The component's name.
         model (Model): Its model.
         RAISES (ValueError): If they are not finite.
         """
@@ -147,10 +147,10 @@ class TrainingWatch:
     def check_saving(self, name: str, model: Model) -> None:
         """Check that a model may be saved.
 
-        name (str): The component.
+        name (str): The component's name.
         model (Model): Its model.
-        RAISES (ValueError): If the weights are not finite, or if training has diverged and there is
-            a model from before.
+        RAISES (ValueError): If the weights are not finite, or if training has diverged and an
+            earlier model has been saved.
         """
         problem = self.problem if self.is_saved else None
         if not all_finite(_weights(model)):
@@ -168,17 +168,17 @@ class TrainingWatch:
 
 
 def all_finite(tensors: Iterable[Tensor]) -> bool:
-    """Tell whether all numbers are finite.
+    """Check whether all numbers are finite.
 
     tensors (Iterable[Tensor]): The tensors.
-    RETURNS (bool): Whether there is neither NaN nor infinity.
+    RETURNS (bool): Whether none is NaN or infinite.
     """
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
     if not filled:
         return True
     if isfinite(sum_of_squares(filled)):
         return True
-    # The largest numbers: a sum of squares may overflow where they do not.
+    # Check the maxima: a sum of squares may overflow even if all numbers are finite.
     return bool(torch.stack(torch._foreach_norm(filled, inf)).isfinite().all())
 
 
@@ -196,11 +196,11 @@ def _networks(node: Model) -> Iterator[PyTorchShim]:
 
 
 def skips_update(model: Model) -> bool:
-    """Tell whether gradients have overflowed because they are scaled for mixed precision: then
-    there is to be no update, and they are scaled by less.
+    """Check whether gradients scaled for mixed precision have overflowed. The update must then be
+    skipped, and the scale will be reduced.
 
     model (Model): The model.
-    RETURNS (bool): Whether it is so.
+    RETURNS (bool): Whether to skip the update.
     """
     return any(
         shim._mixed_precision and shim._grad_scaler.found_inf
@@ -210,11 +210,11 @@ def skips_update(model: Model) -> bool:
 
 
 def leave_alone(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
-    """An `Optimizer` for an update that is skipped: gradients go, and weights stay.
+    """A no-op `Optimizer` for a skipped update: it zeroes gradients and leaves weights unchanged.
 
-    key (Tuple[int, str]): The parameter.
-    weights (FloatsXd): What it is.
-    gradient (FloatsXd): Its gradient, which becomes zero.
+    key (Tuple[int, str]): The parameter's key.
+    weights (FloatsXd): The parameter.
+    gradient (FloatsXd): Its gradient, set to zero.
     RETURNS (Tuple[FloatsXd, FloatsXd]): Both.
     """
     gradient[...] = 0.0

@@ -1,11 +1,11 @@
-"""Make a worker of `nlp.pipe(n_process=2)` that is killed an error, not a wait without end.
+"""Raise an error instead of hanging when a worker of `nlp.pipe(n_process=2)` is killed.
 
-spaCy reads the docs of each worker from a pipe, and learns of a death because the pipe ends;
-workers learn in the same way that nobody reads what they write any more. A pipe ends when nobody
-has its other end open. But workers that are forked have all ends of all pipes that spaCy has made
-for them, so that no pipe ever ends: the parent waits for docs of the dead, or for a worker that
-waits for it. And when the parent is to exit, it waits until all texts that were on their way have
-been read, which nobody does.
+spaCy reads the docs of each worker from a pipe. When the pipe is closed, it knows that the worker
+is dead; workers notice in the same way that nobody reads their output any more. A pipe counts as
+closed once no process has its other end open. But forked workers inherit both ends of all pipes
+that spaCy has created for its workers, so no pipe ever closes: the parent waits for docs from a
+dead worker, or for a worker that waits for the parent. And when the parent exits, it waits until
+the texts in its queues have been read, which never happens.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 def close_pipes_of_others(_: object = None) -> None:
-    """Close the ends of all pipes that spaCy has made for its workers, in one that has just been
-    forked, but for the end that it writes to.
+    """In a worker that has just been forked, close the ends of all pipes that spaCy has created for
+    its workers, except the one that it writes to.
 
-    A forked process begins within the calls of its parent. So the pipes are the variables of the
-    function of spaCy's that forks, whatever else has pipes in this process.
+    A forked process starts with its parent's call stack. So spaCy's pipes, as opposed to any others
+    in this process, are the variables of the spaCy function that forks.
     """
     process = multiprocessing.current_process()
     work = getattr(language, "_apply_pipes", None)
@@ -43,16 +43,16 @@ def close_pipes_of_others(_: object = None) -> None:
 
 
 def exit_without_waiting() -> None:
-    """Let a parent that has forked a worker of spaCy's exit while there are texts in its queues.
+    """Let a parent that has forked a spaCy worker exit while there are texts in its queues.
 
-    Nothing that is wanted gets lost: spaCy waits for its workers before it gives up a queue.
+    No results are lost: spaCy waits for its workers before it discards a queue.
     """
     for queue in _variables_of_spacy(sys._getframe(), Queue):
         queue.cancel_join_thread()
 
 
 def _variables_of_spacy(frame: FrameType | None, kind: type[T]) -> Iterator[T]:
-    """Objects in tuples and lists that are variables of functions of spaCy's module."""
+    """Find objects in the tuples and lists that are local variables of spaCy's functions."""
     while frame is not None:
         if frame.f_globals is vars(language):
             for value in list(frame.f_locals.values()):
@@ -61,7 +61,7 @@ def _variables_of_spacy(frame: FrameType | None, kind: type[T]) -> Iterator[T]:
         frame = frame.f_back
 
 
-# Called by multiprocessing in a child that has just been forked, when it knows what it is to do.
+# Called by multiprocessing in a newly forked child, once its target function is known.
 register_after_fork(close_pipes_of_others, close_pipes_of_others)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_parent=exit_without_waiting)

@@ -1,1 +1,1 @@
-"""The figures of the papers, and how ours compare with them."""
+"""The published results of the papers, and how ours compare with them."""

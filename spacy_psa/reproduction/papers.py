@@ -1,10 +1,10 @@
-"""The tables of the papers: what each reports of which system, and what that is in a config.
+"""The tables of the papers: the reported figures, and the systems and settings they correspond to.
 
-The figures are copied by hand from the papers, and stand in `papers.json`. Rows of systems that
-are cited only, or need contextual embeddings or other corpora, are left out.
+The figures in `papers.json` were copied by hand from the papers. Rows are omitted if the system is
+only cited, or if it needs contextual embeddings or other corpora.
 
-Most tables compare systems, which `psa reproduce` trains and scores. What another command tells of
-trained pipelines is a listing, and scores by the length of sentences are a figure of their own.
+Most tables compare systems, which `psa reproduce` trains and scores. Tables of figures that other
+commands report for trained pipelines are listings; scores by sentence length are a length figure.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "pos": ("tag", "pos"),
     "srl": ("frames",),
 }
-"""What the component of a task predicts: the first one if nothing is said."""
+"""The possible targets of a task. The first one is the default."""
 
 METRICS = {"spans": "f1", "ents": "f1", "frames": "f1", "tag": "accuracy", "pos": "accuracy"}
-"""The score that papers report of it."""
+"""The score that papers report for each target."""
 
 METRIC_NAMES = {
     "precision": "P",
@@ -38,24 +38,24 @@ METRIC_NAMES = {
     "parameters": "million parameters",
     "seconds": "s an epoch",
 }
-"""What is told of a system, and how it is called."""
+"""The figures reported for a system, and their names in tables."""
 
 THEIRS = {"seconds"}
-"""What only the papers tell: seconds of one machine say nothing of another one. Our benchmarks have
-ratios."""
+"""The metrics reported only for the papers: seconds on different machines are not comparable. Our
+benchmarks report ratios."""
 
 COMPLETE = "complete"
-"""What the accuracy of frames is called: that of whole propositions."""
+"""The name of the accuracy of frames, which is that of complete propositions."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A system of which something is changed, as in an ablation.
+    """A modified system, as in an ablation.
 
-    name (str): Its name.
-    system (str): The system: a template of `psa init-config`.
-    what (str): What differs.
-    settings (Dict[str, Any]): The settings that are replaced, by their names in the config.
+    name (str): The name of the variant.
+    system (str): The original system, a template of `psa init-config`.
+    what (str): A description of the difference.
+    settings (Dict[str, Any]): The settings to override, by their names in the config.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Variant:
 class PaperCorpus:
     """A corpus of the tables.
 
-    name (str): What it is called.
-    data (str): Where its workflow puts train.spacy, dev.spacy and test.spacy.
-    lang (str): The code of its language.
+    name (str): The display name.
+    data (str): The folder to which its workflow writes train.spacy, dev.spacy and test.spacy.
+    lang (str): The language code.
     """
 
     name: str
@@ -80,21 +80,20 @@ class PaperCorpus:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table, and its figure, in percent, with the decimals that the paper prints.
+    """A row of a table with the main score as in `METRICS`, in percent, with the decimals that the
+    paper prints. Other metrics are in `others`.
 
-    It is that of `METRICS`; those of other metrics are in `others`.
-
-    label (str): What the paper calls it.
-    system (str): The system, or the variant of one.
+    label (str): The name of the row in the paper.
+    system (str): The system or variant.
     corpus (str): The name of the corpus.
-    target (str): What is predicted.
-    part (str): Of which part of the corpus the scores are: "dev", "test", "brown" or, for both
-        test sets together, "combined".
-    value (Optional[Decimal]): A figure of one run, or of which nothing is said.
-    mean (Optional[Decimal]): The mean over several runs, in place of `value`.
-    std (Optional[Decimal]): Their standard deviation.
-    max (Optional[Decimal]): The best of them.
-    others (Dict[str, Decimal]): What else the paper tells of it, by keys of `METRIC_NAMES`.
+    target (str): The target.
+    part (str): The part of the corpus that is scored: "dev", "test", "brown" or, for both test
+        sets together, "combined".
+    value (Optional[Decimal]): The score of a single run, or if the paper does not say of how many.
+    mean (Optional[Decimal]): The mean over several runs, instead of `value`.
+    std (Optional[Decimal]): The standard deviation over these runs.
+    max (Optional[Decimal]): The best of these runs.
+    others (Dict[str, Decimal]): Other figures that the paper reports, by keys of `METRIC_NAMES`.
     """
 
     label: str
@@ -110,19 +109,19 @@ class Row:
 
     @property
     def figure(self) -> Decimal | None:
-        """RETURNS (Optional[Decimal]): The figure that means are compared with; None if the paper
-        has it in a plot alone.
+        """RETURNS (Optional[Decimal]): The score to compare our means with; None if the paper only
+        shows it in a plot.
         """
         return self.value if self.mean is None else self.mean
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands in a paper.
+    """A table or figure of a paper.
 
-    paper (str): The paper: a key of `Papers.titles`.
-    number (str): The number of the table, as it is printed; "Fig. 5" of a figure.
-    caption (str): What it is about.
+    paper (str): The paper, as a key of `Papers.titles`.
+    number (str): The number of the table as printed; for a figure, e.g. "Fig. 5".
+    caption (str): The caption.
     """
 
     paper: str
@@ -131,7 +130,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """RETURNS (str): What the paper calls it."""
+        """RETURNS (str): The name in the paper."""
         return self.number if self.number.startswith("Fig.") else f"Table {self.number}"
 
 
@@ -140,9 +139,10 @@ class PaperTable(Place):
     """A table that compares systems.
 
     task (str): The task.
-    rows (List[Row]): Its rows.
-    metrics (Sequence[str]): What it tells of each, as the paper orders it: keys of `METRIC_NAMES`.
-    ablation (bool): Whether it compares variants of a system, which makes sense on any corpus.
+    rows (List[Row]): The rows.
+    metrics (Sequence[str]): The metrics in the paper's order, as keys of `METRIC_NAMES`.
+    ablation (bool): Whether the table compares variants of a system, which makes sense on any
+        corpus.
     """
 
     task: str
@@ -152,11 +152,11 @@ class PaperTable(Place):
 
     @property
     def our_metrics(self) -> list[str]:
-        """RETURNS (List[str]): Those of the metrics that are told of our systems."""
+        """RETURNS (List[str]): The metrics that are reported for our systems."""
         return [metric for metric in self.metrics if metric not in THEIRS]
 
     def names(self, metrics: Sequence[str]) -> list[str]:
-        """RETURNS (List[str]): What metrics are called."""
+        """RETURNS (List[str]): The names of metrics."""
         names = {**METRIC_NAMES, "accuracy": COMPLETE} if self.task == "srl" else METRIC_NAMES
         return [names[metric] for metric in metrics]
 
@@ -165,9 +165,9 @@ class PaperTable(Place):
 class ListingRow:
     """A row of a listing.
 
-    label (str): What the paper calls it.
+    label (str): The name of the row in the paper.
     corpus (str): The name of the corpus.
-    cells (List[str]): The figures, as they are printed.
+    cells (List[str]): The figures as printed.
     """
 
     label: str
@@ -177,11 +177,11 @@ class ListingRow:
 
 @dataclass(frozen=True)
 class Listing(Place):
-    """A table of what other commands tell of pipelines that are trained.
+    """A table of figures that commands other than `psa reproduce` report for trained pipelines.
 
-    columns (List[str]): What the figures are.
-    rows (List[ListingRow]): Its rows.
-    commands (List[str]): The commands that tell ours.
+    columns (List[str]): The names of the figures.
+    rows (List[ListingRow]): The rows.
+    commands (List[str]): The commands that report our figures.
     """
 
     columns: list[str]
@@ -191,7 +191,7 @@ class Listing(Place):
 
 @dataclass(frozen=True)
 class LengthRow:
-    """A system whose scores are told by the length of sentences; the paper shows a plot.
+    """A system whose scores are reported by sentence length. The paper shows a plot.
 
     system (str): The system.
     corpus (str): The name of the corpus.
@@ -205,7 +205,7 @@ class LengthRow:
 
 @dataclass(frozen=True)
 class LengthFigure(Place):
-    """A figure of scores by the length of sentences.
+    """A figure of scores by sentence length.
 
     rows (List[LengthRow]): The systems on the corpora.
     """
@@ -215,9 +215,9 @@ class LengthFigure(Place):
 
 @dataclass(frozen=True)
 class Papers:
-    """What is known of the papers.
+    """The data of the papers.
 
-    titles (Dict[str, str]): Authors and titles.
+    titles (Dict[str, str]): The authors and titles.
     corpora (Dict[str, PaperCorpus]): The corpora.
     variants (Dict[str, Variant]): The variants of systems.
     contents (List[Place]): Tables, listings and figures, in order.
@@ -236,7 +236,7 @@ class Papers:
 
 @lru_cache(maxsize=1)
 def read_papers() -> Papers:
-    """RETURNS (Papers): What stands in `papers.json`."""
+    """RETURNS (Papers): The contents of `papers.json`."""
     text = PATH.read_text(encoding="utf8")
     data = json.loads(text)
     contents = json.loads(text, parse_float=Decimal)["tables"]
@@ -249,7 +249,7 @@ def read_papers() -> Papers:
 
 
 def _table(entry: dict[str, Any]) -> PaperTable:
-    """A table; what most of its rows have in common is said once."""
+    """Read a table. Its entry holds the default values of its rows."""
     task = entry["task"]
     target = entry.get("target", TARGETS[task][0])
     common = {"corpus": entry["corpus"], "target": target, "part": entry.get("part", "test")}

@@ -1,4 +1,4 @@
-"""What `psa reproduce` writes: a result for each system and seed, and what follows from several."""
+"""The results that `psa reproduce` writes for each system and seed, and summaries over seeds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .papers import METRICS
 
 FORMAT = 1
 SCORES = ("precision", "recall", "f1", "accuracy")
-# What the fields of a result are in JSON
+# The JSON types of the fields of a result
 KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "dict": dict}
 
 
 @dataclass(frozen=True)
 class Training:
-    """In what trainings of the same system differ, beside the seed.
+    """The training settings, other than the seed, in which results of the same system may differ.
 
-    max_epochs (int): The epochs of the config; 0 for any number.
-    vectors (str): The pretrained vectors, in words; empty for none.
-    options (str): The settings that were given for all systems; empty for none.
+    max_epochs (int): The number of epochs in the config; 0 for no limit.
+    vectors (str): A description of the pretrained vectors; empty for none.
+    options (str): The settings given for all systems; empty for none.
     """
 
     max_epochs: int
@@ -44,29 +44,30 @@ class Result:
 
     corpus (str): The name of the corpus.
     task (str): The task.
-    target (str): What was predicted.
+    target (str): The target.
     system (str): The system.
     seed (int): The seed.
-    config (str): The SHA-256 of config and training data, by which a run is known.
+    config (str): The SHA-256 of config and training data, which identifies a run.
     data (Dict[str, str]): The SHA-256 of train.spacy, dev.spacy and test.spacy, and of brown.spacy
         if there is one.
-    max_epochs (int): The epochs of the config; 0 for any number.
-    vectors (str): The pretrained vectors, in words; empty for none.
-    options (str): The settings that were given for all systems; empty for none.
-    epochs (float): The epochs that were trained.
-    best_epoch (float): The epochs after which the pipeline was best, which is the one scored.
+    max_epochs (int): The number of epochs in the config; 0 for no limit.
+    vectors (str): A description of the pretrained vectors; empty for none.
+    options (str): The settings given for all systems; empty for none.
+    epochs (float): The number of epochs trained.
+    best_epoch (float): The number of epochs after which the pipeline was best and was scored.
     dev (Dict[str, float]): Precision, recall, F1 and accuracy on the development set, 0 to 1.
     test (Dict[str, float]): The same on the test set.
-    parameters (Dict[str, int]): How many there are: "all" and "without words".
-    seconds (float): How long it was trained.
-    device (str): On what: "cpu" or "gpu".
-    versions (Dict[str, str]): Those of Python and of the packages that matter, in training.
-    brown (Optional[Dict[str, float]]): The scores on the second test set of CoNLL-2005; None
-        without it.
-    combined (Optional[Dict[str, float]]): Those on both test sets together; None without it.
-    lengths (Optional[Dict[str, Dict[str, float]]]): Those on the sentences of the test set by
-        their length; None of roles, of documents that have several sentences, and of results from
-        before there was such a thing.
+    parameters (Dict[str, int]): The number of parameters: "all" and "without words".
+    seconds (float): The training time.
+    device (str): The device used for training: "cpu" or "gpu".
+    versions (Dict[str, str]): The versions of Python and the main packages used for training.
+    brown (Optional[Dict[str, float]]): The scores on the second test set of CoNLL-2005; None if
+        there is none.
+    combined (Optional[Dict[str, float]]): The scores on both test sets together; None if there is
+        only one.
+    lengths (Optional[Dict[str, Dict[str, float]]]): The scores on the test set by sentence length;
+        None for semantic roles, for documents with several sentences, and in files that do not
+        have this field.
     """
 
     corpus: str
@@ -93,12 +94,12 @@ class Result:
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
-        """RETURNS (Tuple): Where it belongs: a file has one result for each."""
+        """RETURNS (Tuple): The key of the result. A file has one result per key."""
         return self.corpus, self.task, self.target, self.system, self.seed
 
     @property
     def training(self) -> Training:
-        """RETURNS (Training): What it has in common with the other seeds."""
+        """RETURNS (Training): The training settings that it shares with other seeds."""
         return Training(self.max_epochs, self.vectors, self.options)
 
     def has(self, part: str) -> bool:
@@ -106,11 +107,11 @@ class Result:
         return getattr(self, part) is not None
 
     def score(self, part: str, metric: str | None = None) -> float:
-        """A score, or another figure that papers report.
+        """Get a score or the number of parameters.
 
-        part (str): "dev", "test" or, if they are there, "brown" and "combined".
+        part (str): "dev", "test" or, if available, "brown" or "combined".
         metric (Optional[str]): "precision", "recall", "f1" or "accuracy", in percent, or
-            "parameters", in millions. None for the score that papers report of the target.
+            "parameters", in millions. None for the score that papers report for the target.
         RETURNS (float): The figure.
         """
         if metric == "parameters":
@@ -120,12 +121,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores over seeds, in percent.
+    """A summary of scores over seeds, in percent.
 
-    mean (float): Their mean.
-    std (Optional[float]): Their standard deviation (n - 1); None for a single one.
-    max (float): The best one.
-    n (int): How many there are.
+    mean (float): The mean.
+    std (Optional[float]): The sample standard deviation (n - 1); None for a single score.
+    max (float): The best score.
+    n (int): The number of scores.
     """
 
     mean: float
@@ -138,10 +139,10 @@ class Summary:
 
 
 def summarize(scores: Iterable[float]) -> Summary:
-    """Sum scores up.
+    """Summarize scores.
 
     scores (Iterable[float]): One or more scores.
-    RETURNS (Summary): Mean, standard deviation, best one and number.
+    RETURNS (Summary): Mean, standard deviation, maximum and number of scores.
     """
     values = list(scores)
     std = statistics.stdev(values) if len(values) > 1 else None
@@ -149,11 +150,11 @@ def summarize(scores: Iterable[float]) -> Summary:
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read a file of results.
+    """Read a results file.
 
     path (Path): The JSON file.
     RETURNS (List[Result]): The results.
-    RAISES (ValueError): If there is no such file, or if it is none of results.
+    RAISES (ValueError): If the file does not exist, or is not a valid results file.
     """
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
@@ -162,11 +163,11 @@ def read_results(path: Path) -> list[Result]:
     except ValueError as error:
         raise ValueError(Errors.P396.format(path=path, problem=error)) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        problem = f"it is not in format {FORMAT}"
+        problem = f"it does not have format {FORMAT}"
         raise ValueError(Errors.P396.format(path=path, problem=problem))
     entries = data.get("results", [])
     if not isinstance(entries, list):
-        raise ValueError(Errors.P396.format(path=path, problem="its results are no list"))
+        raise ValueError(Errors.P396.format(path=path, problem="its results are not a list"))
     for i, entry in enumerate(entries, 1):
         wrong = _problem(entry)
         if wrong is not None:
@@ -175,18 +176,18 @@ def read_results(path: Path) -> list[Result]:
 
 
 def _problem(entry: Any) -> str | None:
-    """Say what is wrong with an entry of a file, if anything is."""
+    """Say what is wrong with an entry of a results file, if anything."""
     if not isinstance(entry, dict):
-        return "is no object"
+        return "is not an object"
     optional = {field.name for field in fields(Result) if field.default is not MISSING}
     different = ({field.name for field in fields(Result)} ^ set(entry)) - optional
     if different:
-        return f"lacks or should not have '{min(different)}'"
+        return f"lacks '{min(different)}' or should not have it"
     for field in fields(Result):
         value = entry.get(field.name)
         is_none = value is None and field.name in optional
         if not (is_none or isinstance(value, KINDS[str(field.type).partition("[")[0]])):
-            return f"has something else than {field.type} in '{field.name}'"
+            return f"has a value other than {field.type} in '{field.name}'"
     if entry["target"] not in METRICS:
         return f"has the unknown target '{entry['target']}'"
     buckets = entry.get("lengths") or {}
@@ -200,24 +201,24 @@ def _problem(entry: Any) -> str | None:
 
 
 def _has_numbers(figures: Any, names: Sequence[str]) -> bool:
-    """RETURNS (bool): Whether all of the names have numbers."""
+    """RETURNS (bool): Whether all names have numbers."""
     return isinstance(figures, dict) and all(
         isinstance(figures.get(name), int | float) for name in names
     )
 
 
 def to_json(results: Sequence[Result]) -> str:
-    """RETURNS (str): The text of a file of results."""
+    """RETURNS (str): The text of a results file."""
     data: dict[str, Any] = {"format": FORMAT, "results": [asdict(result) for result in results]}
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def put(results: Sequence[Result], new: Result) -> list[Result]:
-    """Add a result, in place of the one that had its place.
+    """Add a result, replacing the one with the same key if there is one.
 
     results (Sequence[Result]): The results so far.
-    new (Result): The new one.
-    RETURNS (List[Result]): All of them.
+    new (Result): The result to add.
+    RETURNS (List[Result]): All results.
     """
     kept = {result.place: result for result in results}
     kept[new.place] = new
@@ -225,10 +226,10 @@ def put(results: Sequence[Result], new: Result) -> list[Result]:
 
 
 def by_training(results: Iterable[Result]) -> dict[Training, list[Result]]:
-    """Group results that differ in the seed alone.
+    """Group results that only differ in the seed.
 
-    results (Iterable[Result]): Results of one system on one corpus.
-    RETURNS (Dict[Training, List[Result]]): By how they were trained.
+    results (Iterable[Result]): The results of one system on one corpus.
+    RETURNS (Dict[Training, List[Result]]): The results, by training settings.
     """
     groups: dict[Training, list[Result]] = {}
     for result in results:

@@ -1,1 +1,1 @@
-"""How the papers train: optimizers, schedules, clipping."""
+"""Training as in the papers (optimizers, schedules, clipping), with checkpoints and logging."""

@@ -1,4 +1,4 @@
-"""Batches by the number of tokens that a model labels, padding included."""
+"""Batch by the number of tokens that a model labels, including padding."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -13,15 +13,15 @@ Batcher = Callable[[Iterable[Example]], Iterable[list[Example]]]
 
 
 def batch_by_propositions(size: int = 4096, buffer: int = 4096) -> Batcher:
-    """Configure batches of a number of tokens, where a sentence counts once for each predicate.
+    """Configure batching by number of tokens, counting a sentence once per predicate.
 
-    Sentences of similar length are put together: among `buffer` of them, which are in the order of
-    the corpus, the batches come in random order. A sentence that is larger than `size` by itself is
-    a batch of its own; nothing is left out. Sentences without predicates count once.
+    Buffers of `buffer` sentences are read in corpus order. Within a buffer, sentences of similar
+    length are batched together, and the batches are shuffled. A sentence that exceeds `size` on its
+    own becomes a batch; nothing is discarded. Sentences without predicates count once.
 
-    size (int): Tokens of a batch at most, padding included. The paper: 4096 for CoNLL-2005, 8192
-        for CoNLL-2012.
-    buffer (int): Sentences among which those of similar length are looked for.
+    size (int): Maximum number of tokens in a batch, including padding. The paper: 4096 for
+        CoNLL-2005, 8192 for CoNLL-2012.
+    buffer (int): Number of sentences to group by length.
     RETURNS (Callable[[Iterable[Example]], Iterable[List[Example]]]): The batcher.
     RAISES (ValueError): If a value is less than 1.
 
@@ -43,7 +43,7 @@ def _batches(examples: list[Example], size: int) -> list[list[Example]]:
     n_copies = 0
     for example in sorted(examples, key=lambda example: -len(example.reference)):
         copies = max(1, len(get_frames(example.reference)))
-        # Sorted from the longest: the first one of a batch tells how wide it is padded.
+        # Sorted longest first, so the first sentence of a batch determines its padded length.
         width = len(batches[-1][0].reference) if batches else 0
         if not batches or (n_copies + copies) * width > size:
             batches.append([])

@@ -1,8 +1,8 @@
-"""Checkpoints of training runs on disk, written so that there is a whole one at any moment.
+"""Checkpoints of training runs on disk, written so that a complete one exists at any moment.
 
-A folder holds `state.json` and the file of tensors that this names. A new checkpoint writes its
-tensors under another name first; it counts from the moment at which `state.json` is replaced, which
-the file system does at once. What is left over from a write that was broken off is written over.
+A folder holds `state.json` and the tensor file that it names. A new checkpoint first writes its
+tensors under another name. It takes effect when `state.json` is replaced, which is atomic. Files
+left behind by an interrupted write are overwritten later.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far a training run has come, apart from its tensors.
+    """The progress of a training run, without its tensors.
 
     config (Dict[str, Any]): The config of the run.
-    step (int): The last step that has been done; the first is 0.
-    epoch (int): The epoch that it belongs to; the first is 0.
-    finished (bool): Whether the run has come to its end.
-    words (int): Words that it has seen.
-    seconds (float): How long it took.
+    step (int): The last completed step, counted from 0.
+    epoch (int): The epoch of that step, counted from 0.
+    finished (bool): Whether the run is complete.
+    words (int): The number of words seen.
+    seconds (float): The duration so far.
     scores (List[float]): The main scores of all evaluations.
     losses (Dict[str, float]): Losses since the last evaluation, by component.
-    stream (Dict[str, Any]): The random state in which the stream of batches began.
+    stream (Dict[str, Any]): The random state at the start of the stream of batches.
     random (Dict[str, Any]): The random state after the step.
-    device (Dict[str, Any]): That of the GPU.
-    optimizer (Dict[str, Any]): What the optimizer counts.
+    device (Dict[str, Any]): The random state of the GPU after the step.
+    optimizer (Dict[str, Any]): The optimizer's state apart from tensors, e.g. its counters.
     """
 
     config: dict[str, Any]
@@ -61,14 +61,14 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
-    """Write a checkpoint in place of the one before.
+    """Write a checkpoint, replacing the previous one.
 
-    folder (Path): The folder, which is made if there is none.
-    checkpoint (Checkpoint): How far the run has come.
-    tensors (Dict[str, Tensor]): Its tensors. If there are none, no file of tensors is kept.
-    RAISES (OutputError): If it cannot be written. The one before is as it was then.
+    folder (Path): The folder, which is created if needed.
+    checkpoint (Checkpoint): The progress of the run.
+    tensors (Dict[str, Tensor]): Its tensors. If there are none, no tensor file is kept.
+    RAISES (OutputError): If it cannot be written. The previous checkpoint is then unchanged.
     """
-    # The file that the last checkpoint needs must not be touched before there is a new one.
+    # The tensor file of the previous checkpoint must stay intact until the new one is complete.
     slot = SLOTS[_slot_in_use(folder) == SLOTS[0]]
     record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
     with output_errors(folder):
@@ -94,13 +94,13 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove a checkpoint, but nothing else that may be in its folder.
+    """Remove a checkpoint, keeping its folder and any other files in it.
 
-    folder (Path): The folder, which need not be there. It stays.
-    RAISES (OutputError): If it cannot be removed.
+    folder (Path): The folder, which need not exist.
+    RAISES (OutputError): If the checkpoint cannot be removed.
     """
     with output_errors(folder):
-        # Without the first of them there is no checkpoint
+        # The state first: without it there is no checkpoint
         for name in (STATE, *SLOTS):
             (folder / name).unlink(missing_ok=True)
 
@@ -110,7 +110,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
     folder (Path): The folder.
     RETURNS (Optional[Checkpoint]): The checkpoint, or None if there is none.
-    RAISES (ValueError): If it is damaged, or of another version.
+    RAISES (ValueError): If it is damaged, or in another format version.
     """
     record = _record(folder)
     if record is None:
@@ -124,7 +124,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Read the tensors of a checkpoint.
 
-    folder (Path): The folder, which has a checkpoint.
+    folder (Path): A folder with a checkpoint.
     RETURNS (Dict[str, Tensor]): The tensors, on the CPU.
     RAISES (ValueError): If they are missing or damaged.
     """
@@ -147,12 +147,12 @@ def _record(folder: Path) -> dict[str, Any] | None:
     try:
         record = json.loads((folder / STATE).read_text(encoding="utf8"))
     except (FileNotFoundError, NotADirectoryError):
-        # That a file is in the way is told when it comes to writing
+        # If a file is in the way, writing will report it
         return None
     except ValueError as error:
         raise ValueError(Errors.P285.format(path=folder, problem=f"{STATE}: {error}")) from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        problem = f"{STATE} is not in format {FORMAT}"
+        problem = f"{STATE} does not have format {FORMAT}"
         raise ValueError(Errors.P285.format(path=folder, problem=problem))
     missing = {"state", "tensors"} - set(record)
     if missing:
@@ -171,7 +171,7 @@ def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file({k: t.cpu().contiguous() for k, t in tensors.items()}, path)
     except SafetensorError as error:
-        # It has the system's number in its message only, and older releases write it another way
+        # The system's error code is only in the message, and older releases format it differently
         match = re.search(r"(?:os error |\bcode: )(\d+)", str(error))
         if match is None:
             raise

@@ -1,4 +1,4 @@
-"""Clip the global norm of all gradients of a model, as the papers do."""
+"""Clip the global norm of a model's gradients, as in the papers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from thinc.api import Model, PyTorchShim
 from thinc.util import xp2torch
 from torch import Tensor
 
-# A norm below this one may lack numbers whose squares are 0 in float32.
+# Below this norm, the squares of some numbers may underflow to 0 in float32.
 SMALLEST = 1e-12
 
 
 def clip_global_norm(
     gradients: list[Tensor], max_norm: float, *, norm: float | None = None
 ) -> float:
-    """Scale gradients down, if their norm taken together is too large.
+    """Scale gradients down in place if their global norm is too large.
 
-    thinc's `grad_clip` clips each tensor on its own, which changes the direction of the step.
+    In contrast, thinc's `grad_clip` clips each tensor separately, which changes the direction of
+    the step.
 
-    gradients (List[Tensor]): All gradients of a model, as `gradients_of` gives them.
-    max_norm (float): The largest norm that is left alone.
-    norm (Optional[float]): The norm, if it is known already.
+    gradients (List[Tensor]): All gradients of a model, as returned by `gradients_of`.
+    max_norm (float): The maximum norm.
+    norm (Optional[float]): The global norm, if already known.
     RETURNS (float): The norm before clipping.
 
     Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
@@ -36,46 +37,46 @@ def clip_global_norm(
 
 
 def global_norm(gradients: Sequence[Tensor]) -> float:
-    """The norm of gradients taken together, as that of one vector.
+    """Compute the norm of all gradients, concatenated to one vector.
 
-    gradients (Sequence[Tensor]): The gradients, of one device.
+    gradients (Sequence[Tensor]): The gradients, all on one device.
     RETURNS (float): The norm; 0 if there are none.
     """
     norm = sum_of_squares(gradients) ** 0.5
     if gradients and not (SMALLEST < norm < inf or isnan(norm)):
-        # The squares of such numbers are outside of float32
+        # The squares of such numbers are outside the range of float32
         norm = sum(sum_of_squares([gradient.double()]) for gradient in gradients) ** 0.5
     return norm
 
 
 def sum_of_squares(tensors: Iterable[Tensor]) -> float:
-    """Add up the squares of all numbers, on a CPU many times as fast as PyTorch's norms.
+    """Sum the squares of all numbers. On a CPU, this is many times as fast as PyTorch's norms.
 
-    tensors (Iterable[Tensor]): The tensors, of one device.
-    RETURNS (float): The sum. If a number is not finite, nor is the sum.
+    tensors (Iterable[Tensor]): The tensors, all on one device.
+    RETURNS (float): The sum, which is finite only if all numbers are.
     """
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
     if not filled:
         return 0.0
     if filled[0].device.type != "cpu":
-        # One kernel for all of them
+        # A single kernel for all tensors
         return float(torch.stack(torch._foreach_norm(filled)).double().square().sum())
     return sum(_square(tensor.reshape(-1)) for tensor in filled)
 
 
 def _square(values: Tensor) -> float:
     if values.dtype.itemsize <= 2:
-        values = values.float()  # half precision ends at 65,504
+        values = values.float()  # float16 overflows above 65,504
     return torch.dot(values, values).item()
 
 
 def gradients_of(model: Model) -> list[Tensor]:
-    """RETURNS (List[Tensor]): All gradients, of thinc's and of PyTorch's parameters alike."""
+    """RETURNS (List[Tensor]): The gradients of all parameters, thinc's and PyTorch's."""
     return [*gradients_of_arrays(model), *gradients_of_networks(model)]
 
 
 def gradients_of_arrays(model: Model) -> Iterator[Tensor]:
-    """YIELDS (Tensor): Gradients of thinc's parameters, as tensors that share their memory."""
+    """YIELDS (Tensor): The gradients of thinc's parameters, as tensors that share their memory."""
     for node in model.walk():
         for name in node.grad_names:
             if node.has_grad(name):
@@ -83,7 +84,7 @@ def gradients_of_arrays(model: Model) -> Iterator[Tensor]:
 
 
 def gradients_of_networks(model: Model) -> Iterator[Tensor]:
-    """YIELDS (Tensor): Gradients of PyTorch's parameters."""
+    """YIELDS (Tensor): The gradients of PyTorch's parameters."""
     for node in model.walk():
         for shim in node.shims:
             if isinstance(shim, PyTorchShim) and shim._model is not None:

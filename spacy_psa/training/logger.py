@@ -1,4 +1,4 @@
-"""A logger for training runs: a line of JSON for each evaluation, a table, a progress bar."""
+"""A logger for training runs: a JSONL file (one line per evaluation), a table, a progress bar."""
 
 import json
 import os
@@ -29,16 +29,16 @@ Logger = Callable[[Language, IO, IO], tuple[LogStep, Callable[[], None]]]
 def jsonl_logger(
     path: str | None = None, progress_bar: str | None = "run", console_output: bool = True
 ) -> Logger:
-    """Log training as lines of JSON, one for each evaluation, beside the usual table.
+    """Log training as JSONL, one line per evaluation, in addition to the usual table.
 
-    The lines of a run that is resumed are added to those that are there; a line takes the place of
-    those of the same step and later ones. A run that begins so takes the place of the one before.
+    A resumed run appends to the existing lines: its first line replaces those of the same and later
+    steps. A new run thus replaces the log of an earlier one.
 
     path (Optional[str]): The file; None for train.jsonl in the output folder.
-    progress_bar (Optional[str]): What a live bar shows: "run", "epoch", or None for no bar.
+    progress_bar (Optional[str]): What the progress bar shows: "run", "epoch", or None for no bar.
     console_output (bool): Whether to print the table.
-    RETURNS (Logger): A function that spaCy calls when training starts.
-    RAISES (ValueError): If there is no such progress bar.
+    RETURNS (Logger): The setup function, which spaCy calls when training starts.
+    RAISES (ValueError): If the progress bar is unknown.
     """
     if progress_bar is not None and progress_bar not in SCOPES:
         nearest, options = suggestion(progress_bar, SCOPES), ", ".join(SCOPES)
@@ -58,10 +58,10 @@ class TrainingLog:
     """The log of one run.
 
     nlp (Language): The pipeline.
-    path (Optional[Path]): The file; None for one in the output folder, if there is one.
-    progress_bar (Optional[str]): What the bar shows.
-    table (Tuple[Callable, Callable]): spaCy's own logger: how to log a step, and how to end.
-    stderr (IO): Where to draw the bar.
+    path (Optional[Path]): The file; None for a file in the output folder, if there is one.
+    progress_bar (Optional[str]): What the progress bar shows.
+    table (Tuple[Callable, Callable]): The `log_step` and `finalize` functions of spaCy's logger.
+    stderr (IO): Where to draw the progress bar.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TrainingLog:
         self._n_steps, self._learn_rate = 0, 0.0
         self._log_row, self._end_table = table
         self._meter = Meter(nlp)
-        # The loop does not show its optimizer; one with the same schedules keeps pace with it.
+        # The loop does not expose its optimizer, so step the schedules of a second one in parallel.
         block = {"optimizer": training["optimizer"]}
         self._optimizer: Optimizer = registry.resolve(block)["optimizer"]
         self._progress = Progress(
@@ -89,10 +89,10 @@ class TrainingLog:
         )
 
     def log_step(self, info: Info | None) -> None:
-        """Take note of a step.
+        """Log a step.
 
-        info (Optional[Dict[str, Any]]): What spaCy tells about it, if there was an evaluation.
-            `psa train` may tell of the last step a second time, when it has been evaluated.
+        info (Optional[Dict[str, Any]]): spaCy's information about the step if it was evaluated,
+            otherwise None. `psa train` may log the last step a second time, after evaluating it.
         """
         if info is None or info["step"] >= self._n_steps:
             self._n_steps += 1
@@ -141,8 +141,8 @@ class TrainingLog:
 
 
 class Meter:
-    """Count the sentences that a pipeline is trained on. spaCy tells loggers of evaluations only,
-    so this looks at what goes into `nlp.update`.
+    """Count the sentences that a pipeline is trained on. spaCy informs loggers only of evaluations,
+    so this wraps `nlp.update`.
 
     nlp (Language): The pipeline.
     """
@@ -151,17 +151,17 @@ class Meter:
         self._nlp = nlp
         self._moved = False
         self._update = nlp.update
-        # It takes what `update` takes, and hands on what it does not need itself
+        # It accepts the arguments of `update`, and passes on those that it does not use
         nlp.update = self._counting_update  # type: ignore[method-assign, assignment]
         self.reset()
 
     @property
     def speed(self) -> float:
-        """RETURNS (float): Sentences a second since the last reset, evaluation not counted."""
+        """RETURNS (float): Sentences per second since the last reset, excluding evaluation."""
         return self._sentences / self._seconds if self._seconds > 0.0 else 0.0
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Restart the count."""
         self._sentences, self._seconds = 0, 0.0
         self._start = default_timer()
 
@@ -171,13 +171,13 @@ class Meter:
         return moved
 
     def remove(self) -> None:
-        """Leave the pipeline as it was."""
+        """Restore the pipeline's own `update`."""
         del self._nlp.update
 
     def _counting_update(self, examples: list[Example], *args: Any, **kwargs: Any) -> Any:
         examples = list(examples)
         if not self._sentences:
-            # Reading the corpus and repeating the steps before a checkpoint is no training.
+            # Do not time reading the corpus or replaying the steps before a checkpoint.
             self._start = default_timer()
         result = self._update(examples, *args, **kwargs)
         self._moved = True
@@ -192,7 +192,7 @@ def _sentences(example: Example) -> int:
 
 
 def _keep_lines_before(path: Path, step: int) -> None:
-    """Remove the lines of a step and of those after it; they are written anew."""
+    """Remove the lines of a step and later ones, which will be written again."""
     if not path.exists():
         return
     lines = path.read_text(encoding="utf8").splitlines()
@@ -202,7 +202,7 @@ def _keep_lines_before(path: Path, step: int) -> None:
             found = json.loads(line)["step"]
         except (ValueError, TypeError, KeyError):
             if i == len(lines) and (i > 1 or line.startswith('{"step": ')):
-                # A run that was killed may have left a part of a line.
+                # A killed run may have left a partial line.
                 break
             raise ValueError(Errors.P291.format(path=path, line=i)) from None
         if found < step:
@@ -212,7 +212,7 @@ def _keep_lines_before(path: Path, step: int) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    """Add to a file all of a text or none of it."""
+    """Append a text to a file, all of it or nothing."""
     with output_errors(path):
         size = path.stat().st_size if path.is_file() else None
         try:

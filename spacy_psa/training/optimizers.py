@@ -1,4 +1,4 @@
-"""The papers' optimizers, next to thinc's."""
+"""The optimizers of the papers, in addition to thinc's."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -13,30 +13,30 @@ from torch import Tensor
 
 from ..errors import Errors
 
-# Numbers at a time: 4 MB of each array, most of which stay in the last cache for all of a step. A
-# table of words is much larger than it, and each pass over one costs as much as a layer. Smaller
-# blocks would take longer: PyTorch's threads have to be woken for each.
+# Numbers processed at once: 4 MB of each array, most of which stay in the last-level cache during a
+# step. A table of word embeddings is much larger, and each pass over it costs as much as a layer.
+# Smaller blocks would be slower, since PyTorch's threads must be woken for each.
 BLOCK = 2**20
-# thinc's: averages are of the last 10,000 steps or so.
+# As in thinc: averages cover roughly the last 10,000 steps.
 MAX_DECAY = 0.9999
 
 
 class PaperOptimizer(Optimizer, ABC):
-    """What our optimizers share: each says in which direction it goes, and the rest is the same.
+    """The base class of the optimizers. Subclasses define only the direction of a step:
 
         w ← w − η·direction(g)
 
-    Gradients are not clipped tensor by tensor here: the papers clip their global norm, which is
-    the component's `max_grad_norm`.
+    Gradients are not clipped here: the papers clip their global norm, see the component's
+    `max_grad_norm`.
 
     learn_rate (float or Iterator[float]): The learning rate η, or a schedule of it.
-    L2 (float or Iterator[float]): Weight decay, added to the gradient g.
+    L2 (float or Iterator[float]): L2 regularization, added to the gradient g.
     use_averages (bool): Whether to keep averages of the parameters, which are then used for
-        evaluation and are what is saved.
-    eps (float): A number that keeps divisions from exploding, where there are any.
+        evaluation and saved.
+    eps (float): A number that prevents division by zero, if the direction involves division.
     """
 
-    # The base class has slots, to refuse misspelled attributes; so have we.
+    # Like the base class, use slots to refuse misspelled attributes.
     __slots__: list[str] = []
 
     def __init__(
@@ -56,14 +56,14 @@ class PaperOptimizer(Optimizer, ABC):
     @property
     @abstractmethod
     def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
-        """What is remembered of former steps, by parameter: of the shape of it, at first zero."""
+        """State kept between steps, by parameter: arrays of its shape, initially zero."""
 
     @abstractmethod
     def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
-        """In which direction a step goes, number by number.
+        """Compute the direction of a step, elementwise.
 
-        gradient (Tensor): The gradient, or a part of it, which may be overwritten.
-        moments (Tensor): What is remembered of former steps, of the same part: updated in place.
+        gradient (Tensor): The gradient, or a part of it. May be overwritten.
+        moments (Tensor): The same part of each of the `moments`, updated in place.
         RETURNS (Tensor): The direction.
         """
 
@@ -77,12 +77,12 @@ class PaperOptimizer(Optimizer, ABC):
     ) -> tuple[FloatsXd, FloatsXd]:
         """Update a parameter in place.
 
-        key (Tuple[int, str]): Which parameter it is.
+        key (Tuple[int, str]): The parameter's key.
         weights (FloatsXd): The parameter.
         gradient (FloatsXd): Its gradient.
         lr_scale (float): A factor for the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
-        RAISES (ValueError): If one of them cannot be written to.
+        RAISES (ValueError): If one of the arrays is read-only.
         """
         self.nr_update[key] += 1
         ops = get_array_ops(weights)
@@ -90,7 +90,7 @@ class PaperOptimizer(Optimizer, ABC):
         state = (*self.moments, *averages)
         for arrays in state:
             if key not in arrays:
-                # As in thinc, averages are in float32 whatever the weights are in
+                # As in thinc, averages are in float32 whatever the type of the weights
                 kind = "float32" if arrays is self.averages else weights.dtype
                 arrays[key] = ops.alloc(weights.shape, dtype=kind)
         rate = self.learn_rate * lr_scale
@@ -107,23 +107,23 @@ class PaperOptimizer(Optimizer, ABC):
 
 
 def _as_tensor(array: FloatsXd) -> Tensor:
-    """A tensor of the same memory."""
+    """Convert an array to a tensor that shares its memory."""
     if not isinstance(array, np.ndarray):
         return torch.from_dlpack(array)
     if not array.flags.writeable:
-        # PyTorch would write to it nevertheless
+        # PyTorch would write to it anyway
         raise ValueError(Errors.P214)
     return torch.from_numpy(array)
 
 
 def _average(averages: Tensor, weights: Tensor, t: int) -> None:
-    """Have step t take part in averages, as thinc's optimizers do it."""
+    """Update averages with step t, as thinc's optimizers do."""
     decay = min((1.0 + t) / (10.0 + t), MAX_DECAY)
     averages.lerp_(weights.to(averages.dtype), 1.0 - decay)
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The same part of each tensor at a time, as views; everything at once on a GPU."""
+    """Iterate over blocks of the tensors, as views; on a GPU, everything is one block."""
     if not all(tensor.device.type == "cpu" and tensor.is_contiguous() for tensor in tensors):
         yield tensors
         return
@@ -131,16 +131,16 @@ def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 class MomentumSGD(PaperOptimizer):
-    """Stochastic gradient descent with momentum, which thinc's `SGD.v1` does not have.
+    """Stochastic gradient descent with momentum, which thinc's `SGD.v1` lacks.
 
         v ← μ·v + g
         w ← w − η·v
 
-    as `torch.optim.SGD(momentum=μ)` does it.
+    as in `torch.optim.SGD(momentum=μ)`.
 
     learn_rate (float or Iterator[float]): The learning rate η, or a schedule of it.
     momentum (float): The momentum μ.
-    L2 (float): Weight decay, added to the gradient.
+    L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters.
     """
 
@@ -162,19 +162,19 @@ class MomentumSGD(PaperOptimizer):
 
 
 class Adadelta(PaperOptimizer):
-    """Steps whose size follows from those before, feature by feature, instead of being set.
+    """Adadelta, which adapts each weight's step size to its previous gradients and steps.
 
         E[g²] ← ρ·E[g²] + (1 − ρ)·g²
         Δ = √(E[Δ²] + ε) / √(E[g²] + ε) · g
         E[Δ²] ← ρ·E[Δ²] + (1 − ρ)·Δ²
         w ← w − η·Δ
 
-    as `torch.optim.Adadelta` does it.
+    as in `torch.optim.Adadelta`.
 
     learn_rate (float or Iterator[float]): A factor η for all steps, or a schedule of it.
-    rho (float): How much of the averages stays in each step, ρ.
-    eps (float): ε, which sets the size of the first steps.
-    L2 (float): Weight decay, added to the gradient.
+    rho (float): The decay rate ρ of the averages.
+    eps (float): The constant ε, which determines the size of the first steps.
+    L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters.
 
     Source: Zeiler (2012), algorithm 1.
@@ -211,7 +211,7 @@ def create_sgd(
     learn_rate (float or schedule): The learning rate. The paper: 0.01 for part-of-speech tagging,
         0.015 for entities and chunks, with `spacy_psa.inverse_epoch_decay.v1`.
     momentum (float): The momentum.
-    L2 (float): Weight decay, added to the gradient.
+    L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): If the momentum is not in [0, 1).
@@ -234,10 +234,10 @@ def create_adadelta(
 
     learn_rate (float or schedule): A factor for all steps. The paper: 1.0, with
         `spacy_psa.halving.v1`.
-    rho (float): How much of the averages stays in each step.
-    eps (float): Added to the averages; it sets the size of the first steps. The paper prints 10⁶,
-        and its authors' code has 10⁻⁶.
-    L2 (float): Weight decay, added to the gradient.
+    rho (float): The decay rate of the averages.
+    eps (float): Added to the averages; determines the size of the first steps. The paper prints
+        10⁶; the authors' code uses 10⁻⁶.
+    L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): If rho is not in [0, 1), or eps is not positive.

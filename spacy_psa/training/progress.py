@@ -1,4 +1,4 @@
-"""A live progress bar for training: sentences a second, and the time that is left."""
+"""A live progress bar for training, with sentences per second and the remaining time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ SCOPES = ("run", "epoch")
 
 
 class Progress:
-    """A progress bar over the steps of a run, or of an epoch.
+    """A progress bar over the steps of a run or an epoch.
 
-    How many steps there are is known from the start if the config says so (`max_steps`). If it
-    limits the epochs, it is known from the first evaluation on under `psa train`, and from the
-    first evaluation after the first epoch on under `spacy train`.
+    If the config sets `max_steps`, the number of steps is known from the start. If it only limits
+    the epochs, the number is known after the first evaluation with `psa train`, and after the first
+    evaluation beyond the first epoch with `spacy train`.
 
     scope (Optional[str]): "run", "epoch", or None for no bar.
-    stream (IO): Where to draw it; nothing is drawn if that is not a terminal.
-    max_steps (int): The steps of the run; 0 for any number.
-    max_epochs (int): The epochs of the run; less than 1 for any number.
+    stream (IO): Where to draw the bar. Nothing is drawn if it is not a terminal.
+    max_steps (int): The maximum number of steps; 0 for no limit.
+    max_epochs (int): The maximum number of epochs; less than 1 for no limit.
     """
 
     def __init__(self, scope: str | None, stream: IO, *, max_steps: int, max_epochs: int) -> None:
@@ -31,7 +31,7 @@ class Progress:
         self._done: int = 0
         self._evaluations: list[tuple[int, int]] = []
         self._length: float | None = None
-        # None: drawn on terminals only.
+        # None: draw on terminals only.
         self._bar = tqdm(
             total=self._total(),
             disable=None if scope else True,
@@ -42,10 +42,10 @@ class Progress:
         )
 
     def step(self, *, trained: bool) -> None:
-        """Go one step on.
+        """Advance by one step.
 
-        trained (bool): Whether the step has been done just now. One that an earlier process has
-            done says nothing about the time that is left.
+        trained (bool): Whether this process performed the step. Steps of an earlier process, which
+            are only replayed, do not count toward the remaining time.
         """
         self._done += 1
         if self._bar.disable:
@@ -60,10 +60,10 @@ class Progress:
             self._to_epoch()
 
     def evaluated(self, info: dict[str, Any]) -> None:
-        """Learn from an evaluation how long an epoch is.
+        """Update the estimated length of an epoch after an evaluation.
 
-        info (Dict[str, Any]): What spaCy tells loggers, and `epochs`, the epochs completed with
-            fractions, if that is known.
+        info (Dict[str, Any]): The information that spaCy passes to loggers; and, if known,
+            `epochs`, the fractional number of epochs completed.
         """
         self._evaluations.append((info["step"], info["epoch"]))
         if info.get("epochs"):
@@ -77,16 +77,16 @@ class Progress:
         self._bar.total = self._total()
 
     def show(self, speed: float) -> None:
-        """Draw the bar.
+        """Update the speed shown in the bar.
 
-        speed (float): Sentences a second.
+        speed (float): Sentences per second.
         """
         if not self._bar.disable and speed:
             self._bar.set_postfix_str(f"{speed:.0f} sentences/s", refresh=False)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Take the bar away while something else is printed."""
+        """Hide the bar while something else is printed."""
         if not self._bar.disable:
             self._bar.clear()
         yield
@@ -94,7 +94,7 @@ class Progress:
             self._bar.refresh()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.close()
 
     def _total(self) -> int | None:
@@ -106,7 +106,7 @@ class Progress:
         return min(limits, default=None)
 
     def _to_epoch(self) -> None:
-        """Count the steps of this epoch, not those of all."""
+        """Make the bar count the steps of the current epoch only."""
         if not self._length:
             return
         epoch = int((self._done - 1) / self._length)
@@ -117,20 +117,20 @@ class Progress:
 
 
 def epoch_length(evaluations: Sequence[tuple[int, int]]) -> float | None:
-    """Find out how many steps an epoch has from which steps belonged to which.
+    """Estimate the number of steps in an epoch from the epochs of evaluated steps.
 
-    Step s of epoch e, both counted from 0, says that an epoch has more than s / (e + 1) and at most
-    s / e steps.
+    If step s belongs to epoch e (both counted from 0), an epoch has more than s / (e + 1) and at
+    most s / e steps.
 
     evaluations (Sequence[Tuple[int, int]]): Steps, and the epoch of each.
-    RETURNS (Optional[float]): The steps of an epoch; None if there was only one so far.
+    RETURNS (Optional[float]): The number of steps in an epoch; None during the first epoch.
     """
     lows = [step / (epoch + 1) for step, epoch in evaluations]
     highs = [step / epoch for step, epoch in evaluations if epoch]
     if not highs:
         return None
     if highs.count(min(highs)) > 1:
-        # Again and again the same: evaluations fall on the first step of an epoch.
+        # The bound recurs, so evaluations fall on the first step of an epoch.
         return min(highs)
-    # Where epochs differ a little, so that the two cross, the truth is in between all the same.
+    # If epochs differ slightly, the bounds may cross, but the true value still lies between them.
     return (max(lows) + min(highs)) / 2.0

@@ -1,4 +1,4 @@
-"""The state of the random number generators: saved, put back, kept apart."""
+"""Capture, restore and isolate the state of the random number generators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True)
 class RandomState:
-    """What the generators of `random`, NumPy and PyTorch give next, on the CPU.
+    """The state of the CPU random number generators of `random`, NumPy and PyTorch.
 
     python (Tuple): The state of `random`.
     numpy (Tuple): The state of `numpy.random`.
@@ -31,18 +31,18 @@ class RandomState:
 
     @classmethod
     def capture(cls) -> RandomState:
-        """RETURNS (RandomState): The state of now."""
+        """RETURNS (RandomState): The current state."""
         numpy = cast(tuple[Any, ...], np.random.get_state(legacy=True))
         return cls(random.getstate(), numpy, torch.get_rng_state())
 
     def restore(self) -> None:
-        """Go on from this state."""
+        """Restore this state."""
         random.setstate(self.python)
         np.random.set_state(self.numpy)
         torch.set_rng_state(self.torch)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The state, as JSON can hold it."""
+        """RETURNS (Dict[str, Any]): The state, in a JSON-serializable form."""
         version, words, gauss = self.python
         name, keys, *rest = self.numpy
         return {
@@ -53,7 +53,7 @@ class RandomState:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RandomState:
-        """data (Dict[str, Any]): From `to_dict`. RETURNS (RandomState): The state."""
+        """data (Dict[str, Any]): The output of `to_dict`. RETURNS (RandomState): The state."""
         version, words, gauss = data["python"]
         name, keys, *rest = data["numpy"]
         return cls(
@@ -64,12 +64,12 @@ class RandomState:
 
 
 def capture_device() -> dict[str, Any]:
-    """Save what the GPU's generators give next.
+    """Capture the state of the GPU's random number generators.
 
-    CuPy cannot tell the state of its generator. So it gets a new seed here, which is saved: a run
-    that goes on gets the same numbers as one that is resumed.
+    CuPy does not expose the state of its generator. So the generator is reseeded here, and the seed
+    is saved: a run that continues and one that is resumed get the same numbers.
 
-    RETURNS (Dict[str, Any]): The state, as JSON can hold it; nothing where there is no GPU.
+    RETURNS (Dict[str, Any]): The state, in a JSON-serializable form; empty without a GPU.
     """
     state: dict[str, Any] = {}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -81,9 +81,9 @@ def capture_device() -> dict[str, Any]:
 
 
 def restore_device(state: dict[str, Any]) -> None:
-    """Go on from a state of the GPU's generators, as far as there are such generators here.
+    """Restore the state of the GPU's random number generators, as far as they exist here.
 
-    state (Dict[str, Any]): From `capture_device`.
+    state (Dict[str, Any]): The output of `capture_device`.
     """
     if "cuda" in state and torch.cuda.is_available():
         for i, device in enumerate(state["cuda"][: torch.cuda.device_count()]):
@@ -93,13 +93,14 @@ def restore_device(state: dict[str, Any]) -> None:
 
 
 def isolated(stream: Iterator[ItemT], start: RandomState) -> Iterator[ItemT]:
-    """Give a stream random numbers of its own.
+    """Give a stream its own random state.
 
-    What it yields then depends on `start` alone, whatever numbers are drawn between its items, so
-    that the stream can be repeated; and those who draw them see nothing of the stream.
+    Its items then depend only on `start`, whatever random numbers are drawn between them, so the
+    stream can be reproduced. Conversely, the stream does not affect the random numbers that other
+    code draws.
 
-    stream (Iterator): The stream, which has not begun.
-    start (RandomState): The state in which it begins.
+    stream (Iterator): The stream, not yet started.
+    start (RandomState): Its initial random state.
     YIELDS: The items of the stream.
     """
     own = start

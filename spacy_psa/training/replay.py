@@ -1,9 +1,9 @@
-"""Bring spaCy's training loop to where a run was, without training.
+"""Fast-forward spaCy's training loop to a checkpoint, without training.
 
-`spacy.training.loop.train_while_improving` keeps the count of steps, the scores of all evaluations,
-the schedules and its place in the stream of batches to itself. All of that follows from the batches
-and the scores alone. So the loop runs again from its beginning, over the same batches, with a
-pipeline that does nothing and the scores that were saved, up to the step of the checkpoint.
+`spacy.training.loop.train_while_improving` does not expose its step count, the scores of its
+evaluations, the state of the schedules, or its position in the stream of batches. All of them
+follow from the batches and scores alone. So the loop is rerun from the start over the same batches,
+with a pipeline that does nothing and with the saved scores, up to the step of the checkpoint.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Scores = tuple[float, dict[str, Any]]
 
 
 class ReplayedPipeline:
-    """What the training loop takes for the pipeline: it does nothing until it goes live.
+    """A stand-in for the pipeline in the training loop, which does nothing until it goes live.
 
     nlp (Language): The pipeline.
     evaluate (Callable[[], Tuple[float, Dict[str, Any]]]): Evaluates the pipeline.
-    before_update (Optional[Callable[[Language, Dict], None]]): The callback of the config.
-    scores (List[float]): The main scores of the evaluations that are not done again.
+    before_update (Optional[Callable[[Language, Dict], None]]): The callback from the config.
+    scores (List[float]): The main scores of the evaluations that are not repeated.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class ReplayedPipeline:
 
     @property
     def pipeline(self) -> list[tuple[str, Any]]:
-        """RETURNS (List[Tuple[str, Any]]): The components that may finish an update."""
+        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` may be called."""
         return self._nlp.pipeline if self.is_live else []
 
     def update(self, examples: Any, **kwargs: Any) -> None:
-        """Learn from a batch, as `Language.update` does."""
+        """Update the pipeline with a batch, see `Language.update`."""
         if self.is_live:
             self._nlp.update(examples, **kwargs)
 
     def use_params(self, params: dict) -> AbstractContextManager:
-        """Use other weights for a while, as `Language.use_params` does."""
+        """Temporarily use other weights, see `Language.use_params`."""
         return self._nlp.use_params(params) if self.is_live else nullcontext()
 
     def evaluate(self) -> Scores:
@@ -58,6 +58,6 @@ class ReplayedPipeline:
         return self._evaluate() if self.is_live else (next(self._scores), {})
 
     def before_update(self, _: Any, step: dict[str, Any]) -> None:
-        """Call the callback, also for steps that are not done again: it may keep count of them."""
+        """Call the callback even for steps that are not repeated, since it may count them."""
         if self._before_update is not None:
             self._before_update(self._nlp, step)

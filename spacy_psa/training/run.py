@@ -1,10 +1,10 @@
-"""Train a pipeline as `spacy train` does, with checkpoints from which it can go on exactly.
+"""Train a pipeline like `spacy train`, with checkpoints from which training resumes exactly.
 
-spaCy's loop evaluates after the updates 0, E, 2E, … and ends without a look at what it has learnt
-since then: the last epoch, as a rule. Here the last update is evaluated as well.
+spaCy's loop evaluates after updates 0, E, 2E, …, and ends without evaluating what was learned since
+then, typically during the last epoch. Here, the last update is evaluated as well.
 
-The stream of batches has random numbers of its own: it follows from the seed alone, and is made
-again when a run is resumed. All other state is in the checkpoint.
+The stream of batches has its own random state. It depends only on the seed, and is regenerated when
+a run is resumed. All other state is in the checkpoint.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ Info = dict[str, Any]
 class TrainingRun:
     """A training run that writes checkpoints.
 
-    nlp (Language): The pipeline, initialized.
-    output (Path): The folder for the pipelines that are saved, and the checkpoint.
-    config (Dict[str, Any]): The config of the run, as JSON can hold it: saved with it.
-    checkpoint_every (Optional[int]): Steps from one checkpoint to the next; None for one at each
-        evaluation.
-    resume_from (Optional[Checkpoint]): Where to go on; None to begin.
-    use_gpu (int): The number of the GPU, or -1 for the CPU.
-    stdout (IO): Where to write messages.
-    stderr (IO): Where to write other messages.
+    nlp (Language): The initialized pipeline.
+    output (Path): The folder for the saved pipelines and the checkpoint.
+    config (Dict[str, Any]): The config of the run, JSON-serializable. Saved in the checkpoint.
+    checkpoint_every (Optional[int]): Number of steps between checkpoints; None for a checkpoint at
+        each evaluation.
+    resume_from (Optional[Checkpoint]): The checkpoint to resume from; None for a new run.
+    use_gpu (int): The GPU ID, or -1 for the CPU.
+    stdout (IO): Standard output, also for the logger.
+    stderr (IO): Standard error, for the logger.
     RAISES (ValueError): If `checkpoint_every` is less than 1.
     """
 
@@ -101,9 +101,9 @@ class TrainingRun:
         """Train to the end.
 
         RETURNS (Path): The folder of the last pipeline.
-        RAISES (ValueError): If the checkpoint does not fit the pipeline or the corpus, or is
-            damaged; or if the batcher leaves nothing to train on.
-        RAISES (OutputError): If something cannot be written. What was saved before is as it was.
+        RAISES (ValueError): If the checkpoint is damaged or does not match the pipeline or the
+            corpus, or if the batcher yields no batches.
+        RAISES (OutputError): If an output cannot be written. Earlier outputs are then unchanged.
         """
         message = Printer(no_print=True)
         for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
@@ -135,8 +135,8 @@ class TrainingRun:
                 self._after_step(info, is_best, pipeline, log_step)
             if self.saved is not None and not pipeline.is_live:
                 self._refuse_corpus(info, self.saved)
-            # The last evaluation has saved what was trained, with the scores in its meta data,
-            # which a process that has resumed a run after it does not know.
+            # The last evaluation has saved the pipeline with its scores in the metadata, which a
+            # process that resumed the run after that evaluation does not know.
             must_save = info is None
         except OutputError:
             must_save = False
@@ -148,7 +148,7 @@ class TrainingRun:
             raise
         finally:
             finalize_logger()
-            # Before it goes live the pipeline has other weights than the run.
+            # Until it goes live, the pipeline does not have the weights of the run.
             if pipeline.is_live and must_save:
                 self._save_pipeline(is_best=False)
         if info is None:
@@ -159,7 +159,7 @@ class TrainingRun:
         return path
 
     def _steps(self, pipeline: ReplayedPipeline) -> Iterator[tuple[Info, bool | None]]:
-        """spaCy's loop from the first step on; the last step again if it was not evaluated."""
+        """Run spaCy's loop; yield the last step again if it was not evaluated in the loop."""
         created = create_train_batches(
             self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
         )
@@ -187,15 +187,15 @@ class TrainingRun:
         if info is None or is_best is not None or not pipeline.is_live:
             return
         if self.saved is not None and len(self.saved.scores) > len(info["checkpoints"]):
-            # It was done before the run was resumed.
+            # The last step was evaluated before the run was resumed.
             return
         if self.T["max_epochs"] > 0 and next(batches, None) is None:
-            # Also if the batcher has left examples out
+            # Even if the batcher has skipped examples
             info["epochs"] = float(info["epoch"] + 1)
         yield info, self._evaluate(info, pipeline)
 
     def _evaluate(self, info: Info, pipeline: ReplayedPipeline) -> bool:
-        """Evaluate after the last update as the loop does after others."""
+        """Evaluate after the last update, as the loop does after others."""
         results = info["checkpoints"]
         with pipeline.use_params(self.optimizer.averages):
             info["score"], info["other_scores"] = pipeline.evaluate()
@@ -228,13 +228,13 @@ class TrainingRun:
             self._save_pipeline(is_best)
             info["output_path"] = str(self.output / DIR_MODEL_LAST)
         log_step(info if is_best is not None else None)
-        # Last, so that all that belongs to a step is there if its checkpoint is.
+        # Last, so that a checkpoint implies that all other outputs of its step exist.
         every = self.checkpoint_every
         if is_best is not None if every is None else info["step"] % every == 0:
             self._save_checkpoint(info, losses={} if is_best is not None else info["losses"])
 
     def _go_on(self, info: Info, saved: Checkpoint) -> None:
-        """Put everything into the state of the checkpoint."""
+        """Restore the state of the checkpoint and resume training from it."""
         if info["words"] != saved.words:
             self._refuse_corpus(info, saved)
         tensors = read_tensors(self.output / CHECKPOINT)
@@ -259,7 +259,7 @@ class TrainingRun:
         if is_best:
             copy_folder(last, best)
         elif self.is_first:
-            # What another run left, which has been kept until now
+            # The best pipeline of an earlier run, kept until now
             remove_folder(best)
         self.is_first = False
 

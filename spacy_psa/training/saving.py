@@ -1,7 +1,7 @@
-"""Save pipelines so that there is a whole one at any moment, under `spacy train` as well.
+"""Save pipelines atomically, also with `spacy train`, so that a complete one always exists.
 
-spaCy's loop writes `model-last` file by file into the folder of the one before, and then removes
-`model-best` and copies. A process that is killed there leaves folders that cannot be loaded.
+spaCy's loop overwrites the previous `model-last` file by file, then removes `model-best` and copies
+`model-last` to it. A process killed meanwhile leaves folders that cannot be loaded.
 """
 
 import copy
@@ -23,13 +23,13 @@ Callback = Callable[[Language], Language]
 
 
 def create_atomic_to_disk(callback: Callback | None = None) -> Callback:
-    """Make `spacy train` save pipelines whole or not at all, for `[training.before_to_disk]`.
+    """Make `spacy train` save pipelines atomically, for `[training.before_to_disk]`.
 
-    The config knows of no place where to say how spaCy's loop is to remove and copy `model-best`.
-    Where it does so by `shutil`, it gets functions that leave no folder half done.
+    The config cannot specify how spaCy's loop removes and copies `model-best`. So the `shutil`
+    functions that the loop uses for this are replaced with atomic ones.
 
-    callback (Optional[Callable[[Language], Language]]): Another callback to be called first, since
-        there is room for one only.
+    callback (Optional[Callable[[Language], Language]]): Another callback to call first, since the
+        setting accepts only one.
     RETURNS (Callable[[Language], Language]): The callback.
     """
     replaced: set[str] = set()
@@ -39,18 +39,19 @@ def create_atomic_to_disk(callback: Callback | None = None) -> Callback:
 
     def before_to_disk(nlp: Language) -> Language:
         modified = nlp if callback is None else callback(nlp)
-        # What is no pipeline is for spaCy to refuse
+        # If it is not a pipeline, spaCy will raise an error
         return whole(modified, replaced) if isinstance(modified, Language) else modified
 
     return before_to_disk
 
 
 def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Leave out of a config how pipelines are saved, which changes nothing in what is learned.
+    """Normalize the part of a config that determines only how pipelines are saved, which does not
+    affect training.
 
-    settings (Dict[str, Any]): The config, without variables.
-    RETURNS (Dict[str, Any]): The same, with null in `[training] before_to_disk` if it is ours, or
-        not set.
+    settings (Dict[str, Any]): The interpolated config.
+    RETURNS (Dict[str, Any]): The same config. `[training] before_to_disk` is null if it was not set
+        or was this module's callback without another one.
     """
     training = settings.get("training", {})
     if training.get("before_to_disk") not in (None, {"@callbacks": NAME, "callback": None}):
@@ -59,12 +60,12 @@ def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def whole(nlp: Language, replaced: set[str] | None = None) -> Language:
-    """Make a pipeline save itself whole or not at all.
+    """Make a pipeline save itself atomically.
 
-    nlp (Language): The pipeline, which is not changed.
-    replaced (Optional[Set[str]]): Gets the path of the `model-best` beside the folder that is
-        written: it stays until its copy is there.
-    RETURNS (Language): The same pipeline, with another `to_disk`.
+    nlp (Language): The pipeline, which is not modified.
+    replaced (Optional[Set[str]]): On saving, receives the path of the `model-best` next to the
+        saved folder, which must then not be removed before its replacement is there.
+    RETURNS (Language): A shallow copy of the pipeline with another `to_disk`.
     """
     if getattr(nlp.__dict__.get("to_disk"), "func", None) is _save:
         return nlp
@@ -88,7 +89,7 @@ def _copy(source: str | Path, target: str | Path) -> Path:
 
 
 def _remove(replaced: set[str], path: str | Path) -> None:
-    """Remove a folder, unless it was saved beside it just now: then its copy takes its place."""
+    """Remove a folder, unless it is in `replaced`: then the copy that follows replaces it."""
     place = os.path.realpath(path)
     if place in replaced:
         replaced.discard(place)

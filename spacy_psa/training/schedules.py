@@ -1,4 +1,4 @@
-"""The papers' learning rate schedules."""
+"""The learning rate schedules of the papers."""
 
 from collections.abc import Iterator
 from itertools import repeat
@@ -9,16 +9,16 @@ from ..errors import Errors
 def inverse_epoch_decay(
     initial_rate: float = 0.015, decay: float = 0.05, steps_per_epoch: int = 1000
 ) -> Iterator[float]:
-    """A learning rate that falls once an epoch: η_t = η_0 / (1 + ρ·t), t epochs completed.
+    """A learning rate that decays once per epoch: η_t = η_0 / (1 + ρ·t) after t epochs.
 
-    thinc's `decaying.v1` falls with every step instead.
+    In contrast, thinc's `decaying.v1` decays with every step.
 
     initial_rate (float): η_0.
     decay (float): ρ.
-    steps_per_epoch (int): Updates in an epoch: sentences of the training data, divided by the
-        batch size, rounded up.
+    steps_per_epoch (int): Updates per epoch: the number of training sentences divided by the batch
+        size, rounded up.
     YIELDS (float): The rate of each update.
-    RAISES (ValueError): If an epoch has no steps.
+    RAISES (ValueError): If `steps_per_epoch` is less than 1.
 
     Source: Wei et al. (2021), section 5.2.
     """
@@ -42,11 +42,11 @@ def _inverse_epoch_decay(
 def halving(
     initial_rate: float = 1.0, hold: int = 400_000, every: int = 100_000
 ) -> Iterator[float]:
-    """A learning rate that stays, and is then halved again and again.
+    """A learning rate that is held constant, and then halved repeatedly.
 
-    initial_rate (float): The rate of the first updates.
-    hold (int): Updates with that rate.
-    every (int): Updates with each of the rates that follow, half of the initial one first.
+    initial_rate (float): The initial rate.
+    hold (int): Number of updates with the initial rate.
+    every (int): Number of updates with each halved rate.
     YIELDS (float): The rate of each update.
     RAISES (ValueError): If `hold` is negative, or `every` is less than 1.
 

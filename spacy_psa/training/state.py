@@ -1,7 +1,7 @@
-"""All that an update changes: weights and the optimizer's memory, by names that last.
+"""The state that updates change (weights and optimizer state), under persistent names.
 
-thinc knows parameters by numbers that are given out in each process anew. Here they are known by
-their place: the component, the number of the layer in the model's walk, and the parameter's name.
+thinc identifies parameters by numbers that differ from process to process. Here, a parameter is
+identified by its path: the component, the index of the layer in the model's walk, and its name.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def read_state(
     nlp (Language): The pipeline.
     optimizer (Optimizer): The optimizer.
     frozen (List[str]): Components that are not trained.
-    RETURNS (Tuple[Dict[str, Tensor], Dict[str, Any]]): Tensors, on any device, that share the
-        memory of what they were read from; and the rest, as JSON can hold it.
-    RAISES (ValueError): If the optimizer knows parameters that the pipeline does not have.
+    RETURNS (Tuple[Dict[str, Tensor], Dict[str, Any]]): The tensors, on their devices, sharing
+        memory with the pipeline and the optimizer; and the rest, JSON-serializable.
+    RAISES (ValueError): If the optimizer has state for parameters that the pipeline does not have.
     """
     nodes = dict(_nodes(nlp, frozen))
     tensors = {f"weights/{path}": tensor for path, tensor in _weights(nodes)}
@@ -62,14 +62,14 @@ def write_state(
     tensors: dict[str, Tensor],
     rest: dict[str, Any],
 ) -> None:
-    """Put a pipeline and its optimizer into the state of a training run.
+    """Restore the state of a training run in a pipeline and its optimizer.
 
-    nlp (Language): The pipeline, initialized.
-    optimizer (Optimizer): The optimizer, new.
+    nlp (Language): The initialized pipeline.
+    optimizer (Optimizer): A new optimizer.
     frozen (List[str]): Components that are not trained.
-    tensors (Dict[str, Tensor]): From `read_state`.
-    rest (Dict[str, Any]): From `read_state`.
-    RAISES (ValueError): If it is not the state of this pipeline. Nothing has been changed then.
+    tensors (Dict[str, Tensor]): The tensors from `read_state`.
+    rest (Dict[str, Any]): The rest from `read_state`.
+    RAISES (ValueError): If the state does not match the pipeline, which is then unchanged.
     """
     nodes = dict(_nodes(nlp, frozen))
     weights = dict(_weights(nodes))
@@ -81,7 +81,7 @@ def write_state(
         for path, tensor in weights.items():
             tensor.copy_(saved[path])
     for _, shim in _shims(nodes):
-        # Ours keep what they made of their weights
+        # This package's networks cache results that depend on their weights
         getattr(shim, "forget_weights", lambda: None)()
     _write_attributes(nodes, srsly.msgpack_loads(tensors[ATTRIBUTES].numpy().tobytes()))
     owners, xp = dict(_owners(nodes)), get_current_ops().xp
@@ -97,13 +97,13 @@ def write_state(
     for count in COUNTS:
         getattr(optimizer, count).update({keys[path]: n for path, n in rest[count].items()})
     optimizer._radam_buffer = [list(entry) for entry in rest["radam"]]
-    # An optimizer with momentum moves what has a gradient, also if it is zero.
+    # An optimizer with momentum updates parameters that have a gradient, even if it is zero.
     for path in rest["gradients"]:
         _set_zero_grad(*owners[path])
 
 
 def _nodes(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Model]]:
-    """The layers of all components that are trained, each with its place."""
+    """Find the layers of all trained components, each with its path."""
     for name, pipe in nlp.pipeline:
         if name in frozen or not getattr(pipe, "is_trainable", False):
             continue
@@ -123,7 +123,7 @@ def _shims(nodes: dict[str, Model]) -> Iterator[tuple[str, PyTorchShim]]:
 
 
 def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
-    """All numbers that training changes; what modules share by the first of its names."""
+    """Find all tensors that training changes. Shared tensors appear under their first name only."""
     for path, node in nodes.items():
         for name in node.param_names:
             if node.has_param(name):
@@ -140,7 +140,7 @@ def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
 
 
 def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorchShim, str]]]:
-    """Who has each parameter, and by what name."""
+    """Find the owner of each parameter, and the name under which it has it."""
     for path, node in nodes.items():
         for name in node.param_names:
             if node.has_param(name):
@@ -151,7 +151,7 @@ def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorc
 
 
 def _keys(nodes: dict[str, Model]) -> Iterator[tuple[tuple[int, str], str]]:
-    """The place of each parameter by the optimizer's key."""
+    """Map the optimizer's key of each parameter to its path."""
     for path, (owner, name) in _owners(nodes):
         yield (owner.id, name), path
 
@@ -171,7 +171,7 @@ def _set_zero_grad(owner: Model | PyTorchShim, name: str) -> None:
 
 
 def _attributes(node: Model) -> dict[str, bytes]:
-    """The settings of a layer, as far as thinc saves them."""
+    """Serialize the attributes of a layer, as far as thinc can."""
     found = {}
     for name, value in node.attrs.items():
         try:
@@ -182,7 +182,7 @@ def _attributes(node: Model) -> dict[str, bytes]:
 
 
 def _write_attributes(nodes: dict[str, Model], saved: dict[str, dict[str, bytes]]) -> None:
-    """Change what differs, such as seeds of hash functions that thinc takes from a counter."""
+    """Restore attributes that differ, such as hash seeds, which thinc takes from a counter."""
     for path, node in nodes.items():
         found = _attributes(node)
         for name, data in saved[path].items():
@@ -191,7 +191,7 @@ def _write_attributes(nodes: dict[str, Model], saved: dict[str, dict[str, bytes]
 
 
 def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | None:
-    """Say in what two sets of weights differ."""
+    """Describe how two sets of weights differ."""
     for path, tensor in expected.items():
         if path not in found:
             return f"'{path}' is missing"
