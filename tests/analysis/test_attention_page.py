@@ -23,8 +23,8 @@ from .inside import SVG, numbers, ours, parse, system_nlp, tables, texts
 
 TEXT = "Ann Lee likes green Berlin ."
 ATTENTION, LABELS = "Attention: {}", "Labels: {}"
-GATE = "Gate: how much of a token comes from itself"
-PROBABILITIES = "Probabilities of the labels"
+GATE = "Gate: weight of the token compared with its context"
+PROBABILITIES = "Label probabilities"
 BIAS, TRANSITIONS = "Positional bias by distance", "Transitions"
 FUSIONS = [ATTENTION.format(f"context fusion {i}") for i in (1, 2)]
 SELF_ATTENTIONS = [ATTENTION.format(f"multi head self attention {i}") for i in (1, 2)]
@@ -179,9 +179,9 @@ def test_characters_that_a_page_cannot_have_are_replaced() -> None:
 def test_page_says_how_much_of_a_long_text_is_drawn() -> None:
     text = " ".join(["ham"] * 40)
     page = attention_page(look(pipeline("psa"), text, n_tokens=7), "")
-    assert "The first 7 of 40 tokens are drawn." in page
+    assert "The first 7 of 40 tokens are shown." in page
     assert "+33 more" in tables(page)[FUSIONS[0]][0]
-    assert "All 6 tokens are drawn." in attention_page(look(pipeline("psa")), "")
+    assert "All 6 tokens are shown." in attention_page(look(pipeline("psa")), "")
 
 
 def test_many_tokens_are_inside_the_picture() -> None:
@@ -218,7 +218,7 @@ def test_of_many_labels_the_most_probable_are_drawn() -> None:
     assert set(shown) == best and shown == sorted(shown)
     assert others == f"{60 - N_LABELS} others"
     np.testing.assert_allclose(numbers(found[PROBABILITIES]).sum(axis=1), 100.0, atol=1.0)
-    title = f"Transitions of the {N_TRANSITIONS} most probable of 60 labels"
+    title = f"Transitions between the {N_TRANSITIONS} most probable of 60 labels"
     assert len(found[title]) == N_TRANSITIONS + 2
 
 

@@ -93,7 +93,7 @@ def test_no_name_covers_another_and_those_left_out_are_counted(spread: float) ->
     left_out = len(labels) - len(shown)
     assert shown and (left_out > 0) == (spread < 1.0)
     above = next(text for text in texts(svg) if text.startswith("model ("))
-    assert (f"; {left_out} of 40 names left out)" in above) == (left_out > 0)
+    assert (f"; {left_out} of 40 names omitted)" in above) == (left_out > 0)
     # All points are there, and tell their labels.
     marks = [node.findtext(f"{SVG}title") for node in parse(svg).iter(f"{SVG}path")]
     assert sorted(filter(None, marks)) == sorted(labels)

@@ -183,7 +183,7 @@ def test_no_edge_goes_from_one_sentence_to_the_next() -> None:
 def test_names_title_and_legend_are_shown() -> None:
     written = [n.text for n in image(lattice(), title="A <title>").iter(f"{SVG}text")]
     assert {"A <title>", "<b>", "f" * 8 + "…" + "f" * 7, "O", "S-X"} <= set(written)
-    assert {"probability of a tag:", "of one after another:", "best sequence:"} <= set(written)
+    assert {"probability of a tag:", "of a transition:", "best sequence:"} <= set(written)
 
 
 @pytest.mark.parametrize("n", [1, 3, 60])

@@ -50,7 +50,7 @@ def test_numbers_between_shades_get_the_nearest() -> None:
 def test_cells_tell_no_numbers_as_the_page_says() -> None:
     titles = [node.text for node in drawn({"head 1": [[0.5]]}).iter(f"{SVG}title")]
     assert titles == ["T"]
-    assert "not in pictures of several heads" in HELP
+    assert "except in figures with several heads" in HELP
 
 
 def test_all_matrices_have_titles_and_names_of_columns() -> None:

@@ -1,4 +1,4 @@
-"""Frames as tags of a sentence, and brought over to other tokens."""
+"""Frames as tags of a sentence, and their alignment with other tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tags_of(arguments: list[tuple[int, int, str]], start: int, end: int) -> list
 
 
 def example(words: list[str], spaces: list[bool], frame: Frame = FRAME) -> Example:
-    """An example whose reference has a frame, and whose predicted document other tokens."""
+    """An example whose reference has a frame, and whose predicted document has other tokens."""
     reference = make_doc(WORDS)
     set_frames(reference, [frame])
     return Example(make_doc(words, spaces), reference)
@@ -64,7 +64,7 @@ def test_arguments_across_either_end_of_the_sentence_are_unknown(
     argument: tuple[int, int, str], tags: list[str | None]
 ) -> None:
     frame = Frame(3, None, None, [argument])
-    with pytest.warns(UserWarning, match=r"W321.*crosses the end of the sentence"):
+    with pytest.warns(UserWarning, match=r"W321.*crosses a sentence boundary"):
         assert gold_tags(make_doc([*WORDS, "!"]), frame, 2, 7) == tags
 
 
@@ -97,7 +97,7 @@ def test_a_predicate_that_is_no_token_of_its_own_is_left_out(
 
 def test_an_argument_that_the_tokens_cannot_express_is_left_out() -> None:
     eg = example(["So", ".", "Mary", "borrowed", "some", "books."], [True] * 6)
-    with pytest.warns(UserWarning, match=r"W321.*A1.*no counterpart"):
+    with pytest.warns(UserWarning, match=r"W321.*A1.*does not align"):
         frames = gold_frames(eg)
     assert frames == [Frame(3, "borrow", "01", [(2, 3, "A0"), (3, 4, "V")])]
 
@@ -117,7 +117,7 @@ def test_arguments_without_role_or_tokens_are_errors(
 
 
 class CountingExample(Example):
-    """An example that counts how often it is asked for its alignment, which takes time."""
+    """An example that counts accesses to its alignment, which is slow to compute."""
 
     asked = 0
 
@@ -128,7 +128,7 @@ class CountingExample(Example):
 
 
 def example_of_frames(n: int) -> CountingExample:
-    """An example whose reference has frames, and whose predicted document one more token."""
+    """An example whose reference has frames, and whose predicted document has one more token."""
     reference = make_doc(["So"] * n + ["left"])
     arguments = [(n, n + 1, "A1")] * n
     set_frames(reference, [Frame(i, "so", None, [(i, i + 1, "V"), *arguments]) for i in range(n)])

@@ -1,4 +1,4 @@
-"""Labels that are known only as a set: read, refused, and scored."""
+"""Labels known only as a set: reading, errors and scoring."""
 
 from __future__ import annotations
 
@@ -133,11 +133,11 @@ def test_labels_of_spans_in_sets_may_contain_hyphens() -> None:
 @pytest.mark.parametrize(
     ("label", "problem"),
     [
-        ("NN|", "a part of it is empty"),
-        ("|NN", "a part of it is empty"),
-        ("NN||JJ", "a part of it is empty"),
-        ("|", "a part of it is empty"),
-        ("NN|JJ|NN", "'NN' stands there twice"),
+        ("NN|", "one of them is empty"),
+        ("|NN", "one of them is empty"),
+        ("NN||JJ", "one of them is empty"),
+        ("|", "one of them is empty"),
+        ("NN|JJ|NN", "'NN' occurs twice"),
         ("NN | JJ", "whitespace around 'NN'"),
         ("NN|\tJJ", "whitespace around 'JJ'"),
     ],
@@ -191,7 +191,7 @@ def score(name: str, eg: Example, separator: str | None = "|", **cfg: Any) -> di
 def test_tags_within_the_set_are_right() -> None:
     reference = tagged(["NN|JJ", "NN|JJ", "NN", "NN|JJ", "", ""])
     eg = predicted_tags(["JJ", "NN", "NN", "VBD", "NN", "JJ"], reference)
-    # Three of four; two are not annotated
+    # Three of four are correct; two are not annotated
     assert score("tag", eg) == {"tag_acc": 0.75}
     assert score("tag", eg, None) == {"tag_acc": 0.25}
 

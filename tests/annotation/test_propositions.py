@@ -1,4 +1,4 @@
-"""Predicates of one document that are given to another, and pieces of arguments."""
+"""Copying predicates between documents, and joining the pieces of arguments."""
 
 from __future__ import annotations
 

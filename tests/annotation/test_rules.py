@@ -1,4 +1,4 @@
-"""Rules, and annotation that is there already, as scores of tags."""
+"""Rules and existing annotation, as scores of tags."""
 
 import itertools
 from math import inf, nan
@@ -35,7 +35,7 @@ def ids_of(name: str) -> dict[str, int]:
 
 
 def bias_of(rule: Rule, name: str = "ents", n_tokens: int = 5) -> list[dict[str, float]]:
-    """What a rule adds to the tags of each token, zeros left out."""
+    """What a rule adds to the scores of each token's tags, without zeros."""
     ids = ids_of(name)
     bias = np.zeros((n_tokens, len(ids)), dtype=np.float32)
     target(name).apply_rule(rule, bias, ids)
@@ -43,7 +43,7 @@ def bias_of(rule: Rule, name: str = "ents", n_tokens: int = 5) -> list[dict[str,
 
 
 def sequences(length: int) -> list[tuple[str, ...]]:
-    """All sequences of tags that are well formed: writing their spans gives them back."""
+    """All well-formed sequences of tags: those that decoding and re-encoding leave unchanged."""
     found = itertools.product(BIOES.tags(LABELS), repeat=length)
     return [tags for tags in found if BIOES.encode(BIOES.decode(tags), length) == list(tags)]
 
@@ -116,7 +116,7 @@ def test_what_a_shared_score_does_to_odds(place: tuple[int, int], score: float) 
         has_span = (start, end, "LOC") in BIOES.decode(tags)
         (with_span if has_span else without).add(round(gain(rule, tags), 4))
     assert with_span == {score}
-    # The log-odds change by the score for one token, otherwise by 1 / n of it up to all of it
+    # For one token, log-odds change by the score; for n tokens, by 1 / n of the score up to all
     differences = {abs(score - found) for found in without}
     assert max(differences) == abs(score)
     assert min(differences) == pytest.approx(abs(score) / length, abs=1e-3)
@@ -174,7 +174,7 @@ def test_any_iterable_of_rules_will_do() -> None:
     assert [rule.start for rule in rules] == [0, 1, 2, 3, 4]
 
 
-# What is there already
+# Existing annotation
 
 
 def existing(name: str, doc: Doc, boundaries: tuple[int, ...] = (0,)) -> list[str | None] | None:

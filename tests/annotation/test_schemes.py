@@ -18,7 +18,7 @@ LABELS = ["X", "Y", "some-type"]
 
 @st.composite
 def sentences(draw, touching=True):
-    """Spans that do not overlap, and the number of tokens."""
+    """Draw spans that do not overlap, and the number of tokens."""
     spans, position = [], 0
     for _ in range(draw(st.integers(0, 6))):
         label = draw(st.sampled_from(LABELS))

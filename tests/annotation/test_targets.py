@@ -1,4 +1,4 @@
-"""What labels mean on a `Doc`: reading annotation, writing it, and what is unknown."""
+"""Targets: reading and writing annotation on a `Doc`, and unknown annotation."""
 
 import random
 import warnings
@@ -22,7 +22,7 @@ def target(name: str) -> Target:
 
 
 def example(gold: dict[str, Any], words: list[str] | None = None) -> Example:
-    """An example with its predicted document tokenized in its own way."""
+    """An example whose predicted document may have other tokens."""
     return Example.from_dict(Doc(VOCAB, words=WORDS if words is None else words), gold)
 
 
@@ -131,11 +131,11 @@ def test_the_normal_form_of_morphology_is_what_spacy_writes(label: str, written:
     assert target("morph").normal_form(label) == target("morph").normal_form(written) == written
 
 
-# Attributes of tokens
+# Token attributes
 
 
 def token_example(name: str, values: list[str], words: list[str] | None = None) -> Example:
-    """An example with an attribute on those tokens that have a value."""
+    """An example with an attribute set on the tokens that have a value."""
     reference = Doc(VOCAB, words=WORDS)
     for token, value in zip(reference, values, strict=True):
         if value:
@@ -243,7 +243,7 @@ def test_white_space_of_a_doc_without_annotation_is_unknown() -> None:
 
 
 def entities_at_random(generator: random.Random) -> Example:
-    """An example with entities, and tokens that are missing, blocked or white space."""
+    """An example with entities, and tokens that are missing, blocked or whitespace."""
     words = [generator.choice("ab\n") for _ in range(generator.randint(0, 7))]
     doc = Doc(VOCAB, words=words)
     kinds: dict[str, list[Span]] = {"ents": [], "missing": [], "blocked": [], "outside": []}
@@ -334,7 +334,7 @@ def test_entities_there_already_go_if_overwritten() -> None:
     assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "PER")]
 
 
-# Groups of spans
+# Span groups
 
 
 def test_spans_become_bioes_tags() -> None:

@@ -66,7 +66,7 @@ def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
 def test_the_page_says_how_many_labels_there_were() -> None:
     results = {"sentences": 4, "hidden": 8, "relative to": {}, "overhead": {}, "machine": {}}
     assert "labels" not in components.tables(results)[1]
-    assert "one of 425 labels" in components.tables({**results, "labels": 425})[1]
+    assert "relabeled with 425 tags" in components.tables({**results, "labels": 425})[1]
 
 
 def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(

@@ -45,7 +45,7 @@ def test_a_gpu_also_has_the_way_without_its_program(monkeypatch: pytest.MonkeyPa
     case = kernels.attention_case(4, 5, CPU, 1, time.process_time)
     assert set(case["milliseconds"]) == set(sides)
     text = "\n".join(kernels.tables({"attention": [case], "bilstm": [], "characters": []}))
-    assert "as fast as in tiles, in PyTorch" in text
+    assert "relative to the tiled version in PyTorch" in text
 
 
 def test_our_bilstm_finds_what_the_packed_one_finds() -> None:

@@ -315,12 +315,12 @@ def test_the_page_says_what_is_lost() -> None:
     page = partial.to_markdown(results(SCORES))
     assert "| hidden tokens: hidden tokens may have any label | 50 % | 3 | 20 | 10 |" in page
     assert "dropping incomplete sentences loses 5.00" in page
-    assert "learning from them as they are 0.75, 15% of that" in page
+    assert "learning from them as they are loses 0.75, 15% of that" in page
 
 
 def test_the_page_tells_tags_of_spans_from_other_tags() -> None:
     page = partial.to_markdown({**results(SCORES), "target": "tags of spans"}, "other")
-    assert "spans learnt as tags" in page and "test F1" in page and "other.svg" in page
+    assert "spans learned as tags" in page and "test F1" in page and "other.svg" in page
     assert "test accuracy" in partial.to_markdown({**results(SCORES), "target": "tag"})
 
 

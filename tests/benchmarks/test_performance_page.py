@@ -66,9 +66,9 @@ def test_results_are_shown_with_their_pictures(
     performance_page.main()
     page = place.read_text(encoding="utf8")
     assert page.count("| with spacy_psa | 1.050 | +0.10 |") == 2
-    assert "![Start-up](results/startup.svg)" in page
+    assert "![Startup time](results/startup.svg)" in page
     assert "| psa | 1.50 | 1.25 | -0.100 | 0.50 |" in page
-    assert "Measured on G, beside P, 1 thread(s)" in page
+    assert "Measured on G, with P, 1 thread(s)" in page
     assert NO_GPU not in page
 
 
@@ -92,11 +92,11 @@ def test_the_suite_runs_what_it_can_and_says_what_failed(
     commands = run_suite(monkeypatch, "--only roofline startup quantization")
     scripts = [command[1] for command in commands]
     assert scripts == ["benchmarks.roofline", "benchmarks.startup", "benchmarks.performance_page"]
-    assert "quantization: left out" in capsys.readouterr().err
+    assert "quantization: skipped" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="Failed: crf"):
         run_suite(monkeypatch, f"--output {tmp_path}")
     err = capsys.readouterr().err
-    assert "components: left out" in err and "[5/5] startup" in err
+    assert "components: skipped" in err and "[5/5] startup" in err
 
 
 def test_options_reach_the_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

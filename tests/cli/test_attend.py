@@ -112,7 +112,7 @@ def test_page_is_written_to_the_current_folder_by_default(
 def test_long_texts_are_cut_where_it_is_asked_for(model: Path, tmp_path: Path) -> None:
     succeed("psa", "attend", model, "a b c d e f", "-o", tmp_path / "p.html", "--tokens", 4)
     page = (tmp_path / "p.html").read_text(encoding="utf8")
-    assert "The first 4 of 6 tokens are drawn." in page
+    assert "The first 4 of 6 tokens are shown." in page
 
 
 def test_component_can_be_chosen_and_sees_what_those_before_it_do(

@@ -94,7 +94,7 @@ def test_likelihood_grows_and_the_best_labels_stay(model: Path, dev: Path):
     nlp = spacy.load(model)
     assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] == expected
     for unit in ("tokens", "spans"):
-        assert len(set(table[f"{unit}: right (%)"])) == 1
+        assert len(set(table[f"{unit}: correct (%)"])) == 1
 
 
 def test_table_equals_what_users_see(model: Path, dev: Path):
@@ -105,7 +105,7 @@ def test_table_equals_what_users_see(model: Path, dev: Path):
     scores = [span._.psa_score for doc in docs for span in doc.spans["sc"]]
     # The chunks of the first sentence are NP, VP, NP; its gold standard has the first one
     right = np.array([1, 0, 0] + [1] * (len(scores) - 3))
-    assert float(table["spans: right (%)"][1]) == pytest.approx(100 * right.mean(), abs=0.006)
+    assert float(table["spans: correct (%)"][1]) == pytest.approx(100 * right.mean(), abs=0.006)
     confidence = float(table["spans: mean confidence (%)"][1])
     assert confidence == pytest.approx(100 * np.mean(scores), abs=0.006)
     brier = float(table["spans: Brier score"][1])
@@ -211,7 +211,7 @@ def test_end_of_the_range_is_told(tmp_path: Path):
     trained_nlp("tag").to_disk(tmp_path / "model")
     docs = [gold_doc(spacy.blank("xx"), i) for i in range(len(WORDS))]
     shown = succeed("psa", "calibrate", tmp_path / "model", saved(tmp_path / "d.spacy", docs))
-    assert "end of the range" in shown
+    assert "limit of the range" in shown
 
 
 def test_sentences_that_were_left_out_are_told(model: Path, tmp_path: Path):
@@ -220,7 +220,7 @@ def test_sentences_that_were_left_out_are_told(model: Path, tmp_path: Path):
     del docs[2].spans["sc"]
     shown = succeed("psa", "calibrate", model, saved(tmp_path / "d.spacy", docs))
     assert "Sentences used: 1; left out:" in shown
-    assert "1 without annotation, 1 with labels that the component has not" in shown
+    assert "1 without annotation, 1 with labels unknown to the component" in shown
 
 
 @pytest.mark.parametrize("target", ["spans", "tag"])
@@ -277,7 +277,7 @@ def test_diagrams_are_images(model: Path, dev: Path, tmp_path: Path, ending: str
 
 @pytest.mark.parametrize(
     ("place", "problem"),
-    [("full", "not empty"), ("file", "a file"), ("model/inside", "lies within")],
+    [("full", "not empty"), ("file", "a file"), ("model/inside", "is inside")],
 )
 def test_output_has_to_be_free(model: Path, dev: Path, tmp_path: Path, place: str, problem: str):
     (tmp_path / "full").mkdir()
@@ -334,5 +334,5 @@ def test_diagram_does_not_take_the_place_of_the_pipeline(
 ) -> None:
     before = contents(tmp_path)
     message = fail(model, dev, "--output", tmp_path / "new.svg", "--plot", tmp_path / plot)
-    assert "[P349]" in message and "would be in it" in message
+    assert "[P349]" in message and "would contain" in message
     assert contents(tmp_path) == before

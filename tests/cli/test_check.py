@@ -108,7 +108,7 @@ def test_a_complete_corpus_is_as_published(known, path):
     assert "tags" not in compared
     result = run(path, "--corpus", "known")
     assert result.exit_code == 0
-    assert "As published: sentences, tokens, entities" in flat(result.output)
+    assert "Matches published figures: sentences, tokens, entities" in flat(result.output)
 
 
 def test_differences_are_listed_with_their_source_and_way_of_counting(known, path):
@@ -129,7 +129,7 @@ def test_files_of_a_split_are_added_up(known, path):
 def test_nothing_to_compare_with_is_said(known, path):
     result = run(path, "--corpus", "unknown")
     assert result.exit_code == 0
-    assert "no figures to compare unknown (train) with" in flat(result.output)
+    assert "No published figures for unknown (train)" in flat(result.output)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_size_of_a_treebank_is_compared_with_its_own_statistics(path, tmp_path):
 def test_treebank_without_statistics_is_compared_with_nothing(path, tmp_path):
     result = run(path, "--stats", tmp_path / "stats.xml", "--split", "total")
     assert result.exit_code == 0
-    assert "no figures to compare" in flat(result.output)
+    assert "No published figures" in flat(result.output)
 
 
 @pytest.mark.parametrize("text", [STATS, "<treebank/>", "no XML", "<a><size><dev/></size></a>"])
@@ -191,7 +191,7 @@ def test_missing_files_of_a_licensed_corpus_say_where_to_get_them(known, tmp_pat
 
 
 def test_missing_files_of_a_free_corpus_name_its_address(known, tmp_path):
-    message = r"P173.*nothing\. Get it from https://example\.org, and put it into assets/known\."
+    message = r"P173.*nothing\. Get it from https://example\.org, and put it in assets/known\."
     with pytest.raises(ValueError, match=message):
         require([tmp_path / "nothing"], corpus="unknown")
 

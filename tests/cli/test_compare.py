@@ -69,7 +69,11 @@ def test_command_prints_and_writes_the_comparison(save: Save, tmp_path: Path):
         *("psa", "compare", first, second, gold, "--target", "tag", "--trials", 50),
         *("--limit", 1, "--output", outputs[0], "--output", outputs[1]),
     )
-    assert "+40.00 %" in shown and "p (bootstrap)" in shown and "p (randomization, all 4" in shown
+    assert (
+        "+40.00 %" in shown
+        and "p (bootstrap)" in shown
+        and "p (randomization, exact: all 4" in shown
+    )
     assert shown.count("Document ") == 1
     [data] = json.loads(outputs[0].read_text())["comparisons"]
     assert (data["difference"], len(data["differences"])) == (pytest.approx(0.4), 1)

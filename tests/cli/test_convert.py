@@ -314,7 +314,7 @@ def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     assert result.exit_code == 0
     text = " ".join(result.output.split())
     assert "a.txt, line 2: found 1 columns" in text and "a.txt, line 3: 'Q-LOC'" in text
-    assert "2 problems in all (P112: 1, P144: 1)" in text
+    assert "2 problems in total (P112: 1, P144: 1)" in text
     assert [token.text for token in load(tmp_path / "a.spacy")[0]] == ["EU", "in", "Brussels"]
     assert json.loads(stats_path.read_text())["problems"]["counts"] == {"P112": 1, "P144": 1}
 
@@ -325,7 +325,7 @@ def test_lenient_conversion_counts_features_that_spacy_cannot_hold(tmp_path, con
     assert result.exit_code == 1
     assert "a.conllu, line 1: 'Number=Sing=Plur' in" in " ".join(result.output.split())
     result = run(conllu_path, tmp_path / "a.spacy", "--lenient")
-    assert result.exit_code == 0 and "1 problem in all (P145: 1)" in result.output
+    assert result.exit_code == 0 and "1 problem in total (P145: 1)" in result.output
     assert not load(tmp_path / "a.spacy")[0][0].has_morph()
 
 

@@ -114,7 +114,7 @@ def test_command_prints_all_parts_and_writes_all_formats(save: Save, tmp_path: P
         "accuracy (tokens)",
         "By label",
         "By sentence length",
-        "Confusions",
+        "Most frequent confusions",
         "a [b] c",
         "only 1 ",
     ):

@@ -146,7 +146,7 @@ def test_commands_print_and_write_roles(other: Path, gold: Path, tmp_path: Path)
     outputs = [tmp_path / f"report.{ending}" for ending in ("json", "md", "html")]
     options = [word for path in outputs for word in ("--output", path)]
     shown = succeed("psa", "evaluate", other, gold, "--target", "roles", "--resamples", 5, *options)
-    for part in ("complete propositions", "By role", "rise: A1 taken for A2", "6 propositions"):
+    for part in ("complete propositions", "By role", "rise: A1 predicted as A2", "6 propositions"):
         assert part in shown
     assert "accuracy" not in shown
     [data] = json.loads(outputs[0].read_text())["reports"]

@@ -246,7 +246,7 @@ def test_vectors_language_and_gpu() -> None:
 def test_the_command_writes_a_config_that_loads(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lan.cfg"
     output = succeed("psa", "init-config", path, "--system", "lan", "--task", "pos")
-    assert "Wrote the config of lan for pos" in output
+    assert "Wrote config of lan for pos" in output
     nlp = spacy.util.load_model_from_config(Config().from_disk(path, interpolate=False))
     assert nlp.pipe_names == ["psa_tagger"]
     assert [file.name for file in path.parent.iterdir()] == ["lan.cfg"]

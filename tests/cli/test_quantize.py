@@ -90,7 +90,7 @@ def test_scores_before_and_after_are_printed(model: Path, tmp_path: Path):
     shown = succeed("psa", "quantize", model, tmp_path / "reduced", "--data", data)
     [row] = [line.split() for line in shown.splitlines() if line.startswith("spans['sc']")]
     assert row[-2:] == ["100.00", "100.00"]
-    assert "words a second" in shown and "size (MB)" in shown
+    assert "words per second" in shown and "size (MB)" in shown
 
 
 def test_folder_that_is_there_is_only_replaced_by_force(model: Path, output: Path):

@@ -112,7 +112,7 @@ def test_nothing_is_trained_twice(finished: Path, corpus: Path) -> None:
         *("--options", "--training.optimizer.learn_rate 0.02 --training.eval_frequency 20"),
         *("--runs", finished / "runs", "--results", finished / "results.json"),
     )
-    assert "finished before" in output
+    assert "already finished" in output
 
 
 def test_systems_and_variants_are_made_with_roles(corpus: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_a_finished_run_is_left_alone(folder: Path, config: Path) -> None:
     succeed("psa", "train", config, "--output", folder, "--resume")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     output = succeed("psa", "train", config, "--output", folder, "--resume")
-    assert "is finished: it ended after step 7" in " ".join(output.split())
+    assert "is already finished, after step 7" in " ".join(output.split())
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
@@ -238,6 +238,6 @@ def test_so_it_is_for_other_commands(words: list[str], monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("error", [RuntimeError, AssertionError])
 def test_errors_of_cupy_and_pytorch_are_told_in_one_line(error: type[Exception]) -> None:
-    message = r"P453.*\(invalid device ordinal\): install"
+    message = r"P453.*\(invalid device ordinal\)\. Install"
     with pytest.raises(ValueError, match=message), gpu_errors(7):
         raise error("invalid device ordinal.\nCompile with TORCH_USE_CUDA_DSA")

@@ -61,7 +61,7 @@ def test_a_corpus_without_a_path(
 ) -> None:
     i = corpus.paths.index(f"--paths.{part}")
     message = fail(tiny_config, tmp_path / "out", *corpus.paths[:i], *corpus.paths[i + 2 :])
-    assert f"[P472] There is no path of a corpus in [corpora.{part}]" in message
+    assert f"[P472] No corpus path is set in [corpora.{part}]" in message
     assert f"--paths.{part} FILE" in message
 
 

@@ -49,7 +49,7 @@ def test_a_sentence_without_chunks_has_an_empty_list(tmp_path):
 
 
 def test_a_column_that_has_no_tags_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"P116.*line 2: 'NP' in the column chunk"):
+    with pytest.raises(ValueError, match=r"P116.*line 2: 'NP' in column chunk"):
         list(read_conll2000(write(tmp_path / "a.txt", ["B-NP", "NP", "O", "O", "O"])))
 
 

@@ -82,7 +82,7 @@ def test_other_numbers_of_columns_are_errors(read):
 
 
 def test_error_of_a_tag_names_the_column(read):
-    with pytest.raises(ValueError, match=r"P116.*line 1: 'PER' in the column NER"):
+    with pytest.raises(ValueError, match=r"P116.*line 1: 'PER' in column NER"):
         read("A NN O PER\n")
 
 

@@ -93,9 +93,9 @@ def test_a_skeleton_is_an_error_that_says_how_to_fill_it(path):
         ("d 0 0 x XX * be 01 - - * -", "found 12 columns. Expected 13"),
         ("d 0 0 x XX * - - - - *", "found 11 columns. Expected 12"),
         ("d 0 0 x XX * - - - - (A*) -\nd 0 1 y XX * - - - - (A*) * -", "found 13.*Expected 12"),
-        ("d 0 0 x XX * be 01 - - * (ARG0* -", r"\(ARG0\* in the .*proposition 1 is not closed"),
-        ("d 0 0 x XX * - - - - (PERSON* -", r"\(PERSON\* in the column NER is not closed"),
-        ("d 0 0 x XX * - - - - PERSON -", "'PERSON' in the column NER"),
+        ("d 0 0 x XX * be 01 - - * (ARG0* -", r"\(ARG0\* in column proposition 1 is not closed"),
+        ("d 0 0 x XX * - - - - (PERSON* -", r"\(PERSON\* in column NER is not closed"),
+        ("d 0 0 x XX * - - - - PERSON -", "'PERSON' in column NER"),
         ("#begin document d", "does not name a document"),
     ],
 )

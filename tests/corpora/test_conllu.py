@@ -122,15 +122,15 @@ def test_variants_of_files_read_the_same(tmp_path):
 @pytest.mark.parametrize(
     "lines,message",
     [
-        (["1\ta\t_"], r"P145.*line 1: found 3 columns.*Expected 10 \(ID, FORM"),
-        (["1 a _ _ _ _ _ _ _ _"], r"P145.*line 1: found 1 columns parted by tabs"),
+        (["1\ta\t_"], r"P145.*line 1: found 3 tab-separated columns.*Expected 10 \(ID, FORM"),
+        (["1 a _ _ _ _ _ _ _ _"], r"P145.*line 1: found 1 tab-separated columns"),
         ([line(1, "a"), line(3, "b")], r"P145.*line 2: the word has the ID 3.*Expected ID 2"),
-        ([line("x", "a")], r"P145.*line 1: 'x' is no ID"),
-        ([line("1-x", "a"), line(1, "a")], r"P145.*line 1: '1-x' is no ID"),
-        ([line("0.x", "a"), line(1, "a")], r"P145.*line 1: '0.x' is no ID"),
+        ([line("x", "a")], r"P145.*line 1: 'x' is not an ID"),
+        ([line("1-x", "a"), line(1, "a")], r"P145.*line 1: '1-x' is not an ID"),
+        ([line("0.x", "a"), line(1, "a")], r"P145.*line 1: '0.x' is not an ID"),
         ([line(1, "")], r"P145.*line 1: ID or FORM is empty"),
-        ([line(1, "a", UPOS="NN")], r"P145.*line 1: 'NN' in the column UPOS.*universal"),
-        ([line(1, "a", FEATS="Sing")], r"P145.*line 1: 'Sing' in the column FEATS.*Name=Value"),
+        ([line(1, "a", UPOS="NN")], r"P145.*line 1: 'NN' in column UPOS.*universal"),
+        ([line(1, "a", FEATS="Sing")], r"P145.*line 1: 'Sing' in column FEATS.*Name=Value"),
         ([line("2-3", "ab"), line(1, "a")], r"P145.*line 1: the multiword token 'ab' has.* 2-3"),
         ([line("1-3", "ab"), line(1, "a")], r"P145.*before the last word.*'ab' \(1-3\)"),
         (["# sent_id = s9", line(1, "a", UPOS="NN")], r"line 2: 'NN'.*\(sentence s9\)"),
@@ -165,7 +165,7 @@ def test_lenient_reading_drops_no_word(read, lines):
 )
 def test_features_that_no_morphology_can_hold_are_problems(read, feats):
     lines = [line(1, "a"), line(2, "b", FEATS=feats)]
-    with pytest.raises(ValueError, match=r"P145.*a\.conllu, line 2: '.*' in the column FEATS"):
+    with pytest.raises(ValueError, match=r"P145.*a\.conllu, line 2: '.*' in column FEATS"):
         read(lines)
     (sentence,) = read(lines, lenient=True)
     assert sentence.morphs == ["_", ""]

@@ -56,12 +56,12 @@ def test_columns_can_be_chosen(write, text, options):
 @pytest.mark.parametrize(
     "options,problem",
     [
-        ({"tag_column": 2}, r"P142.*the column 2 for ents: .*a\.txt has 2 columns"),
-        ({"word_column": -3}, r"P142.*the column -3 for word"),
+        ({"tag_column": 2}, r"P142.*column 2 for ents: .*a\.txt has 2 columns"),
+        ({"word_column": -3}, r"P142.*column -3 for word"),
         ({"word_column": 1}, r"P142.*the same column twice"),
         ({"pos_column": 0}, r"P142.*the same column twice"),
         ({"layer": "pos"}, r"P142.*layer='pos'"),
-        ({"layer": "tags", "pos_column": 0}, r"P142.*not tags with a pos_column"),
+        ({"layer": "tags", "pos_column": 0}, r"P142.*with a pos_column, not tags"),
         ({"scheme": "IOB3"}, r"P100"),
     ],
 )
@@ -95,7 +95,7 @@ def test_missing_columns_are_problems_in_each_sentence(write, read, layer, value
 @pytest.mark.parametrize("options", [{}, {"word_column": 1, "tag_column": 0}])
 def test_missing_words_are_errors_in_the_first_sentence_as_well(write, options):
     path = write("O\tO\n\tO\n" if not options else "O\tO\nO\t\n")
-    with pytest.raises(ValueError, match=r"P145.*line 2: the column .* is empty.*\((word|ents), "):
+    with pytest.raises(ValueError, match=r"P145.*line 2: column .* is empty.*\((word|ents), "):
         list(read_iob(path, separator="\t", problems=Problems(lenient=True), **options))
 
 
@@ -176,7 +176,7 @@ def test_joined_words_without_a_tag_are_errors(write, token):
     "content,message",
     [
         ("Ann B-PER\nLee\n", r"P112.*line 2: found 1 columns, expected 2 \(word, ents\)"),
-        ("Ann PER\n", r"P116.*line 1: 'PER' in the column ents"),
+        ("Ann PER\n", r"P116.*line 1: 'PER' in column ents"),
         ("Ann Q-PER\n", r"P144.*line 1: 'Q-PER'"),
         ("A B-PER\nB O\nC I-PER\n", r"P144.*line 3: 'I-PER'.*B-PER was expected"),
         ("", r"P111"),
@@ -194,7 +194,7 @@ def test_errors_name_file_line_and_what_was_expected(write, content, message):
 
 @pytest.mark.parametrize("text", ["Ann\tO\nLee\t\n", "Ann\tO\n\tO\n"])
 def test_empty_columns_are_errors_where_tabs_part_columns(write, text):
-    with pytest.raises(ValueError, match=r"P145.*line 2: the column [12] is empty"):
+    with pytest.raises(ValueError, match=r"P145.*line 2: column [12] is empty"):
         list(read_iob(write(text), separator="\t"))
 
 

@@ -220,7 +220,7 @@ def test_listed_documents_that_are_missing_are_named(task, tmp_path):
     with pytest.raises(ValueError) as err:
         names(task, language="english", file_list=path)
     assert "[P159] 2 of the 3 documents listed in" in str(err.value)
-    assert "such as mz/x/00/x_1, nw/wsj/00/wsj_0007: give" in str(err.value)
+    assert "e.g. mz/x/00/x_1, nw/wsj/00/wsj_0007. Give" in str(err.value)
 
 
 def test_lists_of_something_else_are_errors(tmp_path):
@@ -236,7 +236,7 @@ def test_an_unknown_split_is_an_error(task):
 
 
 def test_a_split_of_a_single_file_is_an_error():
-    with pytest.raises(ValueError, match=r"P156.*'split' chooses"):
+    with pytest.raises(ValueError, match=r"P156.*'split' selects"):
         names(ENGLISH, split="train")
 
 
@@ -245,7 +245,7 @@ def test_missing_folders_tell_what_to_do_in_a_sentence(tmp_path):
     with pytest.raises(ValueError) as err:
         names(root, split="dev", language="chinese")
     assert str(err.value) == (
-        f"[P153] There are no _gold_conll files in {root} (there is no such folder): unpack the "
+        f"[P153] There are no _gold_conll files in {root} (the folder does not exist). Unpack the "
         "CoNLL-2012 files of OntoNotes 5.0 (LDC2013T19) and give its folder, which has files such "
         "as development/data/chinese/annotations/nw/wsj/00/wsj_0001.v4_gold_conll."
     )

@@ -37,7 +37,7 @@ def test_spans_that_overlap_are_named():
         check_overlaps([(0, 3, "A"), (2, 4, "B")], "a.txt", 7, "entities", Problems())
     assert str(err.value).startswith(Errors.P146[:6])
     assert "a.txt, line 7" in str(err.value)
-    assert "the entities (0, 3, 'A') and (2, 4, 'B') overlap" in str(err.value)
+    assert "the entities (0, 3, 'A') and (2, 4, 'B') (start, end, label) overlap" in str(err.value)
 
 
 def test_the_longer_one_of_spans_that_overlap_is_kept_if_lenient():

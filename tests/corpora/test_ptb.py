@@ -131,7 +131,7 @@ def test_words_without_a_tag_are_errors(write, token):
     with pytest.raises(ValueError) as err:
         list(read_ptb(write(f"a/DT\n\n[ {token} ]\n")))
     assert "P151" in str(err.value)
-    assert f"wsj_0001.pos, line 3: '{token}' is not a word with its tag" in str(err.value)
+    assert f"wsj_0001.pos, line 3: '{token}' is not a word with a tag" in str(err.value)
 
 
 def test_broken_trees_are_errors_after_the_trees_before(write):

@@ -88,16 +88,16 @@ def test_missing_sections_are_named(make):
     with pytest.raises(ValueError) as err:
         names(root, split="dev")
     assert "[P154] The sections 20 are not in" in str(err.value)
-    assert ".mrg files of the sections 19, 21: give the folder" in str(err.value)
+    assert ".mrg files of sections 19, 21. Give the folder" in str(err.value)
 
 
-@pytest.mark.parametrize("folder,reason", [("", ""), ("nowhere", " (there is no such folder)")])
+@pytest.mark.parametrize("folder,reason", [("", ""), ("nowhere", " (the folder does not exist)")])
 def test_folders_without_files_tell_what_to_do_in_a_sentence(make, folder, reason):
     root = make("00/readme") / folder
     with pytest.raises(ValueError) as err:
         names(root, split="train")
     assert str(err.value) == (
-        f"[P153] There are no .mrg or .pos or .prd files in {root}{reason}: unpack the Penn "
+        f"[P153] There are no .mrg or .pos or .prd files in {root}{reason}. Unpack the Penn "
         "Treebank (LDC95T7 or LDC99T42) and give its folder, which has files such as "
         "00/wsj_0001.mrg."
     )
@@ -113,7 +113,7 @@ def test_a_document_that_is_there_twice_is_an_error(make):
     "options,message",
     [
         ({"split": "eval"}, r"P155.*'split': 'eval'.*one of: train, dev, test"),
-        ({"split": "dev", "sections": "1"}, r"P155.*left out where 'sections' is given"),
+        ({"split": "dev", "sections": "1"}, r"P155.*left out if 'sections' is given"),
     ],
 )
 def test_invalid_splits_are_errors(make, options, message):
@@ -125,5 +125,5 @@ def test_invalid_splits_are_errors(make, options, message):
 def test_a_single_file_has_no_sections_to_choose(make, option):
     path = make("00/wsj_0001.mrg") / "00" / "wsj_0001.mrg"
     assert names(path) == ["wsj_0001.mrg"]
-    with pytest.raises(ValueError, match=rf"P156.*'{next(iter(option))}' chooses"):
+    with pytest.raises(ValueError, match=rf"P156.*'{next(iter(option))}' selects"):
         names(path, **option)

@@ -39,7 +39,7 @@ def test_letters_of_other_schemes_are_none_of_bio(tags):
 
 @pytest.mark.parametrize(("tags", "culprit"), [("B-PER O M-PER", "M-PER"), ("O L-PER", "L-PER")])
 def test_messages_have_the_tag_of_the_file(tags, culprit):
-    with pytest.raises(ValueError, match=f"'{culprit}' in the column"):
+    with pytest.raises(ValueError, match=f"'{culprit}' in column"):
         read(tags)
 
 
@@ -88,13 +88,13 @@ def test_an_end_without_beginning_is_an_error():
 
 @pytest.mark.parametrize("tag", ["Q-PER", "X-PER", "O-PER", "b-PER", "-PER"])
 def test_unknown_prefixes_are_errors(tag):
-    with pytest.raises(ValueError, match=rf"P144.*line 2: '{tag}' in the column NER.*B-, I-, E-"):
+    with pytest.raises(ValueError, match=rf"P144.*line 2: '{tag}' in column NER.*B-, I-, E-"):
         read(f"O {tag}")
 
 
 @pytest.mark.parametrize("tag", ["PER", "B", "B-", "_"])
 def test_what_is_no_tag_is_an_error(tag):
-    with pytest.raises(ValueError, match=rf"P116.*line 1: '{tag}' in the column NER"):
+    with pytest.raises(ValueError, match=rf"P116.*line 1: '{tag}' in column NER"):
         read(tag)
 
 

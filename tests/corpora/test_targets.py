@@ -71,5 +71,5 @@ def test_booleans_and_numbers_or_names():
 def test_unsuitable_options_are_errors_that_list_the_options(name, text, problem):
     with pytest.raises(ValueError) as err:
         parse_options([text], FORMATS[name])
-    assert f"[P142] The format {name} cannot take {problem}" in str(err.value)
+    assert f"[P142] The format {name} does not accept {problem}" in str(err.value)
     assert f"Its options are: {', '.join(FORMATS[name].options)}." in str(err.value)

@@ -86,7 +86,7 @@ def test_a_no_break_space_parts_no_word(write):
 @pytest.mark.parametrize(
     "text,line,problem",
     [
-        ("(S (NN a)))\n", 1, "a closing bracket without an opening one"),
+        ("(S (NN a)))\n", 1, "a closing bracket has no opening one"),
         ("(NN a)\n\n(S (NN b)\n(NN c)\n", 3, "the tree that begins here is not closed"),
         ("(NN a)\ndog\n", 2, "'dog' outside of brackets"),
         ("(S\n ())\n", 2, "brackets without a word: ()"),

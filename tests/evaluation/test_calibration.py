@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_an_error(function, confidences, correct, problem):
 
 
 def test_more_right_than_gold_is_an_error():
-    with pytest.raises(ValueError, match=r"\[P345\].*2 of them are right.* has 1"):
+    with pytest.raises(ValueError, match=r"\[P345\].*2 of them are correct.* has 1"):
         precision_recall_by_threshold([0.5, 0.6], [True, True], 1)
 
 

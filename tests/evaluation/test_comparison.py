@@ -79,7 +79,7 @@ def test_a_single_sentence_has_neither_an_interval_nor_a_p_value_of_the_bootstra
     assert (data["interval"], data["tests"][0]["p_value"]) == (None, None)
     rows = dict(comparison_table(result).rows)
     assert (rows["95% interval"], rows["p (bootstrap)"]) == ("-", "-")
-    assert rows["p (randomization, all 2 ways)"] == "1.0000"
+    assert rows["p (randomization, exact: all 2 permutations)"] == "1.0000"
 
 
 @pytest.mark.parametrize("n", [1, 19, 20])
@@ -155,7 +155,7 @@ def test_markdown_names_systems_and_p_values():
     result = two_systems()
     text = to_markdown([result], "old and new")
     assert "| old | 57.14 % |" in text
-    assert "| p (randomization, all 8 ways) | 0.7500 |" in text
+    assert "| p (randomization, exact: all 8 permutations) | 0.7500 |" in text
     assert comparison_table(result).rows[2] == ["difference", "+28.57 %"]
 
 

@@ -23,7 +23,7 @@ def test_kinds_of_mistakes():
     assert {mistake_line(mistake) for mistake in mistakes_in(sentence)} == {
         "[New York] and a dog   LOC missed",
         "[New] York and a dog   LOC invented",
-        "New York and [a dog]   X taken for Y",
+        "New York and [a dog]   X predicted as Y",
     }
 
 

@@ -82,7 +82,7 @@ def test_there_is_a_plot_for_each_breakdown_and_for_the_confusions():
         "F1 by sentence length (tokens)",
         "F1 by label",
         "F1 by vocabulary",
-        "Confusions",
+        "Confusion matrix",
     ]
 
 
@@ -109,8 +109,8 @@ def test_what_is_missed_and_invented_has_a_place_in_the_matrix():
 def test_many_labels_are_limited_to_the_frequent_ones():
     labels = " ".join(f"L{i}" for i in range(40))
     drawn = plots(evaluate([tagged(labels, labels)], make_layer("tag", ""), SETTINGS))
-    assert "the 24 most frequent" in drawn[1]
-    assert "the 20 most frequent labels" in drawn[-1]
+    assert "(24 most frequent)" in drawn[1]
+    assert "(20 most frequent labels)" in drawn[-1]
 
 
 def test_a_layer_without_units_has_no_plots_but_a_page():

@@ -78,9 +78,9 @@ def test_axes_units_and_legend_are_written():
     for text in (
         "Title",
         "perfect calibration",
-        "mean confidence of spans in a bin (%)",
-        "accuracy: spans that are right (%)",
-        "spans in a bin (logarithmic)",
+        "mean confidence of spans per bin (%)",
+        "accuracy of spans per bin (%)",
+        "spans per bin (log scale)",
         "confidence (%)",
         "1k",
     ):

@@ -150,11 +150,11 @@ def test_markdown_keeps_the_backslashes_of_categories():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("-", "b"), "- \\- \\[b\\] X taken for Y"),
-        (("1.", "b"), "- 1\\. \\[b\\] X taken for Y"),
-        (("+", "~"), "- \\+ \\[\\~\\] X taken for Y"),
-        (("a", "\n\n"), "- a \\[\u2423\\] X taken for Y"),
-        (("a\nc", "<br>"), "- a c \\[\\<br\\>\\] X taken for Y"),
+        (("-", "b"), "- \\- \\[b\\] X predicted as Y"),
+        (("1.", "b"), "- 1\\. \\[b\\] X predicted as Y"),
+        (("+", "~"), "- \\+ \\[\\~\\] X predicted as Y"),
+        (("a", "\n\n"), "- a \\[\u2423\\] X predicted as Y"),
+        (("a\nc", "<br>"), "- a c \\[\\<br\\>\\] X predicted as Y"),
     ],
 )
 def test_a_mistake_is_one_line_of_a_list_in_markdown(words: tuple[str, ...], line: str):

@@ -77,9 +77,9 @@ def test_nothing_is_drawn_from_a_single_sentence():
 @pytest.mark.parametrize(
     ("n", "text"),
     [
-        (1, "only 1 sentence; intervals of the bootstrap need two or more."),
-        (2, "only 2 sentences; intervals of the bootstrap are not to be trusted."),
-        (19, "only 19 sentences; intervals of the bootstrap are not to be trusted."),
+        (1, "only 1 sentence; bootstrap intervals need at least two."),
+        (2, "only 2 sentences; bootstrap intervals are not reliable."),
+        (19, "only 19 sentences; bootstrap intervals are not reliable."),
     ],
 )
 def test_few_sentences_are_warned_of(n: int, text: str):

@@ -140,7 +140,7 @@ def test_propositions_that_are_not_in_the_gold_standard_do_not_count_but_are_tol
     extra = Frame(1, None, None, [(0, 1, "A0")])
     report = evaluate(paired(GOLD, [*GOLD, extra]), ROLES, FEW)
     assert report.scores["f1"] == 1.0
-    assert "not in the gold standard, and do not count: 1." in summary_of_report(report)
+    assert "not in the gold standard (ignored): 1." in summary_of_report(report)
 
 
 def test_what_makes_no_sense_for_roles_is_left_out():
@@ -173,7 +173,7 @@ def test_mistakes_name_their_predicate_and_stand_together():
     assert [mistake_line(mistake) for mistake in mistakes_in(sentence)] == [
         "[Prices] , he says ,   says: A1 invented",
         "[Prices … will rise] .   says: A1 missed",
-        "[Prices] , he says ,   rise: A1 taken for A0",
+        "[Prices] , he says ,   rise: A1 predicted as A0",
     ]
 
 
@@ -187,7 +187,7 @@ def test_intervals_of_complete_propositions_lie_around_their_share():
 def test_page_speaks_of_roles():
     report = evaluate(paired(GOLD, with_roles(("A1", "A0"))), ROLES, FEW, component="psa_srl")
     page = to_html([report], "Title")
-    for part in ("By role", "predicted role", "complete propositions", "rise: A1 taken for A0"):
+    for part in ("By role", "predicted role", "complete propositions", "rise: A1 predicted as A0"):
         assert part in page
 
 

@@ -1,4 +1,4 @@
-"""The linear-chain distribution by enumeration of all sequences, and potentials to try it on."""
+"""The linear-chain distribution by enumeration of all sequences, and random potentials."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def random_potentials(
     dtype: torch.dtype = torch.float64,
     scale: float = 1.5,
 ) -> Potentials:
-    """Normally distributed scores. With a scale of 0, whole numbers from -1 to 1: many ties."""
+    """Normally distributed scores. With a scale of 0, integers from -1 to 1, with many ties."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> Tensor:
@@ -41,7 +41,9 @@ def random_potentials(
 
 
 class BruteForce:
-    """Everything `LinearChain` computes, in float64, by listing the L^n sequences of each chain."""
+    """Everything `LinearChain` computes, in float64, by enumerating the L^n sequences of each
+    chain.
+    """
 
     def __init__(self, potentials: Potentials) -> None:
         self.potentials = potentials
@@ -105,12 +107,12 @@ class BruteForce:
 
     @property
     def pair_marginals(self) -> np.ndarray:
-        """Of labels i, j at t - 1, t: zeros at the first token of a chain."""
+        """The marginals of labels i, j at t - 1, t; zeros for the first token of a chain."""
         return self._expect([_probabilities(scores) for _, scores in self.chains])["pairwise"]
 
     def curvature(self, direction: np.ndarray) -> dict[str, np.ndarray]:
-        """The Hessian of Σ log Z times a vector (N, L) on the axis of the emissions: covariances
-        of what occurs in a sequence with the sum of the vector's entries along the sequence.
+        """The Hessian of Σ log Z times a vector (N, L) on the emissions axis: the covariances of
+        the counts in a sequence with the sum of the vector's entries along the sequence.
         """
         weights = []
         for (paths, scores), part in zip(
@@ -122,7 +124,7 @@ class BruteForce:
         return self._expect(weights)
 
     def _expect(self, weights: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """Weighted counts of what occurs in the sequences, token by token."""
+        """The weighted counts of all events in the sequences, token by token."""
         n_labels, n_tokens = self.potentials.n_labels, self.potentials.n_tokens
         found = {
             "emissions": np.zeros((n_tokens, n_labels)),
@@ -151,8 +153,8 @@ class BruteForce:
 
     @property
     def argmax(self) -> np.ndarray:
-        """The best sequences; of equal ones, the one lowest in its last label, then the last but
-        one, and so on.
+        """The best sequences. Ties go to the lowest last label, then the lowest last but one, and
+        so on.
         """
         best = []
         for paths, scores in self.chains:

@@ -1,4 +1,4 @@
-"""The same loss, gradient and best paths as an independent implementation."""
+"""Loss, gradient and best paths equal those of an independent implementation."""
 
 import pytest
 import torch

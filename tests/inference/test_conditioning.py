@@ -1,4 +1,4 @@
-"""Potentials conditioned on sets of labels, and at another temperature."""
+"""Potentials conditioned on label sets, and at other temperatures."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def allowed() -> torch.Tensor:
 @all_fields
 def test_all_queries_are_about_the_sequences_within(fields, allowed):
     potentials = random_potentials(3, LENGTHS, fields=fields)
-    # By Bayes: the same distribution, without the sequences outside, and divided by what is left
+    # By Bayes: the same distribution without the sequences outside, renormalized
     brute = BruteForce(potentials)
     inside = allowed.numpy()
     rows = np.split(inside, np.cumsum(LENGTHS)[:-1])

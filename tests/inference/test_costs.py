@@ -89,7 +89,7 @@ def test_weights_of_one_change_nothing():
         ({"missed": torch.tensor([1.0, 0.0])}, "missed"),
         ({"invented": torch.tensor([1.0, torch.nan])}, "invented"),
         ({"invented": torch.ones(2, 2)}, "invented"),
-        ({"missed": torch.ones(2), "invented": torch.ones(3)}, "not as many"),
+        ({"missed": torch.ones(2), "invented": torch.ones(3)}, "differ in number"),
     ],
 )
 def test_weights_that_make_no_costs_are_refused(given, complaint):

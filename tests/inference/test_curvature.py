@@ -109,7 +109,7 @@ def test_impossible_chain_leaves_its_batch_mates_alone():
 
 
 def test_chains_that_leave_the_exp_domain_and_others_in_one_batch():
-    # The first chain's only way to label 1 lies 5000 behind: it is done in the log domain
+    # The first chain's only path to label 1 is 5000 nats behind: it needs the log domain
     potentials = random_potentials(2, (4, 3))
     potentials.emissions[:4] = torch.tensor([[0.0, -5000], [0, -5000], [-5000, 0], [0.5, 0]])
     potentials.transitions[0, 1] = potentials.transitions[1, 0] = -1e4
@@ -134,4 +134,4 @@ def test_memory_is_linear_in_tokens_times_labels():
     LinearChain(potentials, backend="scaled").marginals.square().sum().backward()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20 * n_tokens * n_labels * 8  # (N, L, L) would be 60 times n_tokens * n_labels
+    assert peak < 20 * n_tokens * n_labels * 8  # (N, L, L) would take 60 * n_tokens * n_labels * 8

@@ -1,4 +1,4 @@
-"""The divergence of two distributions over label sequences, against enumeration."""
+"""The divergence between distributions over label sequences, against enumeration."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ def test_what_both_rule_out_counts_for_nothing():
     divergence = kl_divergence(
         LinearChain(p, constraints=constraints), LinearChain(q, constraints=constraints)
     )
-    # Scores of -60 leave e^-60 of the probability: the same to all digits that are compared.
+    # Scores of -60 leave e^-60 of the probability, which is below the tolerance
     finite = [
         type(x)(
             lengths=x.lengths,
@@ -86,7 +86,7 @@ def test_what_both_rule_out_counts_for_nothing():
 
 
 def impossible_first(potentials):
-    """The same, but no sequence is possible for the first chain."""
+    """A copy in which no sequence is possible for the first chain."""
     emissions = potentials.emissions.clone()
     emissions[1] = -torch.inf
     return replace(potentials, emissions=emissions)

@@ -1,4 +1,4 @@
-"""The entropy of the distribution over label sequences, against enumeration."""
+"""The entropy of distributions over label sequences, against enumeration."""
 
 import numpy as np
 import pytest
@@ -94,14 +94,14 @@ def test_second_derivatives(fields):
 
 
 def test_gradients_where_only_logarithms_have_the_range():
-    # Label 0 is by far the best, and leads nowhere: the rest is beyond float64's exponentials
+    # Label 0 is by far the best, but a dead end; the exponentials of the rest underflow in float64
     emissions = torch.tensor([[0.0, -900.0, -901.0], [0.0, 1.0, 2.0], [0.5, 0.0, 1.0]]).double()
     transitions = torch.zeros(3, 3, dtype=torch.float64)
     transitions[0] = -torch.inf
     leaf = Potentials(emissions, (3,), transitions).requires_grad_()
     LinearChain(leaf).entropy.sum().backward()
     shifted = emissions.clone()
-    shifted[0, 1:] += 900.0  # what is the same to all sequences that are possible
+    shifted[0, 1:] += 900.0  # the same shift for all possible sequences
     near = Potentials(shifted, (3,), transitions).requires_grad_()
     LinearChain(near).entropy.sum().backward()
     assert torch.allclose(leaf.emissions.grad, near.emissions.grad, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Scores at the edge of floating-point range: finite results wherever the log domain has them."""
+"""Scores at the limits of floating-point range: results must be those of the log domain."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def tensor(values) -> torch.Tensor:
 
 
 def assert_like_enumeration(potentials: Potentials, backend: str) -> None:
-    """log Z, and where it is finite its gradient, and the gradient of the marginals."""
+    """Compare log Z, its gradient if it is finite, and the gradient of the marginals."""
     brute = BruteForce(potentials)
     leaf = potentials.requires_grad_()
     log_z = LinearChain(leaf, backend=backend).log_partition
@@ -48,7 +48,7 @@ def assert_like_enumeration(potentials: Potentials, backend: str) -> None:
 @pytest.mark.parametrize("forbidden", [-INF, -1e4])
 @pytest.mark.parametrize("gap", [100.0, 800.0, 1e4, 1e6])
 def test_score_gap_behind_forbidden_transitions(backend, forbidden, gap):
-    # Label 1 is far behind at the first token, but the only one that the second token's may follow
+    # Label 1 is far behind at the first tokens, but the only label that label 1 may follow
     potentials = Potentials(
         tensor([[0, -gap], [0, -gap], [-gap, 0.0], [0.5, 0]]),
         (4,),
@@ -60,7 +60,7 @@ def test_score_gap_behind_forbidden_transitions(backend, forbidden, gap):
 @all_backends
 @pytest.mark.parametrize("comeback", [[2000.0], [201.0] * 8], ids=["at once", "bit by bit"])
 def test_gap_that_builds_up_over_many_tokens(backend, comeback):
-    # Two labels that never mix: the second falls far behind, and wins at the end
+    # Two labels that never mix: the second falls far behind, but wins in the end
     second = tensor([-200.0] * 8 + comeback)
     potentials = Potentials(
         torch.stack([torch.zeros_like(second), second], dim=1),
@@ -73,7 +73,7 @@ def test_gap_that_builds_up_over_many_tokens(backend, comeback):
 
 @all_backends
 def test_label_that_nothing_leads_to(backend):
-    # Its backward score would overflow, were it computed
+    # Its backward score would overflow if it were computed
     emissions = torch.zeros(8, 2, dtype=torch.float64)
     emissions[1:, 0] = -150.0
     potentials = Potentials(
@@ -271,13 +271,13 @@ def test_some_mixtures_where_each_takes_long(backend, potentials):
 
 
 def test_ordinary_constraints_and_partial_labels_stay_in_the_exp_domain(monkeypatch):
-    """Tag schemes forbid transitions all the time, and that has to remain fast."""
+    """Tag schemes always forbid transitions, and inference must remain fast for them."""
 
     def refuse(*args):
         raise AssertionError("computed again in the log domain")
 
     monkeypatch.setattr("spacy_psa.inference.recursion.LogDomainRecursion", refuse)
-    # BIO with three types: I-x only after B-x and I-x
+    # BIO with three labels: I-x only after B-x and I-x
     n_labels, inside = 7, {2: 1, 4: 3, 6: 5}
     allowed = np.ones((n_labels, n_labels), dtype=bool)
     for label, begin in inside.items():

@@ -1,4 +1,4 @@
-"""Gradients against finite differences, and against what they mean."""
+"""Gradients against finite differences, and against the expectations they represent."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ FIELDS = [
     ("pairwise",),
     (),
 ]
-# Those that can be differentiated any number of times
+# Backends that can be differentiated any number of times
 DIFFERENTIABLE = ["logspace", "scan"]
 
 ALL = ("transitions", "start", "end", "pairwise")
@@ -27,7 +27,7 @@ all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f)
 
 
 def as_function(function, fields, lengths=LENGTHS):
-    """A function of a potentials object as one of tensors, which gradcheck needs."""
+    """Turn a function of potentials into a function of tensors, as gradcheck needs."""
 
     def of_tensors(emissions: Tensor, *others: Tensor) -> Tensor:
         return function(Potentials(emissions, lengths, **dict(zip(fields, others, strict=True))))
@@ -36,7 +36,7 @@ def as_function(function, fields, lengths=LENGTHS):
 
 
 def gradcheck(function, tensors, backend):
-    """Where each number takes long, in two random directions instead of in all."""
+    """For the slow backend, check two random directions instead of all."""
     return torch.autograd.gradcheck(function, tensors, fast_mode=backend == "fused")
 
 
@@ -149,7 +149,7 @@ def test_gradient_of_one_tensor_alone(backend, name, function):
 
 @all_backends
 def test_graph_can_be_kept_for_a_second_backward_pass(backend):
-    lengths = (5, 4) if backend == "fused" else (50, 40)  # which is interpreted, and takes long
+    lengths = (5, 4) if backend == "fused" else (50, 40)  # interpreted kernels are slow
     potentials = random_potentials(30, lengths).requires_grad_()
     chain = LinearChain(potentials, backend=backend)
     loss = chain.log_partition.sum() + chain.marginals.square().sum()
@@ -162,7 +162,7 @@ def test_graph_can_be_kept_for_a_second_backward_pass(backend):
 
 @all_backends
 def test_gradient_survives_later_computations(backend):
-    lengths = (5, 4) if backend == "fused" else (50, 40)  # which is interpreted, and takes long
+    lengths = (5, 4) if backend == "fused" else (50, 40)  # interpreted kernels are slow
     potentials = random_potentials(30, lengths).requires_grad_()
     chain = LinearChain(potentials, backend=backend)
     marginals = chain.marginals

@@ -1,4 +1,4 @@
-"""What comes out for a chain does not depend on the chains next to it."""
+"""The results for a chain do not depend on the other chains in the batch."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ batches = given(
     seed=st.integers(0, 1000),
     fields=st.sampled_from([("transitions", "start", "end"), ("transitions",), ("pairwise",), ()]),
 )
-# Tokens of a batch for which kernels of a GPU are interpreted, which takes long
+# The largest batch, in tokens, for interpreted GPU kernels, which are slow
 INTERPRETED = 10
 
 

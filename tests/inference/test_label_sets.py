@@ -1,4 +1,4 @@
-"""Labels that are known only as sets, against enumeration."""
+"""Labels known only as sets, against enumeration."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from .test_nbest import FIELDS
 LENGTHS = (4, 0, 1, 3)
 LABELS = torch.tensor([-1, -1, -1, 0, -1, -1, 1, -1])
 SETS = {0: [0, 2], 1: [1, 2], 2: [0, 1], 4: [1, 2], 5: [0, 1]}
-# What may follow each other in neighbouring sets
+# The transitions allowed between adjacent sets
 CONSTRAINTS = Constraints(
     np.array([[True, False, True], [True, True, False], [False, True, True]]),
     np.array([False, False, False]),
@@ -24,7 +24,7 @@ all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f)
 
 
 def enumerated(potentials, labels, sets, constraints):
-    """The same, by looking at each sequence, token by token."""
+    """The same, by checking each sequence token by token."""
     found = []
     tokens = split(np.arange(potentials.n_tokens), potentials)
     for (paths, scores), places in zip(BruteForce(potentials).chains, tokens, strict=True):

@@ -1,4 +1,4 @@
-"""The matrix product of the log semiring by matrix products, against one logarithm at a time."""
+"""Log-semiring matrix products by ordinary matrix products, against logsumexp."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def drawn(shape: tuple[int, int], scale: float, forbidden: float, seed: int) -> 
     return scores
 
 
-# The largest scores lie further apart than the exponential function reaches
+# At the largest scale, scores are further apart than exponentials can represent
 @pytest.mark.parametrize("scale", [1.0, 100.0, 1e4])
 @pytest.mark.parametrize("forbidden", [0.0, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("n_columns", [1, 6])
@@ -34,7 +34,7 @@ def test_equals_summing_one_by_one(scale, forbidden, n_columns):
 
 
 def test_only_way_on_lies_beyond_the_range_of_exponentials():
-    # Label 0 is by far the best and leads nowhere
+    # Label 0 is by far the best, but a dead end
     product = LogProduct(np.array([[-np.inf, 0.0], [0.0, -5000.0]]))
     assert product(np.array([[0.0, -3000.0]])).tolist() == [[-3000.0, 0.0]]
     assert product.entropy(np.array([[0.0, -3000.0]]), np.array([[1.0, 2.0]])).tolist() == [

@@ -1,4 +1,4 @@
-"""The k best label sequences, against sorting all of them."""
+"""The k best label sequences, against sorting all sequences."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ kinds = pytest.mark.parametrize("trellis_of", [numpy_trellis, torch_trellis])
 
 
 def expected_k_best(potentials: Potentials, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and log-probabilities, by sorting all sequences by score, then from the end."""
+    """Labels and log-probabilities by sorting sequences by score, then by label from the end."""
     brute = BruteForce(potentials)
     labels = np.full((potentials.n_tokens, k), -1)
     log_prob = np.full((len(potentials.lengths), k), -np.inf)
@@ -79,7 +79,7 @@ def test_equals_sorting_with_ties_and_forbidden_labels(
 
 
 def with_forbidden(potentials: Potentials, share: float, seed: int) -> Potentials:
-    """The same with a share of the scores replaced by -inf."""
+    """A copy with a share of the scores replaced by -inf."""
     generator = torch.Generator().manual_seed(seed)
     fields = {
         name: t.masked_fill(torch.rand(t.shape, generator=generator) < share, -torch.inf)
@@ -97,7 +97,7 @@ def test_first_is_the_best_sequence_and_the_others_follow_in_order(fields, scale
     assert torch.equal(labels[:, 0], chain.argmax)
     for rank in range(6):
         expected = chain.log_prob(labels[:, rank])
-        possible = log_prob[:, rank] > -torch.inf  # the empty chain has one sequence only
+        possible = log_prob[:, rank] > -torch.inf  # the empty chain has only one sequence
         assert torch.allclose(log_prob[possible, rank], expected[possible], atol=1e-9)
     long = [0, 1, 3]
     assert bool((log_prob[long].diff(dim=1) <= 0).all())
@@ -106,7 +106,7 @@ def test_first_is_the_best_sequence_and_the_others_follow_in_order(fields, scale
 
 
 def test_best_sequence_among_large_scores_that_hardly_differ():
-    # Their sums are equal in float64; each step's choice is not
+    # Their sums are equal in float64, but the scores of each step differ
     potentials = random_potentials(3, (6, 4), seed=3)
     tiny = Potentials(
         potentials.emissions * 1e-9 + 1e6, potentials.lengths, potentials.transitions * 1e-9

@@ -1,4 +1,4 @@
-"""Label sequences drawn at random: the procedure's exact distribution, and frequencies."""
+"""Random sampling of label sequences: the exact distribution of the procedure, and frequencies."""
 
 import itertools
 
@@ -21,8 +21,8 @@ all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f)
 
 
 def conditionals(potentials: Potentials) -> dict[tuple[int, ...], np.ndarray]:
-    """For one chain: from each ending of a sequence to the distribution of the label before it,
-    by enumeration. Endings that are impossible are left out.
+    """For one chain, map each suffix of a sequence to the distribution of the label before it, by
+    enumeration. Impossible suffixes are left out.
     """
     ((paths, scores),) = BruteForce(potentials).chains
     n, found = paths.shape[1], {}
@@ -48,8 +48,8 @@ def conditionals(potentials: Potentials) -> dict[tuple[int, ...], np.ndarray]:
 def test_numbers_are_turned_into_labels_by_the_conditional_distributions(
     trellis_of, length, n_labels, seed, fields, forbidden
 ):
-    # Uniform numbers u give label j where cdf(j - 1) <= u < cdf(j): so label j has just the
-    # probability that it should have, given the labels after it
+    # A uniform number u gives label j if cdf(j - 1) <= u < cdf(j), so label j has exactly its
+    # conditional probability, given the labels after it
     potentials = random_potentials(n_labels, (length,), seed=seed, fields=fields)
     potentials = with_forbidden(potentials, forbidden, seed)
     if BruteForce(potentials).max_score[0] == -np.inf:
@@ -77,7 +77,7 @@ def test_frequencies_are_probabilities(fields):
         weights = 3 ** np.arange(len(drawn))[::-1]
         counts = np.bincount(weights @ drawn.numpy(), minlength=len(paths))
         chi_square = ((counts - expected) ** 2 / expected).sum()
-        # Mean d, variance 2d for d degrees of freedom: this is 5 standard deviations up
+        # With d degrees of freedom, mean d and variance 2d: the limit is 5 standard deviations up
         degrees = len(paths) - 1
         assert chi_square <= degrees + 5 * np.sqrt(2 * degrees)
 

@@ -1,4 +1,4 @@
-"""Matrix products in a tree: what is multiplied with what, and in the log domain without loss."""
+"""Trees of matrix multiplications: the order of the factors, and exactness in the log domain."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ INF = float("inf")
 
 
 def expand(lengths) -> tuple[ProductTree, dict[int, list[int]]]:
-    """By chain, the tokens whose matrices are multiplied, in the order of the factors."""
+    """The tokens whose matrices are multiplied, in the order of the factors, by chain."""
     tree = ProductTree(tuple(lengths))
     level = [[token] for token in tree.order.tolist()]
     left_over = []
@@ -85,7 +85,7 @@ def test_sums_of_far_smaller_terms_than_the_rest_are_exact_in_float32():
 def test_log_products_can_be_differentiated_twice(scale):
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(2, 3, 3, generator=generator, dtype=torch.float64) for _ in "ab")
-    # The first row of each and the last column of one lie far away, and some are forbidden
+    # Some entries are far below the others, and one row is forbidden
     a[:, 0, 0], b[:, 1, 2], b[1, 0] = -scale, -scale, -INF
     leaves = (a.requires_grad_(), b.requires_grad_())
     finite = [leaf.detach() != -INF for leaf in leaves]

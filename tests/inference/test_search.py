@@ -1,4 +1,4 @@
-"""The search for the best accepted sequence, against trying all of them."""
+"""The search for the best accepted sequence, against trying all sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS = {
 
 
 class AtMostOnce(Automaton):
-    """Label 1 at most once, and label 2 only if label 1 is somewhere."""
+    """Label 1 occurs at most once, and label 2 only if label 1 occurs, too."""
 
     def start(self):
         return False, False

@@ -1,4 +1,4 @@
-"""Label smoothing, against the enumeration of all label sequences."""
+"""Label smoothing, against enumeration of all label sequences."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ FIELDS = [
     ("pairwise", "transitions", "start", "end"),
 ]
 COMPLETE = [2, 0, 1, 1, 2, 0, 2, 0]
-# Unknown at the beginning and the end, alone, in a row, next to a boundary of chains, everywhere.
+# Unknown at the beginning and the end, alone, in a row, next to a chain boundary, everywhere
 PARTIAL = [
     [-1, 0, 1, 1, 2, 0, 2, 0],
     [2, -1, -1, 1, 2, 0, 2, -1],
@@ -42,7 +42,7 @@ def q(label: int, y: int, smoothing: float = SMOOTHING) -> float:
 
 
 def make(lengths=LENGTHS, *, fields=FIELDS[3], seed: int = 0) -> Potentials:
-    """Random scores, those of single transitions included."""
+    """Random scores, which may include pairwise scores."""
     plain = [name for name in fields if name != "pairwise"]
     potentials = random_potentials(N_LABELS, lengths, fields=plain, seed=seed)
     if len(plain) == len(fields):
@@ -131,7 +131,7 @@ def test_of_a_softmax_it_is_the_usual_label_smoothing():
     potentials = random_potentials(N_LABELS, LENGTHS, fields=())
     labels = torch.tensor(COMPLETE)
     found = smoothed_log_prob(LinearChain(potentials), labels, SMOOTHING)
-    # PyTorch spreads its share over all labels, the annotated one included.
+    # PyTorch distributes its share over all labels, including the annotated one
     share = SMOOTHING * N_LABELS / (N_LABELS - 1)
     expected = torch.nn.functional.cross_entropy(
         potentials.emissions, labels, label_smoothing=share, reduction="sum"
@@ -153,7 +153,7 @@ def test_without_smoothing_it_is_the_log_probability(labels, fields):
     chain = LinearChain(make(fields=fields))
     expected = chain.log_prob(torch.tensor(labels))
     assert torch.equal(smoothed_log_prob(chain, torch.tensor(labels), 0.0), expected)
-    # The general formula has it as its limit.
+    # It is the limit of the general formula
     nearly = smoothed_log_prob(chain, torch.tensor(labels), 1e-12)
     torch.testing.assert_close(nearly, expected, rtol=0, atol=1e-9)
 
@@ -215,7 +215,7 @@ def test_gradient_is_that_of_the_value(labels, fields, backend):
         )
         return smoothed_log_prob(chain, torch.tensor(labels), SMOOTHING)
 
-    # In two random directions instead of in all, where each number takes long
+    # For the slow backend, check two random directions instead of all
     tensors, fast = tuple(potentials.tensors().values()), backend == "fused"
     assert torch.autograd.gradcheck(value, tensors, fast_mode=fast)
 

@@ -1,4 +1,4 @@
-"""The probabilities of stretches of labels, against enumeration."""
+"""The probabilities of partial label sequences, against enumeration."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def drawn_sets(spans, n_labels: int, seed: int) -> torch.Tensor:
 
 
 def enumerated(potentials: Potentials, spans, allowed: torch.Tensor) -> list[float]:
-    """One constrained sum over all sequences for each question; 0 in an impossible chain."""
+    """One constrained sum over all sequences for each query; 0 in an impossible chain."""
     brute, results, offset = BruteForce(potentials), [], 0
     chain_of_token = np.repeat(np.arange(len(potentials.lengths)), potentials.lengths)
     for start, stop in spans:
@@ -108,7 +108,7 @@ def test_whatever_is_allowed_everywhere_is_certain():
 
 def test_tiny_probabilities_are_numbers_between_zero_and_one():
     emissions = torch.zeros(6, 2, dtype=torch.float64)
-    emissions[:, 1] = -400.0  # label 1 all along has the probability e^-2400
+    emissions[:, 1] = -400.0  # label 1 at all tokens has the probability e^-2400
     potentials = Potentials(emissions, (6,), torch.tensor([[0.0, -torch.inf], [0.0, 0.0]]).double())
     spans = [(0, 1), (0, 2), (0, 6), (2, 3)]
     allowed = torch.tensor([[False, True]]).repeat(10, 1)

@@ -1,4 +1,4 @@
-"""The temperature that fits labels best, against enumeration and a fine grid."""
+"""Temperature fitting, against enumeration and a fine grid."""
 
 from dataclasses import replace
 
@@ -18,14 +18,14 @@ FIELDS = [(), ("transitions",), ("transitions", "start", "end", "pairwise")]
 
 
 def gold_of(potentials: Potentials, *, temperature: float = 1.0, seed: int = 0) -> torch.Tensor:
-    """Labels as they come when the model, at a temperature, tells the truth."""
+    """Labels sampled from the model at a temperature, at which it is perfectly calibrated."""
     generator = torch.Generator().manual_seed(seed)
     chain = LinearChain(potentials.tempered(temperature))
     return chain.sample(1, generator=generator).squeeze(1)
 
 
 def enumerated_nll(batch: LabeledBatch, temperature: float) -> float:
-    """The mean over chains with a known label, by enumeration of label sequences."""
+    """The mean NLL of chains with a known label, by enumeration of label sequences."""
     potentials = batch.potentials
     tensors = {name: tensor / temperature for name, tensor in potentials.tensors().items()}
     if batch.bias is not None:
@@ -39,7 +39,7 @@ def enumerated_nll(batch: LabeledBatch, temperature: float) -> float:
 
 
 def assert_best_of_grid(batch: LabeledBatch, found: float) -> None:
-    """No temperature of a grid is better."""
+    """Check that no temperature on a grid is better."""
     grid = np.exp(np.linspace(np.log(LOWEST), np.log(HIGHEST), 60))
     least = min(enumerated_nll(batch, temperature) for temperature in grid)
     assert enumerated_nll(batch, found) <= least + 1e-9

@@ -19,7 +19,7 @@ FIELDS = [
 
 
 def viterbi_interpreted(potentials: Potentials) -> torch.Tensor:
-    """What a GPU runs, where it can be interpreted, and there are tokens."""
+    """The GPU kernel, if Triton can interpret it and there are tokens."""
     if not can_be_fused(potentials):
         if potentials.n_tokens:
             pytest.skip("no Triton that interprets kernels")
@@ -93,7 +93,7 @@ def test_forbidden_transitions_are_never_taken(kernel):
 
 @kernels
 def test_small_differences_between_large_float32_scores_count(kernel):
-    # In float32, 1e6 + 0.01 is 1e6: only emissions that are added up exactly tell the labels apart
+    # In float32, 1e6 + 0.01 is 1e6: only sums in float64 distinguish the labels
     potentials = Potentials(
         torch.tensor([[0.0, 0.01], [1e6, 1e6]]),
         (2,),

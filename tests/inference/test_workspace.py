@@ -47,4 +47,4 @@ def test_loss_and_gradient_take_memory_linear_in_tokens_times_labels():
     LinearChain(potentials, backend="scaled").log_partition.sum().backward()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 12 * n_tokens * n_labels * 8  # (N, L, L) would be 60 times n_tokens * n_labels
+    assert peak < 12 * n_tokens * n_labels * 8  # (N, L, L) would take 60 * n_tokens * n_labels * 8

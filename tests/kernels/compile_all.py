@@ -1,9 +1,9 @@
-"""Compile all kernels as they are launched, for a GPU that need not be there.
+"""Compile all kernels as they are launched, for a GPU that need not be present.
 
     python -m tests.kernels.compile_all 80 90
 
-Interpreted kernels are lenient: what changes its shape in a loop works there, and nowhere else.
-Every launch is caught, and compiled for the types that it was given.
+The interpreter is lenient: a variable whose shape changes in a loop works there, but not on a GPU.
+Every launch is intercepted and compiled for the types of its arguments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ targets: list[GPUTarget] = []
 
 
 def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
-    """What launches a kernel: compile it instead."""
+    """A replacement for launching a kernel that compiles it instead."""
 
     def launch(
         *arguments: Any, num_warps: int = 4, enable_fp_fusion: bool, **constants: Any
@@ -47,7 +47,7 @@ def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
             if isinstance(value, torch.Tensor):
                 types[parameter.name] = f"*{TYPES[value.dtype]}"
             elif value == 1 and not parameter.do_not_specialize:
-                constants[parameter.name] = value  # as Triton does it
+                constants[parameter.name] = value  # as in Triton
             else:
                 types[parameter.name] = "i32"
         assert set(types) | set(constants) == set(names), (kernel.__name__, names)
@@ -70,7 +70,7 @@ def catch(kernel: JITFunction, grid: tuple[int, ...]) -> Any:
 
 
 def launch_all() -> None:
-    """All kernels, in the ways that they are used: labels that fill one tile or several, types."""
+    """Launch all kernels as in use: with one or several tiles of labels, in several types."""
     add_one(torch.ones(3))
     for n_labels, dtype, computed, has_pairwise in (
         (9, torch.float32, torch.float32, False),

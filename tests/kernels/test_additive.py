@@ -1,4 +1,4 @@
-"""Additive attention by kernels against tanh over all pairs."""
+"""Additive attention kernels against tanh over all pairs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def assert_like_tanh(
     device: torch.device,
     lengths: tuple[int, ...] | None = None,
 ) -> None:
-    """Scores and all gradients."""
+    """Compare scores and all gradients."""
     ours = [tensor.to(device, dtype).requires_grad_() for tensor in tensors]
     theirs = [tensor.detach().cpu().double().requires_grad_() for tensor in ours]
     scores = fused_additive_scores(*ours, lengths)
@@ -134,7 +134,7 @@ def test_pairs_with_padding_are_zero_and_have_no_gradient(
 def test_any_sizes(lengths: list[int], width: int, size: float, seed: int) -> None:
     n = max(lengths)
     queries, keys, weight = inputs(len(lengths), n, n, width, seed)
-    # Sums near zero of large numbers, so that tanh is not 1 everywhere
+    # Sums of large numbers that are near zero, so that tanh is not 1 everywhere
     tensors = [queries + size, keys - size, weight]
     if n:
         assert_like_tanh(tensors, torch.float64, torch.device("cpu"), tuple(lengths))
@@ -164,7 +164,7 @@ def test_tensors_that_do_not_lie_in_a_row(device: torch.device) -> None:
     strided = queries.mT.contiguous().mT
     leaves = [strided.requires_grad_(), keys.requires_grad_(), weight.requires_grad_()]
     expected = naive(*leaves)
-    # The gradient of a sum has one number in memory
+    # The gradient of a sum is a broadcast view of a single number
     wanted = torch.autograd.grad(expected.sum(), leaves)
     scores = fused_additive_scores(*leaves)
     assert_close(scores, expected, 1e-12)
@@ -177,7 +177,7 @@ def test_the_layer_makes_use_of_them(device: torch.device, monkeypatch: pytest.M
     tensors = [tensor.to(device) for tensor in inputs(2, 5, 5, 6)]
     scores = additive.additive_scores(*tensors, lengths=[5, 2])
     assert torch.equal(scores, fused_additive_scores(*tensors, lengths=[5, 2]))
-    # Only these leave zeros there
+    # Only the kernels write zeros there
     assert not scores[1, 2:].any()
     assert not scores[1, :, 2:].any()
     there = torch.tensor([5, 2], device=device)

@@ -1,4 +1,4 @@
-"""Where kernels run, and what happens where they do not."""
+"""Where kernels run, and the fallback if they do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What was found out about this machine, and what is made up here."""
+    """Clear cached results, both of this machine and of the simulated ones."""
     availability._works.cache_clear()
     monkeypatch.delenv(availability.SWITCH, raising=False)
     yield
@@ -30,7 +30,7 @@ def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def probe(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
-    """A machine whose GPU runs kernels, by its probe; and what the probe was tried on."""
+    """Simulate a GPU on which the probe succeeds; records the devices that were probed."""
     tried = []
     monkeypatch.setattr(torch, "ones", lambda *shape, device: tried.append(device) or len(tried))
     answer = SimpleNamespace(tolist=lambda: [2.0, 2.0, 2.0])
@@ -146,7 +146,7 @@ def test_the_backend_without_kernels_is_logspace(monkeypatch: pytest.MonkeyPatch
     assert torch.equal(found.marginals, expected.marginals)
     for one, other in zip(found.expected_counts(), expected.expected_counts(), strict=True):
         assert torch.equal(one, other)
-    # It can be differentiated more than once, which fused programs cannot
+    # Unlike the fused kernels, it supports higher-order gradients
     (gradient,) = torch.autograd.grad(
         found.log_partition.sum(), potentials.emissions, create_graph=True
     )

@@ -1,6 +1,6 @@
-"""Sums over label sequences by kernels, in the types that a GPU computes in, against the CPU's.
+"""Kernels for sums over label sequences against the CPU, in the types used on a GPU.
 
-In float64 the backend "fused" is tested as all others, in tests/inference.
+In float64, tests/inference tests the backend "fused" like all others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def direction_of(potentials: Potentials) -> Tensor:
 
 
 def expected_gradients(potentials: Potentials, weights: Tensor) -> tuple[dict[str, Tensor], ...]:
-    """In float64 on the CPU: of the weighted sum of log Z, and of the marginals in a direction."""
+    """Gradients of a weighted sum of log Z and of the marginals, in float64 on the CPU."""
     exact = potentials.map(lambda tensor: tensor.cpu().double())
     leaf = exact.requires_grad_()
     (
@@ -58,7 +58,7 @@ def expected_gradients(potentials: Potentials, weights: Tensor) -> tuple[dict[st
 
 
 def assert_like_the_cpu(potentials: Potentials, *, tolerance: float = 2e-5) -> None:
-    """log Z, marginals, and the gradients of both."""
+    """Compare log Z, the marginals and the gradients of both."""
     exact = potentials.map(lambda tensor: tensor.cpu().double())
     chain = LinearChain(exact, backend="scaled")
     recursion = fused(potentials)
@@ -122,7 +122,7 @@ def test_tiles_and_stretches_change_nothing(
     device: torch.device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # With 16 labels in a block, tiles of 1 or 4 labels, or of all; with 64, of 1, 1 or 32
+    # Tiles of 1, 4 or all labels with 16 labels in a block; of 1, 1 or 32 labels with 64
     monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
     monkeypatch.setattr("spacy_psa.kernels.chains.WIDE_TILE", numbers)
     monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 3)
@@ -141,7 +141,7 @@ def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
     potentials = random_potentials(6, (300,), dtype=torch.float32, scale=5.0)
     exact = LinearChain(potentials.map(Tensor.double))
     recursion = fused(on(device, potentials))
-    # Hundreds of nats: what is kept is relative, and added up in float64
+    # Hundreds of nats: messages are relative, and their shifts are summed in float64
     torch.testing.assert_close(
         recursion.log_partition.cpu(), exact.log_partition, rtol=3e-7, atol=0
     )
@@ -154,7 +154,7 @@ def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
 def test_what_all_labels_of_a_token_have_in_common_costs_no_digits(
     offset: float, device: torch.device
 ) -> None:
-    # Whole numbers, which are there in float32 whatever is added
+    # Integers, which stay exact in float32 after the addition
     potentials = random_potentials(5, (6, 4), scale=0, dtype=torch.float32)
     moved = Potentials(
         potentials.emissions + (offset if abs(offset) < 1e7 else 0.0),
@@ -163,7 +163,7 @@ def test_what_all_labels_of_a_token_have_in_common_costs_no_digits(
         potentials.start,
         potentials.end,
     )
-    if abs(offset) > 1e7:  # there is nothing else that fits beside it
+    if abs(offset) > 1e7:  # no other number is representable in a sum with it
         potentials.emissions[2], moved.emissions[2] = 0.0, offset
     expected, found = fused(on(device, potentials)), fused(on(device, moved))
     assert torch.equal(found.marginals, expected.marginals)
@@ -220,7 +220,7 @@ def test_a_second_derivative_is_refused(what: str, device: torch.device) -> None
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nothing_is_kept_beyond_its_use(dtype: torch.dtype, device: torch.device) -> None:
-    """Nor may what is returned be what the gradient is made of."""
+    """The returned tensors must not be the ones saved for the gradient either."""
     gc.disable()
     try:
         leaf = on(device, random_potentials(3, (4,), dtype=dtype)).requires_grad_()

@@ -1,4 +1,4 @@
-"""Kernels are compiled for GPUs, also where there is none."""
+"""Compile the kernels for GPUs, even on a machine without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths through chains by kernels, against what NumPy finds on the CPU."""
+"""Kernels for paths through chains against NumPy on the CPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ interpreted = pytest.mark.skipif(
 def both(
     potentials: Potentials, device: torch.device | str = "cpu"
 ) -> tuple[FusedTrellis, Trellis]:
-    """Ours for a GPU, and that of the CPU."""
+    """The trellis for a GPU and the trellis for the CPU."""
     moved = potentials.map(lambda tensor: tensor.to(device))
     return FusedTrellis(moved), numpy_trellis(potentials)
 
@@ -46,7 +46,7 @@ def assert_close(found: torch.Tensor, expected: np.ndarray) -> None:
 
 
 def assert_same_paths(potentials: Potentials, k: int, device: torch.device | str = "cpu") -> None:
-    """The k best ones; those that are impossible mean nothing."""
+    """Compare the k best paths, except impossible ones, which are arbitrary."""
     fused, exact = both(potentials, device)
     found, expected = fused.ranked_paths(k), ranked_paths(exact, k)
     assert found is not None
@@ -101,7 +101,7 @@ def test_the_ends_of_the_unit_interval_are_possible_labels(device: torch.device)
 def test_the_best_paths(
     fields: tuple[str, ...], scale: float, k: int, device: torch.device
 ) -> None:
-    # With 4 labels, 9 is more than the first token has, and than the shortest chains have
+    # With 4 labels, k = 9 exceeds the partial paths of a single token and the paths of short chains
     potentials = random_potentials(4, (4, 0, 1, 6, 2), fields=fields, scale=scale)
     assert_same_paths(potentials, k, device)
 
@@ -189,7 +189,7 @@ def test_what_is_not_asked_for_is_not_made(device: torch.device) -> None:
 
 
 def test_log_z_of_a_long_chain_costs_probabilities_no_digits() -> None:
-    # As it is on a GPU, where backends give log Z in the type of the emissions
+    # As on a GPU, where backends return log Z in the type of the emissions
     potentials = random_potentials(3, (200,), dtype=torch.float32)
     potentials.emissions.add_(500.0)
     expected = LinearChain(potentials).topk(2)
@@ -199,7 +199,7 @@ def test_log_z_of_a_long_chain_costs_probabilities_no_digits() -> None:
     assert log_z.dtype == torch.float64
     found = k_best(trellis, 2, log_z)
     torch.testing.assert_close(found.log_prob, expected.log_prob, rtol=0, atol=1e-9)
-    # Rounded, it is wrong, and no error
+    # A rounded log Z gives wrong probabilities without an error
     worse = k_best(trellis, 2, rounded).log_prob.double()
     assert not torch.allclose(worse, expected.log_prob, rtol=0, atol=1e-6)
 
@@ -225,7 +225,7 @@ def test_hostile_scores(scores: Potentials, seed: int) -> None:
 @interpreted
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_all_that_is_asked_of_a_chain(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a user asks for it, on a machine that takes its CPU for a GPU."""
+    """Test the public API on a machine that treats its CPU as a GPU."""
     potentials = random_potentials(3, (3, 0, 2), fields=ALL, dtype=dtype)
     brute, exact = BruteForce(potentials), LinearChain(potentials)
     spans, allowed = [(0, 2), (1, 3), (3, 4)], torch.rand(5, 3).argsort(dim=1) < 2

@@ -1,4 +1,4 @@
-"""The equations of Tan et al. (2018), number by number, in float64, with loops for one sentence."""
+"""The equations of Tan et al. (2018) for one sentence, with loops over scalars, in float64."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAYER_NORM_EPSILON = 1e-5
 
 
 def equation_1(Q: Array, K: Array, V: Array) -> Array:
-    """Scaled dot-product attention, for vectors as wide as those that are given."""
+    """Scaled dot-product attention, scaled by the width of the given vectors."""
     output = np.zeros((len(Q), V.shape[1]))
     for i in range(len(Q)):
         scores = np.array([inner(Q[i], K[j]) / math.sqrt(Q.shape[1]) for j in range(len(K))])
@@ -81,7 +81,7 @@ def equation_9(X: Array, state: State) -> Array:
 
 
 def layer_norm(y: Array, gain: Array, offset: Array) -> Array:
-    """One token, normalized over its features (Ba et al. 2016)."""
+    """Layer normalization of one token over its features (Ba et al. 2016)."""
     mean = sum(y) / len(y)
     variance = sum((value - mean) ** 2 for value in y) / len(y)
     deviation = math.sqrt(variance + LAYER_NORM_EPSILON)
@@ -89,7 +89,7 @@ def layer_norm(y: Array, gain: Array, offset: Array) -> Array:
 
 
 def equation_10(X: Array, Y: Array, state: State) -> Array:
-    """The residual connection around a sub-layer with the output Y, and layer normalization."""
+    """The residual connection around a sub-layer with output Y, and layer normalization."""
     gain, offset = state["norm.weight"], state["norm.bias"]
     return np.stack([layer_norm(X[t] + Y[t], gain, offset) for t in range(len(X))])
 

@@ -1,4 +1,4 @@
-"""Random inputs and parameters for the tests of layers."""
+"""Random inputs and parameters for testing layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
 
 
 def randomized(module: ModuleT, *, seed: int = 0, scale: float = 0.6) -> ModuleT:
-    """Give every parameter, biases included, other numbers than zero; float64, no dropout."""
+    """Set every parameter, including biases, to nonzero numbers, in float64 without dropout."""
     module.double().eval()
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):
@@ -34,24 +34,24 @@ def randomized(module: ModuleT, *, seed: int = 0, scale: float = 0.6) -> ModuleT
 
 
 def state_of(module: nn.Module) -> dict[str, NDArray[np.float64]]:
-    """The parameters as the reference wants them."""
+    """The parameters in the format of the reference."""
     return {
         name: value.detach().cpu().double().numpy() for name, value in module.state_dict().items()
     }
 
 
 def mask_of(lengths: Sequence[int], device: torch.device | str = "cpu") -> SequenceMask:
-    """The mask of a batch that is as wide as its longest sequence."""
+    """The mask of a batch padded to its longest sequence."""
     return SequenceMask(torch.tensor(lengths, device=device), max(lengths))
 
 
 def batch_of(lengths: Sequence[int], width: int, *, seed: int = 0) -> Tensor:
-    """Token vectors, with ordinary numbers in the padding as well."""
+    """Random token vectors, also in the padding."""
     return normal(len(lengths), max(lengths), width, seed=seed)
 
 
 def assert_close(actual: Tensor, expected: Tensor | NDArray[np.float64], atol: float) -> None:
-    """Compare in float64. NaN is never close to anything."""
+    """Compare in float64. NaN is not close to anything."""
     wanted = torch.as_tensor(expected)
     torch.testing.assert_close(
         actual.detach().cpu().double(), wanted.detach().cpu().double(), rtol=atol, atol=atol
@@ -59,5 +59,5 @@ def assert_close(actual: Tensor, expected: Tensor | NDArray[np.float64], atol: f
 
 
 def refusing() -> Mock:
-    """An operation that oneDNN does not have; it counts its calls."""
+    """An operation that oneDNN does not support; it counts its calls."""
     return Mock(side_effect=RuntimeError("could not create a primitive descriptor"))

@@ -1,7 +1,7 @@
-"""The equations of Cui and Zhang (2019) and Wang et al. (2021), number by number, in float64.
+"""The equations of Cui and Zhang (2019) and Wang et al. (2021), one by one, in float64.
 
-Marginals are sums over all label sequences. As in `reference`: slow, and too plain to be wrong in
-the same way as the layers.
+Marginals are sums over all label sequences. As in `reference`, the code is slow, and too simple to
+be wrong in the same way as the layers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def projected(x: Array, state: State, name: str, *, relu: bool = False) -> Array
 
 
 def attention_weights(h: Array, state: State, heads: int, *, relu: bool = False) -> Array:
-    """α of section 4.2 of Cui and Zhang (2019), head by head. Shape: (n, heads, L)."""
+    """α in section 4.2 of Cui and Zhang (2019), head by head. Shape: (n, heads, L)."""
     labels = state["labels.weight"]
     Q, K = (projected(x, state, name, relu=relu) for x, name in ((h, "query"), (labels, "key")))
     size = h.shape[1] // heads
@@ -44,7 +44,7 @@ def attention_weights(h: Array, state: State, heads: int, *, relu: bool = False)
 
 
 def attended(weights: Array, state: State, *, relu: bool = False) -> Array:
-    """concat(head_1 … head_k), from the weights of all heads. Shape: (n, d)."""
+    """concat(head_1 … head_k), given the weights of all heads. Shape: (n, d)."""
     V = projected(state["labels.weight"], state, "value", relu=relu)
     heads, size = weights.shape[1], V.shape[1] // weights.shape[1]
     output = np.zeros((len(weights), V.shape[1]))
@@ -57,7 +57,7 @@ def attended(weights: Array, state: State, *, relu: bool = False) -> Array:
 
 
 def equation_6(h_t: Array, before: int | None, y: int, state: State, *, last: bool) -> float:
-    """log φ, with the scores of the first and the last label."""
+    """log φ, including the scores of the first and the last label."""
     score = inner(h_t, state["labels.weight"][y])
     score += (
         state["transitions.start"][y] if before is None else state["transitions.between"][before, y]
@@ -75,7 +75,7 @@ def sequence_score(h: Array, labels: tuple[int, ...], state: State) -> float:
 
 
 def equation_9(h: Array, state: State) -> Array:
-    """The marginals of one sentence, by listing all label sequences. Shape: (n, L)."""
+    """The marginals of one sentence, by enumerating all label sequences. Shape: (n, L)."""
     n_labels = len(state["labels.weight"])
     sequences = list(itertools.product(range(n_labels), repeat=len(h)))
     powers = [math.exp(sequence_score(h, labels, state)) for labels in sequences]

@@ -1,7 +1,7 @@
-"""The equations of Wei et al. (2021) and the LSTM's, number by number, in float64.
+"""The equations of Wei et al. (2021) and of the LSTM, with loops over scalars, in float64.
 
-One function for each equation, with loops over positions and features and no broadcasting: slow,
-and too plain to be wrong in the same way as the layers.
+There is one function for each equation, without broadcasting: slow, and too simple to be wrong in
+the same way as the layers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def equation_4(M_ij: float, G_ij: float, P_ij: float, alpha: float) -> float:
 
 
 def equation_5(x_i: Array, x_j: Array, w: Array, W1: Array, W2: Array, b: Array) -> float:
-    """The compatibility of two tokens, with the hyperbolic tangent for σ."""
+    """The compatibility of two tokens, with tanh as σ."""
     left, right = product(W1, x_i), product(W2, x_j)
     total = 0.0
     for f in range(len(w)):
@@ -54,9 +54,9 @@ def equation_6(score: float, psi_ij: float) -> float:
 
 
 def equation_7(scores: Array) -> Array:
-    """The attention weights of one token, from its scores with all tokens.
+    """The attention weights of one token, given its scores with all tokens.
 
-    The paper does not say what holds where all scores are −∞; here the weights are zero.
+    The paper does not define the weights if all scores are −∞; here they are zero.
     """
     highest = max(scores)
     if highest == -math.inf:
@@ -122,7 +122,7 @@ def positional_bias(
     r: int,
     factors: Collection[str] = FACTORS,
 ) -> float:
-    """Ψ_ij; a factor that is not listed is zero, as in table 7."""
+    """Ψ_ij; factors that are not listed are zero, as in table 7."""
     M_ij = equation_9(i, j) if "M" in factors else 0.0
     G_ij = equation_10(i, j, k) if "G" in factors else 0.0
     P_ij = 0.0
@@ -153,7 +153,7 @@ def arxiv_equation_12(q: int, r: int) -> int:
 def arxiv_positional_bias(
     x_i: Array, i: int, j: int, state: State, *, k: float, r: int, factors: Sequence[str]
 ) -> float:
-    """Ψ_ij of the first version, of the factors that are listed, in the order M, P, G."""
+    """Ψ_ij of the first version, with the listed factors, in the order M, P, G."""
     powers = [math.exp(value) for value in state["trade_off"]]
     alphas = dict(zip(factors, [power / sum(powers) for power in powers], strict=True))
     terms = {
@@ -208,7 +208,7 @@ def gate(x_i: Array, s_i: Array, state: State) -> Array:
 
 
 def lstm(x: Array, state: State) -> Array:
-    """The hidden states of an LSTM over one sequence; its gates are stacked as i, f, g, o.
+    """The hidden states of an LSTM over one sequence, with gates stacked in the order i, f, g, o.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
@@ -231,7 +231,7 @@ def lstm(x: Array, state: State) -> Array:
 
 
 def bilstm(x: Array, forwards: State, backwards: State) -> Array:
-    """Both directions of an LSTM over one sequence, side by side."""
+    """Both directions of an LSTM over one sequence, concatenated."""
     left = lstm(x, forwards)
     right = lstm(x[::-1], backwards)[::-1]
     return np.concatenate([left, right], axis=1)

@@ -1,4 +1,4 @@
-"""The equations of Vaswani et al. (2017), number by number, in float64. See `reference`."""
+"""The equations of Vaswani et al. (2017), with loops over scalars, in float64. See `reference`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def head_weights(
 def multi_head(
     x: Array, state: State, n_heads: int, *, scale: float | None = None, **bias: object
 ) -> tuple[Array, Array]:
-    """Sections 3.2.1 and 3.2.2: the output, and the weights of all heads, in one sentence."""
+    """Sections 3.2.1 and 3.2.2: the output and the weights of all heads in one sentence."""
     key_width = len(state["query.weight"]) // n_heads
     n_biases = len({name.split(".")[1] for name in state if name.startswith("biases.")})
     weights, heads = [], []
@@ -106,7 +106,7 @@ def encoder(
     pre_norm: bool = False,
     **bias: object,
 ) -> Array:
-    """The whole encoder over one sentence; `positions` gives what is added to each feature."""
+    """The encoder over one sentence; `positions` returns the number to add to each feature."""
     x = np.array([product(state["input.weight"], x_i) + state["input.bias"] for x_i in x])
     if positions is not None:
         x = np.array([[v + positions(t, f) for f, v in enumerate(row)] for t, row in enumerate(x)])

@@ -1,4 +1,4 @@
-"""tanh by exponentials against PyTorch's."""
+"""tanh computed with exponentials against PyTorch's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Additive scores against the definition: loops, and tanh over all pairs."""
+"""Additive scores against their definition: loops, and tanh over all pairs."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -79,7 +79,7 @@ def test_gradients_pass_gradcheck():
 def test_weights_of_any_size_equal_tanh(largest, size, dtype):
     queries, keys, weight = inputs(2, 5, 4, 6)
     tensors = [size * x / x.abs().max() for x in (queries, -keys)]
-    # e^{−2q} is largest where the weight is
+    # e^{−2q} is largest at the largest weight
     tensors[0][:, :, 0], weight[0] = -size, weight.abs().max()
     tensors.append(largest * weight / weight[0])
     expected = naive(*tensors) / largest
@@ -90,12 +90,12 @@ def test_weights_of_any_size_equal_tanh(largest, size, dtype):
 
 def test_gradients_pass_gradcheck_beyond_the_exponential_limit():
     q, k, w = inputs(1, 3, 3, 2)
-    # Sums near zero of large numbers, so that the slope of tanh is not zero.
+    # Sums of large numbers that are near zero, so that the slope of tanh is not zero.
     tensors = [(q + 60).requires_grad_(), (k - 60).requires_grad_(), w.requires_grad_()]
     assert torch.autograd.gradcheck(additive_scores, tensors)
 
 
-# 5 keys of width 4 are 20 numbers a query: below one query, one, some of one row, some rows, all.
+# 5 keys of width 4 are 20 elements per query: less than a query, a query, part of a row, rows, all.
 @pytest.mark.parametrize("tile", [1, 20, 65, 250, 10_000])
 @pytest.mark.parametrize("shift", [0.0, 60.0], ids=["separable", "fallback"])
 def test_tiles_change_neither_scores_nor_gradients(tile, shift, monkeypatch):
@@ -113,7 +113,7 @@ def test_large_inputs_are_finite_and_equal_tanh(size, dtype, device):
     signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
     q = (size * signs).view(1, 2, 1).repeat(1, 1, 3) + normal(1, 2, 3, seed=1)
     k = (size * signs).view(1, 2, 1).repeat(1, 1, 3) + normal(1, 2, 3, seed=2)
-    # Rounded first: at 1e4 in float32 the rounding of the input alone is larger than 1e-5.
+    # Round first: at 1e4 in float32, the rounding error of the input alone exceeds 1e-5.
     rounded = [x.to(device, dtype) for x in (q, k, normal(3, seed=3))]
     expected = naive(*(x.double() for x in rounded))
     tolerance = max(TOLERANCE[dtype], 4 * size * torch.finfo(dtype).eps)
@@ -166,7 +166,7 @@ def test_what_may_be_overwritten_changes_nothing_but_itself(size):
     assert torch.equal(kept[0], size * q) and torch.equal(kept[1], size * k)
     with torch.no_grad():
         assert torch.equal(additive_scores(*kept, w, overwrite=True), expected)
-    # Large ones have no exponentials
+    # Large numbers are not exponentiated
     assert torch.equal(kept[0], size * q) == torch.equal(kept[1], size * k) == (size > 1.0)
 
 
@@ -213,7 +213,7 @@ def test_no_tensor_over_all_pairs_and_features_is_allocated():
     tensors = [x.float().requires_grad_() for x in inputs(1, n, n, d)]
     with Largest():
         additive_scores(*tensors).sum().backward()
-    # At least the scores themselves, so that the observation is known to work.
+    # At least the size of the scores, which shows that the observation works.
     assert n * n <= largest <= max(n * n, additive.CPU_TILE)
 
 
@@ -287,7 +287,7 @@ def test_two_threads_meet_at_the_same_place_between_sentences(lengths, tile, mon
     q, k, _ = inputs(7, 9, 9, 2)
     with threads(2):
         all_tiles = additive._Reciprocals.of(q, k, lengths, False).tiles()
-        # The last sentence may be alone
+        # The last sentence may be on its own
         tiles = [(rows.stop - rows.start, r) for rows, *_, r in all_tiles if rows.stop < 7]
     assert len(tiles) > 1 and all(size % 2 == 0 for size, _ in tiles)
     middles = [r.data_ptr() + r.nbytes // 2 for _, r in tiles]
@@ -306,7 +306,7 @@ def test_sums_over_queries_are_sums_of_what_threads_wrote(n_threads, n_rows, n):
 
 
 def threads(n: int):
-    """As if PyTorch had so many."""
+    """Simulate a number of threads in PyTorch."""
     return patch.object(torch, "get_num_threads", lambda: n)
 
 
@@ -345,7 +345,7 @@ def test_inference_mode_leaves_nothing_behind() -> None:
         scores.sum().backward()
         found.append(scores.detach())
 
-    # In a thread of its own, where there is no place for tiles yet
+    # In a new thread, which has no buffer for tiles yet
     found: list[torch.Tensor] = []
     thread = threading.Thread(target=score)
     thread.start()

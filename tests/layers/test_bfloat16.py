@@ -1,4 +1,4 @@
-"""A linear layer in bfloat16, whose weights are kept in oneDNN's order, is PyTorch's."""
+"""The bfloat16 linear layer, with weights in oneDNN's order, against PyTorch's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plain(layer: BFloat16Linear, x: Tensor) -> Tensor:
 
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows each time that weights are put in order."""
+    """A list that grows each time weights are reordered."""
     calls, in_order = [], bfloat16._in_order
     monkeypatch.setattr(bfloat16, "_in_order", lambda weight: calls.append(1) or in_order(weight))
     return calls
@@ -49,7 +49,7 @@ def ordered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of rows that oneDNN reads."""
+    """The numbers of rows in each call of oneDNN."""
     rows, run = [], bfloat16.RUN_LAYER
     monkeypatch.setattr(
         bfloat16, "RUN_LAYER", lambda x, *arguments: rows.append(len(x)) or run(x, *arguments)
@@ -59,7 +59,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="PyTorch was built without oneDNN")
 def test_pytorch_has_the_operations() -> None:
-    """Without them, all would be as slow as before, and nothing would tell."""
+    """Without them, everything would be slow, and no other test would show it."""
     assert bfloat16.ORDERS_WEIGHTS
 
 
@@ -71,7 +71,7 @@ def test_output_is_that_of_pytorch(shape: tuple[int, ...], bias: bool, dtype: to
     with torch.no_grad():
         output, expected = layer(x), plain(layer, x)
     assert output.shape == expected.shape and output.dtype == dtype
-    # A sum may be rounded to one neighbour or the other
+    # A sum may be rounded up or down
     torch.testing.assert_close(output, expected, rtol=2.0**-7, atol=1e-5)
 
 

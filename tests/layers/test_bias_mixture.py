@@ -1,4 +1,4 @@
-"""The positional bias of PSA's first version against loops over its equations 8 to 12."""
+"""The positional bias of the first version of PSA against loops over its equations 8 to 12."""
 
 import functools
 

@@ -40,7 +40,7 @@ def test_chain_trains_all_its_encoders():
     chain(batch_of(LENGTHS, WIDTH), mask)[mask.positions].square().sum().backward()
     for name, parameter in chain.named_parameters():
         assert parameter.grad is not None, name
-        # A softmax does not notice what is added to all scores, as equation 11's b is
+        # A softmax is invariant to adding a constant to all scores, such as b in equation 11
         if not name.endswith("token_position.bias"):
             assert parameter.grad.any(), name
 

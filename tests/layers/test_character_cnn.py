@@ -22,7 +22,7 @@ def make_layer(window: int = 3, width: int = 5) -> CharacterCNN:
 
 
 def convolved(word: list[int], state: State) -> Array:
-    """A word's representation: every window that holds one of its characters."""
+    """A word's representation, from every window that contains at least one of its characters."""
     W, b = state["filters.weight"], state["filters.bias"]
     n_filters, _, k = W.shape
     output = np.zeros(n_filters)

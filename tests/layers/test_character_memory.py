@@ -1,4 +1,4 @@
-"""Words that are remembered come to what they came to."""
+"""The cache of character representations does not change results."""
 
 import copy
 import pickle
@@ -25,14 +25,14 @@ parts = pytest.mark.parametrize("make", [CharacterBiLSTM, CharacterCNN])
 
 
 def words(*texts: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Words sorted from the longest to the shortest, padded."""
+    """Words sorted by length, longest first, and padded."""
     longest = len(texts[0])
     rows = [[*text, *[0] * (longest - len(text))] for text in texts]
     return torch.tensor(rows), torch.tensor([len(text) for text in texts])
 
 
 class Counting:
-    """Counts the words that a part is given."""
+    """Counts the words that a part reads."""
 
     def __init__(self, part: torch.nn.Module) -> None:
         self.n_words = 0
@@ -64,7 +64,7 @@ def test_words_come_to_the_same_and_are_read_once(make):
 def test_words_of_the_same_characters_do_not_displace_others(make):
     part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
     memory = CharacterMemory()
-    # Words of unknown characters differ, but not to the network
+    # Different words of unknown characters are the same to the network
     batches = [words([1, 1], [1, 1], [2]), words([3, 4], [5]), words([1, 1], [2]), words([5])]
     with torch.no_grad():
         for batch in batches:
@@ -91,7 +91,7 @@ def test_a_network_forgets_when_it_is_told_to():
     batch, tokens = words([1, 2, 3], [4, 5]), torch.tensor([0, 1, 1])
     with torch.no_grad():
         before = embedding(torch.tensor([1, 2]), None, *batch, tokens)
-        # Without a trace, as optimizers that know nothing of PyTorch do it
+        # Unnoticed by PyTorch, like optimizers outside PyTorch
         part.embedding.weight.data.numpy()[...] += 0.5
         forget_weights(nn.Sequential(embedding))
         after = embedding(torch.tensor([1, 2]), None, *batch, tokens)
@@ -205,7 +205,7 @@ def test_threads_share_it():
         assert_close(one, part(*batch), 1e-12)
 
 
-# Who uses it
+# Integration
 
 
 def embed(layer: WordCharacterEmbedding) -> torch.Tensor:
@@ -237,7 +237,7 @@ def test_training_and_gradients_do_not(trains):
 
 
 def test_different_words_may_be_the_same_characters():
-    """All characters that are unknown are one."""
+    """All unknown characters share one id."""
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     memory, batch = CharacterMemory(), words([1, 1], [1, 1], [2])
     with torch.no_grad():

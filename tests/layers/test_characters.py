@@ -76,5 +76,5 @@ def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words, mon
     ids[torch.arange(5) >= lengths.unsqueeze(1)] = 0
     with torch.no_grad():
         found = layer(ids[:, : lengths[0]], lengths)
-    # With a gradient, words are packed
+    # Words are packed if gradients are needed
     assert_close(found, layer(ids[:, : lengths[0]], lengths).detach(), 1e-12)

@@ -1,4 +1,4 @@
-"""DeepAtt against loops over the paper's equations, and what it is built of."""
+"""DeepAtt and its parts against loops over the paper's equations."""
 
 import functools
 import math
@@ -136,7 +136,7 @@ def test_the_input_map_is_normal_with_the_deviation_of_one_over_the_root_of_the_
     torch.manual_seed(0)
     weight = make(input_width=300, width=100).input.weight.detach()
     assert float(weight.std()) == pytest.approx(0.1, rel=0.05)
-    # Of a normal distribution, about 4.6 percent lie beyond two deviations, of a uniform one none.
+    # About 4.6% of a normal distribution, but nothing of a uniform one, lies beyond two deviations.
     assert float((weight.abs() > 0.2).float().mean()) == pytest.approx(0.0455, abs=0.01)
 
 

@@ -1,4 +1,4 @@
-"""Dropout by random bits."""
+"""Dropout from random bits."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def test_each_value_has_a_number_of_its_own(n):
     torch.manual_seed(0)
     masks = torch.stack([random_mask(torch.Size([n]), LEVELS // 2) for _ in range(2000)]).double()
     assert masks.mean(dim=0).sub(0.5).abs().max() < 0.06
-    # Neighbours come out of the same integer, and know nothing of each other
+    # Adjacent values come from the same integer and must be independent
     both = (masks[:, 1:] * masks[:, :-1]).mean(dim=0)
     assert both.numel() == 0 or both.sub(0.25).abs().max() < 0.05
 

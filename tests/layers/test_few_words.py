@@ -1,4 +1,4 @@
-"""Few words, read by NumPy, come to what the equations of an LSTM say."""
+"""The NumPy LSTM for few words against the LSTM's equations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(layer: CharacterBiLSTM, *words: Tensor) -> Tensor:
 
 @pytest.fixture
 def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by the number of words each time that NumPy reads some."""
+    """A list that records the number of words each time NumPy reads some."""
     numbers, read = [], FewWords.read
 
     def counted(self: FewWords, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def by_pytorch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tensor]:
-    """Reads words without NumPy."""
+    """Read words without NumPy."""
 
     def slowly(layer: CharacterBiLSTM, *words: Tensor) -> Tensor:
         with monkeypatch.context() as patched:
@@ -210,7 +210,7 @@ def test_it_notices_that_a_weight_has_changed(name, by_pytorch):
 def test_it_forgets_weights_when_it_is_told_to(by_pytorch):
     layer, words = make(), words_of([3, 1])
     before = read(layer, *words)
-    # Without a trace, as optimizers that know nothing of PyTorch do it
+    # Unnoticed by PyTorch, like optimizers outside PyTorch
     layer.forwards.weight_hh_l0.data.numpy()[...] += 0.5
     forget_weights(nn.Sequential(layer))
     after = read(layer, *words)

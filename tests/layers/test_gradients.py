@@ -1,4 +1,4 @@
-"""Every module's gradients, for its input and each of its parameters, by finite differences."""
+"""Gradients of every module for its input and parameters, against finite differences."""
 
 import functools
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from spacy_psa.layers import (
 
 from .helpers import batch_of, mask_of, normal, randomized
 
-# With padding and a sentence of one token.
+# Includes padding and a sentence of one token.
 LENGTHS, WIDTH = [3, 1], 2
 PSA = functools.partial(PSABias, window=4, max_distance=2)
 PARTS = [
@@ -91,7 +91,7 @@ BIASES: dict[str, Callable[[], nn.Module]] = {
 
 
 def gradcheck(module: nn.Module, function: Callable, *inputs: torch.Tensor) -> bool:
-    """Differences are taken in place, so that the module sees those of its parameters too."""
+    """Check gradients. Differences are applied in place, so the module sees those of parameters."""
     tensors = [*(x.requires_grad_() for x in inputs), *module.parameters()]
     return torch.autograd.gradcheck(lambda *given: function(*given[: len(inputs)]), tensors)
 
@@ -99,7 +99,7 @@ def gradcheck(module: nn.Module, function: Callable, *inputs: torch.Tensor) -> b
 @pytest.mark.parametrize("name", ENCODERS)
 def test_encoders_and_decoders_pass_gradcheck(name):
     module, mask = randomized(ENCODERS[name]()), mask_of(LENGTHS)
-    # The scores that do not depend on tokens are outputs as well.
+    # Scores that do not depend on tokens are also outputs.
     scores = getattr(module, "transition_scores", dict)
     assert gradcheck(
         module,

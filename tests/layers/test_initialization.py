@@ -1,4 +1,4 @@
-"""Glorot's limits for every weight matrix, gate by gate in an LSTM, and zero for every bias."""
+"""Glorot initialization of every weight matrix, gate by gate in an LSTM, and zero biases."""
 
 import math
 
@@ -32,7 +32,7 @@ LAYERS = {
     "crf": lambda: CRFDecoder(WIDTH, 20),
 }
 WITHOUT_BIASES = {"gate"}
-# Trained scalars and vectors that are neither weights nor called biases.
+# Trainable scalars and vectors that are neither weights nor named biases.
 ZERO = ("trade_off", "start", "end")
 
 
@@ -42,10 +42,10 @@ def seed() -> None:
 
 
 def assert_uniform(weight: torch.Tensor, limit: float) -> None:
-    """All within the limit, and as spread as the uniform distribution is."""
+    """Check that all weights are within the limit, with the moments of the uniform distribution."""
     n = weight.numel()
     assert weight.abs().max() <= limit * (1 + 1e-6)
-    # The standard error of the variance of U(-l, l) is l²/3·√(4/5n), that of its mean l/√(3n).
+    # For U(-l, l), the standard error of the variance is l²/3·√(4/5n), of the mean l/√(3n).
     assert weight.mean().abs() < 5 * limit / math.sqrt(3 * n)
     assert weight.square().mean().item() == pytest.approx(limit**2 / 3, rel=5 * math.sqrt(0.8 / n))
 

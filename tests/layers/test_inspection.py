@@ -1,4 +1,4 @@
-"""Recording what goes on inside a network."""
+"""Recording the internal values of a network."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The BiLSTM over joined sentences against a loop over its equations and against the padded one."""
+"""The BiLSTM over joined sentences against its equations and against the padded BiLSTM."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ from .reference import bilstm
 
 WIDTH = 3
 BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2], [9, 3, 2, 2, 1, 1]]
-# One row of 20 and three of which each holds ten of the short ones
+# One row for the sentence of 20 tokens, and three rows of ten short sentences each
 UNEVEN = [20, *[1] * 30]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 some_lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)
@@ -35,18 +35,18 @@ def directions(left: int = 2, right: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
     return randomized(lstm(WIDTH, left)), randomized(lstm(WIDTH, right), seed=1)
 
 
-# Where sequences stand
+# Placement of sequences
 
 
 @settings(deadline=None, derandomize=True)
 @given(some_lengths)
-@example([5, 2, 2])  # fill a row to its end
-@example([4, 2, 2])  # do not
+@example([5, 2, 2])  # fills a row to its end
+@example([4, 2, 2])  # does not
 def test_sequences_are_in_one_piece_with_a_free_place_between_them(lengths):
     rows = join(lengths)
     assert rows.n_steps == max(lengths)
     assert rows.n_rows <= len(lengths)
-    free = torch.ones(rows.n_steps + 1, rows.n_rows, dtype=torch.bool)  # and one place more
+    free = torch.ones(rows.n_steps + 1, rows.n_rows, dtype=torch.bool)  # with one additional place
     for places in rows.places[0].split(lengths):
         steps, row = places // rows.n_rows, places[0] % rows.n_rows
         assert (places % rows.n_rows == row).all()
@@ -79,7 +79,7 @@ def test_a_batch_without_padding_or_sequences_is_not_joined():
     assert SequenceMask(torch.tensor([], dtype=torch.long), 3).joined is None
 
 
-# What is found there
+# Results
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -111,12 +111,12 @@ def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_nothing_of_a_sentence_is_left_for_the_next_one(dtype, scale):
-    """To the bit: by itself in a row it has the same states and gradients, whatever is before."""
+    """States and gradients are identical to the bit, whatever precedes a sentence in its row."""
     both = directions(4, 4)
     with torch.no_grad():
         for parameter in (p for lstm in both for p in lstm.to(dtype).parameters()):
             parameter.mul_(scale)
-    lengths = [9, 4, 4]  # the second and the third one share a row
+    lengths = [9, 4, 4]  # the second and the third share a row
     rows = join(lengths)
     assert rows.n_rows == 2
     found = []
@@ -158,12 +158,12 @@ def test_what_shuts_a_gate_is_a_number_of_any_type():
         assert torch.sigmoid(number) == 0
 
 
-# Who uses it
+# Integration
 
 
 @pytest.fixture
 def calls(monkeypatch) -> list[int]:
-    """Grows with each call of `joined_bilstm`, by the number of its tokens."""
+    """A list that records the number of tokens in each call of `joined_bilstm`."""
     calls = []
 
     def counted(tokens, *arguments):

@@ -52,7 +52,7 @@ def test_weights_of_each_head_are_a_distribution():
 
 
 def test_heads_are_scaled_by_their_own_width():
-    # Of three heads that are copies of each other, each does what one of their width would.
+    # Each of three identical heads does the same as a single head of that width.
     layer = LabelAttention(LabelEmbeddings(LABELS, WIDTH), heads=3).double()
     with torch.no_grad():
         for projection in (layer.query, layer.key):

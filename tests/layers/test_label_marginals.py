@@ -1,4 +1,4 @@
-"""Structured attention against sums over all label sequences, values and gradients alike."""
+"""Values and gradients of structured attention against sums over all label sequences."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def make_marginals(n_labels: int = LABELS, **config) -> LabelMarginals:
 
 
 def enumerated(layer: LabelMarginals, h: torch.Tensor) -> torch.Tensor:
-    """ĥ of one sentence by listing label sequences, for autograd to differentiate."""
+    """ĥ of one sentence by enumerating label sequences, differentiable by autograd."""
     scores, marginals = [], 0
     A = layer.transitions
     sequences = list(itertools.product(range(layer.labels.n_labels), repeat=len(h)))
@@ -85,7 +85,7 @@ def test_marginals_are_distributions_and_zero_in_the_padding():
 
 
 def test_labels_at_other_tokens_matter():
-    # The point of the paper: a locally normalised attention would not change.
+    # The point of the paper: locally normalized attention would not change.
     layer, x = make_marginals(), batch_of([4], WIDTH)
     changed = x.clone()
     changed[0, 3] += 1.0

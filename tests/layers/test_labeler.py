@@ -1,4 +1,4 @@
-"""An encoder and a decoder over a layout: token order and whole chains come back."""
+"""An encoder and a decoder over a layout: token order and whole chains are restored."""
 
 import pytest
 import torch

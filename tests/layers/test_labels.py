@@ -1,4 +1,4 @@
-"""Embeddings and transitions of labels, and who shares them."""
+"""Label embeddings and transitions, and sharing them."""
 
 import math
 

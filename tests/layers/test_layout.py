@@ -1,4 +1,4 @@
-"""Windows and buckets: every token is somewhere, once, with as much context as there is."""
+"""Windows and buckets: every token is read exactly once, with as much context as possible."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from spacy_psa.layers.layout import make_layout
 
 
 def read_back(layout) -> np.ndarray:
-    """For each token, the token at the place that it is read from."""
+    """For each token, the token at the position it is read from."""
     return np.concatenate([bucket.index.reshape(-1) for bucket in layout.buckets])[layout.rows]
 
 
@@ -29,7 +29,7 @@ def test_layout_keeps_every_token_and_its_sequence(lengths, config, positions):
     )
     n = sum(lengths)
     assert np.array_equal(read_back(layout), np.arange(n))
-    # Distinct places, none of them in the padding.
+    # Distinct positions, none in the padding.
     assert len(set(layout.rows.tolist())) == n
     real = [np.arange(bucket.index.shape[1]) < bucket.lengths[:, None] for bucket in layout.buckets]
     assert np.concatenate([mask.reshape(-1) for mask in real])[layout.rows].all()
@@ -40,7 +40,7 @@ def test_layout_keeps_every_token_and_its_sequence(lengths, config, positions):
             positions, bucket.index.shape[1]
         )
         for row, size in zip(bucket.index, bucket.lengths, strict=True):
-            # A window is a run of tokens of one sequence; padding repeats the last of them.
+            # A window is a run of tokens of one sequence; padding repeats the last token.
             assert np.array_equal(row[:size], np.arange(row[0], row[0] + size))
             assert (row[size:] == row[size - 1]).all()
             assert len(set(sequence[row].tolist())) == 1
@@ -70,7 +70,7 @@ def test_tokens_are_read_where_they_have_most_context(length, overlap):
     layout = make_layout([length], max_length=10, overlap=overlap)
     places = np.concatenate([bucket.index.reshape(-1) for bucket in layout.buckets])
     column = np.arange(len(places)) % 10
-    # Context is bounded by the nearer edge of the window, but a sequence's own end is none.
+    # The nearer edge of the window bounds the context, unless it is an end of the sequence.
     first, last = places - column == 0, places - column + 10 == length
     left = np.where(first, 1_000, column)
     right = np.where(last, 1_000, 9 - column)

@@ -1,4 +1,4 @@
-"""Linear layers in mixed precision on a CPU: few shapes, and the numbers of PyTorch's own."""
+"""Linear layers in mixed precision on a CPU: few shapes, and the same results as PyTorch's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HALF = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
 
 
 def make(bias: bool = True) -> tuple[Linear, nn.Linear]:
-    """A layer of ours, and PyTorch's with the same weights."""
+    """Our layer, and PyTorch's with the same weights."""
     ours, theirs = (randomized(kind(6, 5, bias=bias)).float() for kind in (Linear, nn.Linear))
     return ours, theirs
 
 
 def run(layer: nn.Module, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, list[Tensor]]:
-    """The output, and gradients of a sum of it, under autocast."""
+    """The output, and the gradients of its sum, under autocast."""
     leaves = [x.clone().requires_grad_(), *layer.parameters()]
     with torch.autocast("cpu", dtype=dtype):
         output = layer(leaves[0])
@@ -30,7 +30,7 @@ def run(layer: nn.Module, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, list[T
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows PyTorch's function is given."""
+    """The number of rows in each call of PyTorch's function."""
     seen, function = [], nn.functional.linear
 
     def linear(x: Tensor, *others: Tensor | None) -> Tensor:
@@ -64,7 +64,7 @@ def test_there_are_few_shapes(rows: list[int]) -> None:
         for n in range(1, 1025):
             assert layer(torch.ones(n, 6)).shape == (n, 5)
             assert n <= rows[-1] <= n + max(0, n - 1) // 16
-    # Of sentences in batches of ten to forty
+    # From batches of ten to forty sentences
     assert len({n for n in rows if n >= 200}) <= 40
 
 

@@ -62,7 +62,7 @@ def test_packing_and_unpacking_pass_gradcheck(lengths):
     x = normal(2, mask.width, 2, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(mask.pack, x)
     assert torch.autograd.gradcheck(mask.unpack, normal(4, 2, seed=2).requires_grad_())
-    # Used by differentiation of gradients as well.
+    # Also used for higher-order gradients.
     assert torch.autograd.gradgradcheck(lambda x: mask.pack(x) ** 2, x)
 
 

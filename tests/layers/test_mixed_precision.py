@@ -1,4 +1,4 @@
-"""Layers in mixed precision, as they are trained: near full precision, gradients included."""
+"""Layers trained in mixed precision: outputs and gradients are close to full precision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .test_refinement import INPUT, make_lan, make_structured
 LENGTHS = [7, 5, 5, 1]
 OTHER_LENGTHS = [[5], [4, 4], [1]]
 HALF = [torch.bfloat16, torch.float16]
-# Half the distance of neighbouring numbers at 1
+# Half the distance between adjacent numbers at 1
 UNIT = {torch.bfloat16: 2.0**-9, torch.float16: 2.0**-12}
 LAYERS: dict[str, tuple[int, Callable[[], nn.Module]]] = {
     "bilstm": (6, lambda: BiLSTM(6, hidden_width=10, depth=2)),
@@ -73,7 +73,7 @@ def first_bias(width: int) -> BiasMixture:
 def run(
     layer: nn.Module, x: Tensor, dtype: torch.dtype | None, lengths: list[int]
 ) -> tuple[Tensor, list[Tensor]]:
-    """The output for real positions, and the gradients of some sum of it."""
+    """The output at real positions, and the gradients of a weighted sum of it."""
     mask = mask_of(lengths, x.device)
     leaves = [x.clone().requires_grad_(), *layer.parameters()]
     with torch.autocast(x.device.type, dtype=dtype, enabled=dtype is not None):
@@ -94,7 +94,7 @@ def test_output_and_gradients_are_close_to_full_precision(
     expected, expected_gradients = run(layer, x, None, LENGTHS)
     output, gradients = run(layer, x, dtype, LENGTHS)
     error = (output - expected).detach().abs().max()
-    # The LSTM of a CPU may be in float32 if it has none in this type
+    # On a CPU, the LSTM may run in float32 if there is none in this type
     assert error > 0 or ("bilstm" in name and dtype not in OF_ONEDNN)
     assert error < 32 * UNIT[dtype] * max(1.0, float(expected.detach().abs().max()))
     assert len(gradients) == len(expected_gradients)
@@ -143,7 +143,7 @@ def test_additive_scores_are_not_rounded(dtype: torch.dtype) -> None:
 
 
 class SeenBias(nn.Module):
-    """A bias of zeros that says what it was given."""
+    """A bias of zeros that records its input."""
 
     masks_self = False
 

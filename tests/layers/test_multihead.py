@@ -67,7 +67,7 @@ def test_projections_have_no_biases():
 def test_each_head_has_its_own_bias_unless_they_share_one(share):
     layer = make_layer(("M", "G", "P"), share_bias=share)
     assert len(layer.biases) == (1 if share else HEADS)
-    # With projections of zero, attention follows from the biases alone.
+    # With zero projections, attention depends on the biases alone.
     for name in ("query", "key"):
         torch.nn.init.zeros_(getattr(layer, name).weight)
     first, second = layer.attention(batch_of([5], WIDTH), mask_of([5]))[0]
@@ -130,7 +130,7 @@ def test_dropout_falls_on_the_weights_in_training_only():
     layer.train()
     outputs = torch.stack([layer(x, mask) for _ in range(500)])
     assert not torch.equal(outputs[0], without)
-    # Its expectation is the output without dropout; half of the weights, doubled, take part.
+    # The expectation is the output without dropout: half of the weights are kept and doubled.
     assert_close(outputs.mean(dim=0), without, 0.3)
     scale = outputs.std(dim=0).mean()
     assert scale > 0.1

@@ -1,4 +1,4 @@
-"""Which layers oneDNN may compute, and of which shapes."""
+"""Which layers oneDNN may compute, and with which shapes."""
 
 from __future__ import annotations
 

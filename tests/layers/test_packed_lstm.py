@@ -1,4 +1,4 @@
-"""The packed BiLSTM against a loop over its equations and against the padded one."""
+"""The packed BiLSTM against a loop over its equations and against the padded BiLSTM."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
 @pytest.fixture(params=[0, activations.FEW_NUMBERS], ids=["many", "few"])
 def numbers(request, monkeypatch):
-    """Whether tensors count as large, whose tanh is found otherwise."""
+    """Whether tensors count as large, which changes how tanh is computed."""
     monkeypatch.setattr(activations, "FEW_NUMBERS", request.param)
 
 
@@ -94,7 +94,7 @@ def test_steps_are_those_of_a_packed_sequence(lengths, extra):
     )
     flat = x.flatten(0, 1)
     assert mask.steps.sizes == packed.batch_sizes.tolist()
-    # Equally long sequences may stand in any order
+    # Sequences of the same length may be in any order
     assert sorted(flat[mask.steps.places[0]].tolist()) == sorted(packed.data.tolist())
     forwards, backwards = flat[mask.steps.places]
     for i, n in enumerate(lengths):
@@ -112,7 +112,7 @@ def test_states_without_gradients_are_the_same(lengths, numbers):
     assert torch.equal(inputs, x)
 
 
-# Who uses it
+# Integration
 
 
 @batches
@@ -135,7 +135,7 @@ def test_characters_are_padded_in_prediction_and_come_to_the_same(lengths, monke
 
 
 def test_characters_come_to_the_same_with_directions_of_other_widths():
-    """Of an odd width, PyTorch's packed LSTM does the work."""
+    """With an odd width, PyTorch's packed LSTM is used."""
     words, lengths = torch.tensor([[1, 2, 3], [4, 5, 0], [6, 0, 0]]), torch.tensor([3, 2, 1])
     even = randomized(CharacterBiLSTM(9, embedding_width=2, width=4))
     odd = randomized(CharacterBiLSTM(9, embedding_width=2, width=5))

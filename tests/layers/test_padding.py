@@ -1,4 +1,4 @@
-"""Neither padding nor the other sentences of a batch change anything."""
+"""Neither padding nor other sentences in a batch change the results."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ LENGTHS = [4, 1, 6, 2]
 
 
 def make(name: str) -> nn.Module:
-    """In training mode, in which alone cuDNN's LSTM has gradients, but without dropout."""
+    """A module in training mode, which cuDNN's LSTM needs for gradients, but without dropout."""
     module = randomized(ENCODERS[name]())
     for part in module.modules():
         if isinstance(part, nn.Dropout):
@@ -20,7 +20,7 @@ def make(name: str) -> nn.Module:
 
 
 def run(module: nn.Module, x: torch.Tensor, lengths: list[int]) -> tuple[torch.Tensor, list]:
-    """The outputs at real positions, and the gradients of the input and the parameters."""
+    """The outputs at real positions, and the gradients of input and parameters."""
     mask = mask_of(lengths, x.device)
     x = x.clone().requires_grad_()
     module.zero_grad()
@@ -76,7 +76,7 @@ def test_order_of_the_batch_only_orders_the_output(name):
 
 @pytest.mark.parametrize("name", [name for name in ENCODERS if "decoder" not in name])
 def test_what_a_sentence_holds_does_change_it(name):
-    # The tests above could not fail for a module that ignores its input.
+    # The tests above cannot fail for a module that ignores its input.
     module, x = make(name), batch_of(LENGTHS, WIDTH)
     changed = x.clone()
     changed[2, 5] += normal(WIDTH)

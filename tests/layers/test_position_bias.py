@@ -13,7 +13,7 @@ from .helpers import DTYPES, TOLERANCE, assert_close, normal, randomized, state_
 from .reference import equation_10, equation_11, positional_bias
 
 N, WIDTH = 6, 3
-# Each row of table 7, and the smaller sets.
+# The rows of table 7, and the smaller sets.
 SETS = [("M", "G", "P"), ("G", "P"), ("M", "G"), ("M", "P"), ("G",), ("P",)]
 
 
@@ -37,7 +37,7 @@ def test_gaussian_bias_equals_equation_10(window, dtype, device):
 
 
 def test_gaussian_window_is_ten_by_default():
-    # ε = 5, so that the bias at the distance 5 is −1/2.
+    # ε = 5, so the bias at distance 5 is −1/2.
     assert GaussianBias()(torch.zeros(1, 6, 1))[0, 0, 5].item() == pytest.approx(-0.5)
 
 
@@ -86,7 +86,7 @@ def test_psa_bias_equals_equation_4(factors, dtype, device):
                 )
     layer.to(device, dtype)
     actual = layer(x.to(device, dtype)).expand(2, N, N)
-    # The mask M is not added, but said.
+    # The mask M is not added but given by `masks_self`.
     assert layer.masks_self == ("M" in factors)
     masked = np.isneginf(expected)
     assert np.array_equal(masked[0], np.eye(N, dtype=bool) & ("M" in factors))

@@ -1,4 +1,4 @@
-"""Absolute positions against the equations of Vaswani et al. (2017) and Tan et al. (2018)."""
+"""Position encodings against the equations of Vaswani et al. (2017) and Tan et al. (2018)."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_sinusoids_have_nothing_to_train():
 
 
 def test_half_precision_only_rounds_the_sinusoids():
-    # Position 300 itself has no half of this precision.
+    # Position 300 itself is not representable in this half-precision type.
     x = torch.zeros(1, 301, 8)
     exact = SinusoidalPositions(8)(x, mask_of([301]))
     rounded = SinusoidalPositions(8)(x.bfloat16(), mask_of([301]))

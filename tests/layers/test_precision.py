@@ -40,7 +40,7 @@ from .helpers import mask_of, normal, randomized
 
 LENGTHS = [7, 5, 5, 1]
 WIDTH = 12
-# Half the distance of neighbouring numbers at 1
+# Half the distance between adjacent numbers at 1
 UNIT = 2.0**-9
 Contextual = Callable[[], nn.Module]
 CONTEXTUAL: dict[str, Contextual] = {
@@ -60,12 +60,12 @@ def deepatt(sublayer: Callable[[int], nn.Module]) -> nn.Module:
     return DeepAtt(WIDTH, sublayer=sublayer, positions=None, width=WIDTH, depth=2, n_heads=2)
 
 
-# PyTorch's sigmoid and convolution in float32 depend in their last bit on where numbers stand
+# The last bit of PyTorch's sigmoid and convolution in float32 depends on positions in memory
 LAST_BIT = {"fusion": 1e-6, "deepatt, convolution": 1e-6}
 
 
 def make(name: str) -> tuple[nn.Module, nn.Module]:
-    """A layer in full precision, and its like in bfloat16."""
+    """A layer in full precision and its bfloat16 counterpart."""
     full = randomized(CONTEXTUAL[name](), scale=0.4).float()
     return full, reduce_precision(randomized(CONTEXTUAL[name](), scale=0.4).float(), "bf16")
 
@@ -81,7 +81,7 @@ def test_linear_is_that_of_rounded_weights_and_inputs():
     expected = x.bfloat16().double() @ weight.T + bias
     output = to_bfloat16(full)(x)
     assert output.dtype == torch.float32
-    # The sum is rounded once, at the end
+    # The sum is only rounded at the end
     torch.testing.assert_close(output.double(), expected, rtol=2 * UNIT, atol=1e-5)
 
 
@@ -93,7 +93,7 @@ def test_output_is_close_to_full_precision_and_float32(name: str):
         expected, output = full(x, mask), reduced(x, mask)
     assert output.dtype == expected.dtype == torch.float32
     error = (output - expected)[mask.positions].abs().max()
-    # Sums of a dozen products of rounded numbers, through up to four layers
+    # Sums of a dozen products of rounded numbers, in up to four layers
     assert 0 < error < 16 * UNIT * max(1.0, float(expected.abs().max()))
 
 
@@ -112,7 +112,7 @@ def test_other_sentences_and_padding_change_nothing(name: str, row: int):
 
 @pytest.mark.parametrize("width", [7, 64, 300])
 def test_additive_scores_are_the_same_in_any_batch(width: int):
-    """Else they would have to be in float64, in twice the time."""
+    """Otherwise, they would need float64 and twice the time."""
     layer = randomized(AdditiveSelfAttention(width), scale=0.1).float()
     reduced = reduce_precision(layer, "bf16")
     lengths = [60, 41, 40, 33, 17, 16, 15, 9, 8, 7, 3, 2, 1, 1]
@@ -127,7 +127,7 @@ def test_additive_scores_are_the_same_in_any_batch(width: int):
 @pytest.mark.parametrize("bias", [None, PSABias])
 @pytest.mark.parametrize("factor", [1.0, 60.0])
 def test_attention_does_not_depend_on_large_numbers_elsewhere(bias: Contextual, factor: float):
-    """Large numbers are scored in another way, and one decides that for all that are scored with
+    """Large numbers are scored differently, and a single one affects all scores computed with
     it."""
     width, lengths = 64, [50, 20, 20, 7, 1]
     layer = randomized(AdditiveSelfAttention(width, bias=bias), scale=0.3).float()

@@ -1,4 +1,4 @@
-"""The BiLSTM against a loop over its equations and against PyTorch's packed one."""
+"""The BiLSTM against a loop over its equations and against PyTorch's packed BiLSTM."""
 
 import numpy as np
 import pytest
@@ -141,7 +141,7 @@ def test_output_dropout_zeroes_features_and_scales_the_others():
     assert_close(dropped[kept], 2 * plain[kept], 1e-12)
 
 
-# One sentence, and a batch that is padding for the most part, whose sentences are joined
+# One sentence, and a batch that is mostly padding, whose sentences are joined
 @pytest.mark.parametrize("lengths", [[6], [20, *[2] * 30]], ids=["padded", "joined"])
 @pytest.mark.parametrize("dropout", ["input_dropout", "output_dropout"])
 def test_variational_dropout_is_the_same_for_all_tokens_of_a_sentence(lengths, dropout):

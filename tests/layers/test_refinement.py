@@ -1,4 +1,4 @@
-"""The stacks of BiLSTM-LAN and of structured refinement, as wholes."""
+"""The complete stacks of BiLSTM-LAN and of structured refinement."""
 
 import functools
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def make_structured(**config) -> LabelRefinement:
 
 
 class Whole(nn.Module):
-    """An encoder and a decoder that share their labels."""
+    """An encoder and a decoder with shared label parameters."""
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         super().__init__()

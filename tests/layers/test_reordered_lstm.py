@@ -1,4 +1,4 @@
-"""An LSTM whose weights are kept in oneDNN's order is PyTorch's."""
+"""The LSTM with weights in oneDNN's order against PyTorch's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make(dtype: torch.dtype = torch.float32) -> ReorderedLSTM:
 
 
 def plain(layer: ReorderedLSTM) -> nn.LSTM:
-    """PyTorch's own, with the same parameters."""
+    """PyTorch's LSTM with the same parameters."""
     twin = nn.LSTM(INPUT, WIDTH, batch_first=True).to(layer.weight_hh_l0.dtype)
     twin.load_state_dict(layer.state_dict())
     return twin
@@ -46,7 +46,7 @@ needs_onednn = pytest.mark.skipif(
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows each time that oneDNN runs on weights that were kept."""
+    """A list that grows each time oneDNN runs with cached weights."""
     calls, run = [], reordered_lstm._run
     monkeypatch.setattr(
         reordered_lstm, "_run", lambda *arguments: calls.append(1) or run(*arguments)

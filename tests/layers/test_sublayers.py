@@ -1,4 +1,4 @@
-"""The nonlinear sub-layers of DeepAtt, against loops over their equations."""
+"""The nonlinear sub-layers of DeepAtt against loops over their equations."""
 
 import pytest
 import torch
@@ -79,7 +79,7 @@ def test_recurrent_sublayer_has_the_full_width_in_each_direction():
 
 
 def assert_orthogonal(weight: torch.Tensor) -> None:
-    """The rows, or the columns if there are fewer of them, are orthonormal."""
+    """Check that the rows are orthonormal, or the columns if there are fewer of them."""
     matrix = weight.detach().flatten(1).double()
     if matrix.shape[0] > matrix.shape[1]:
         matrix = matrix.t()

@@ -1,4 +1,4 @@
-"""Layers that take tokens without padding do with them what they do with padded batches."""
+"""Layers that accept tokens without padding give the same results as with padded batches."""
 
 from functools import partial
 
@@ -127,12 +127,12 @@ def test_projections_and_normalizations_of_stacks_see_no_padding(name, learns):
     with torch.set_grad_enabled(learns):
         output = stack(batch_of(lengths, 3), mask_of(lengths))
     assert output.shape == (3, 6, WIDTH)
-    # Projections of label embeddings have as many rows as there are labels
+    # Projections of label embeddings have a row for each label
     assert set(rows) - {LABELS} == {sum(lengths)}
 
 
 class Shift(nn.Module):
-    """Each token gets the one before it; knows padded batches alone."""
+    """Replaces each token by the previous one; accepts padded batches only."""
 
     def forward(self, x: torch.Tensor, mask: SequenceMask) -> torch.Tensor:
         assert x.dim() == 3

@@ -1,4 +1,4 @@
-"""Word embeddings: rows that are trained, vectors that are not, and characters beside them."""
+"""Word embeddings: trainable rows, fixed vectors, and character representations."""
 
 import pytest
 import torch
@@ -105,7 +105,7 @@ def test_tokens_without_characters_have_the_word_alone():
 def test_each_token_adds_to_the_gradient_of_its_word():
     layer = WordCharacterEmbedding(make_words(), None)
     layer(ROWS, normal(2, 3), CHARACTERS, LENGTHS, TOKENS).sum().backward()
-    # Word 0 has row 2 and stands there twice, word 2 has row 0 and stands there once.
+    # Word 0 has row 2 and occurs twice; word 2 has row 0 and occurs once.
     assert layer.words.weight.grad[:, 0].tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
 
 
@@ -122,7 +122,7 @@ def test_dropout_is_for_training_only_and_falls_on_tokens_not_on_words():
     output = layer(*arguments)
     dropped = output == 0
     assert 0.4 < float(dropped.float().mean()) < 0.6
-    # The 200 tokens are the same word, but not dropped alike.
+    # The 200 tokens are the same word, but have different dropout masks.
     assert len(dropped.unique(dim=0)) > 1
     assert torch.allclose(output, 2 * expected * ~dropped)
 
@@ -145,7 +145,7 @@ def test_word_dropout_leaves_words_out_wherever_they_stand_but_not_their_charact
             (factor,) = factors[word == TOKENS].unique().round(decimals=6).unique().tolist()
             assert factor in (0.0, 2.0)
             words_seen.add((int(word), factor))
-    # Each word is there at times, and left out at others
+    # Each word is sometimes kept and sometimes dropped
     assert len(words_seen) == 2 * len(TOKENS.unique())
 
 

@@ -110,7 +110,7 @@ def test_other_names_are_refused(name: str) -> None:
     shim = make_shim()
     message = srsly.msgpack_loads(shim.to_bytes())
     message["state"] = save({**load(message["state"]), name: torch.zeros(3, 3)})
-    with pytest.raises(ValueError, match=f"P203.*'{name}' is not part of it"):
+    with pytest.raises(ValueError, match=f"P203.*'{name}' is not part of the network"):
         make_shim().from_bytes(srsly.msgpack_dumps(message))
     message["state"] = save({"encoder.labels.weight": torch.zeros(3, 3)})
     with pytest.raises(ValueError, match=r"P203.*'encoder\.labels\.bias' is missing"):

@@ -319,7 +319,7 @@ def tampered(**changes: torch.Tensor | None) -> bytes:
     [
         ({"scale": None}, "'scale' is missing"),
         ({"steps": None}, "'steps' is missing"),
-        ({"other": torch.ones(1)}, "'other' is not part of it"),
+        ({"other": torch.ones(1)}, "'other' is not part of the network"),
         ({"scale": torch.ones(2)}, r"'scale' has shape \(2,\), not \(1,\)"),
         ({"layers__0__bias": torch.ones(4, 1)}, r"'layers.0.bias' has shape \(4, 1\)"),
         ({"scale": torch.ones(1, dtype=torch.float64)}, r"'scale' has type torch.float64"),

@@ -147,7 +147,7 @@ def test_rules_of_several_sources_add_up() -> None:
     doc.spans["ruler"] = [Span(doc, 2, 4, "LOC")]
     sources = [create_span_rules("ruler", "forbid"), create_digits("CC"), lambda doc: iter(())]
     assert create_all_rules(*sources)(doc) == [Rule(2, 4, "LOC", -inf)]
-    with pytest.raises(ValueError, match=r"P360.*gave None.*'Bob saw"):
+    with pytest.raises(ValueError, match=r"P360.*returned None.*'Bob saw"):
         create_all_rules(*sources, lambda doc: None)(doc)
 
 

@@ -108,7 +108,7 @@ def test_vectors_that_are_not_finite_are_named(value: float, word: str) -> None:
     rows = np.ones((3, 4))
     rows[1, 2] = value
     nlp = with_vectors(make_nlp(), rows, ["w0", word, "w2"], [0, 1, 2])
-    refuse(nlp, tagged(nlp.vocab, "ABA"), rf"P432.*those of: '{word}'\.")
+    refuse(nlp, tagged(nlp.vocab, "ABA"), rf"P432.*for: '{word}'\.")
 
 
 def test_a_few_of_many_vectors_are_named() -> None:
@@ -276,7 +276,7 @@ def test_labels_that_only_the_development_data_have_are_missed_and_named() -> No
     nlp = make_nlp("spans")
     learn(nlp, spanned(nlp.vocab, [[(0, 1, "A")]]))
     dev = spanned(nlp.vocab, [[(0, 1, "B"), (2, 3, "C")], [(0, 1, "A")]])
-    with pytest.warns(UserWarning, match=rf"W430.*labels 'B', 'C' stand.*'{NAME}'"):
+    with pytest.warns(UserWarning, match=rf"W430.*labels 'B', 'C' occur.*'{NAME}'"):
         scores = nlp.evaluate(dev)
     per_type = scores["spans_sc_per_type"]
     assert per_type["B"]["r"] == per_type["C"]["r"] == 0.0

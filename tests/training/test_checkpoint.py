@@ -120,8 +120,8 @@ def test_missing_tensors_are_an_error(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         ('{"format": 1, "sta', "state.json"),
-        ("[]", "not in format 1"),
-        ('{"format": 2, "state": {}, "tensors": null}', "not in format 1"),
+        ("[]", "does not have format 1"),
+        ('{"format": 2, "state": {}, "tensors": null}', "does not have format 1"),
         ('{"format": 1, "state": {}}', "no 'tensors'"),
         ('{"format": 1, "state": {"step": 1}, "tensors": null}', "config"),
         ('{"format": 1, "state": {"step": 1, "code": "x"}, "tensors": null}', "code"),
