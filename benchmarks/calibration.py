@@ -110,7 +110,7 @@ def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
     picture = stack(
         [
             reliability_diagram(diagrams, "spans", title),
-            threshold_plot(fine, "spans", f"{title}: spans that are at least so probable"),
+            threshold_plot(fine, "spans", f"{title}: spans above a confidence threshold"),
         ]
     )
     return found, picture

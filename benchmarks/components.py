@@ -324,7 +324,7 @@ def draw(results: dict[str, Any]) -> str:
     """RETURNS (str): A figure of the speeds relative to the first peer, as SVG."""
     peer, figures = next(iter(results["relative to"].items()))
     title = f"Whole components, spaCy's {peer} = 1"
-    return bar_plot(figures, "component", "sentences a second, relative", title)
+    return bar_plot(figures, "component", "sentences per second, relative", title)
 
 
 if __name__ == "__main__":

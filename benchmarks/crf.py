@@ -25,7 +25,7 @@ from spacy_psa.inference.viterbi import viterbi_torch
 
 from .crf_peers import PEERS, Tasks, installed
 from .report import describe_run, make_parser, table, write
-from .timing import Clock, make_clock, take_turns, use_device
+from .timing import Clock, make_clock, time_interleaved, use_device
 
 NAME = "crf"
 PEER = "pytorch-crf"
@@ -153,7 +153,7 @@ def measure(functions: Tasks, repeat: int, clock: Clock) -> dict[str, dict[str, 
     clock (Callable[[], float]): The clock.
     RETURNS (Dict[str, Dict[str, float]]): The median, lowest and highest milliseconds of each.
     """
-    turns = take_turns(functions, repeat, clock, at_least=SHORTEST_TURN)
+    turns = time_interleaved(functions, repeat, clock, at_least=SHORTEST_TURN)
     return {
         name: {
             "median": round(1000 * statistics.median(seconds), 3),
@@ -236,7 +236,9 @@ def draw(results: dict[str, Any]) -> str:
             shape, n_labels = size.rsplit(" × ", maxsplit=1)
             for name, speed in row.items():
                 lines.setdefault(f"{name}, {shape}", []).append((int(n_labels), speed))
-        images.append(line_plot(lines, "labels", f"times as fast as {PEER}", title, y_range=(0, 1)))
+        images.append(
+            line_plot(lines, "labels", f"speed relative to {PEER}", title, y_range=(0, 1))
+        )
     return stack(images)
 
 

@@ -252,7 +252,7 @@ def tables(results: dict[str, Any]) -> list[str]:
         " the same sentences, packed and padded. The output of the padded LSTM is wrong, since its "
         "backward direction starts in the padding."
     )
-    header = ["width, both directions", "sentences of a batch", "padding", *PEERS]
+    header = ["width, both directions", "sentences per batch", "padding", *PEERS]
     rows_of_bilstm = [
         [
             str(case["hidden"]),
@@ -285,11 +285,11 @@ def draw(results: dict[str, Any]) -> str:
         for peer in PEERS:
             name = f"{case['hidden']} wide, {peer}"
             lstm.setdefault(name, []).append((case["sentences"], case["speed"][peer]))
-    label = "times as fast"
+    label = "speedup"
     return stack(
         [
             line_plot(attention, "tokens", label, "Additive attention", y_range=(0, 1)),
-            line_plot(lstm, "sentences of a batch", label, "BiLSTM in training", y_range=(0, 1)),
+            line_plot(lstm, "sentences per batch", label, "BiLSTM in training", y_range=(0, 1)),
         ]
     )
 

@@ -184,7 +184,12 @@ def draw(results: dict[str, Any]) -> str:
         way: {system: 100 * ways[way]["share"] for system, ways in results["systems"].items()}
         for way in WAYS
     }
-    return bar_plot(shares, "system", "floor / time (%)", "How near to the floor components are")
+    return bar_plot(
+        shares,
+        "system",
+        "floor / time (%)",
+        "Matrix multiplication floor relative to measured time",
+    )
 
 
 if __name__ == "__main__":

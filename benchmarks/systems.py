@@ -34,7 +34,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 BASELINE = "bilstm-crf"
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
 TRAINED, TAGGED = 320, 640  # sentences
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 PLACE = re.compile(r"(^|\s)/\w")
 BATCH = {"training": 10, "tagging": 256}
 
@@ -186,7 +186,7 @@ def keep(run: Path, result: dict[str, Any], folder: Path) -> None:
     if log.is_file():
         lines = log.read_text(encoding="utf8").splitlines()
         # Remove colors, and lines with absolute paths
-        lines = [COLOUR.sub("", line) for line in lines if not PLACE.search(line)]
+        lines = [COLOR.sub("", line) for line in lines if not PLACE.search(line)]
         text = "\n".join(lines)
         (target / "train.log").write_text(text + "\n", encoding="utf8")
     text = json.dumps(result, indent=2) + "\n"

@@ -50,7 +50,7 @@ def use_device(device: str, *, pipelines: bool) -> None:
         spacy.require_gpu()
 
 
-def take_turns(
+def time_interleaved(
     actions: Mapping[str, Callable[[], object]],
     repeat: int,
     clock: Clock,
@@ -98,11 +98,11 @@ def measure(
     *,
     at_least: float = 0.0,
 ) -> dict[str, float]:
-    """Time actions in interleaved runs. See `take_turns`.
+    """Time actions in interleaved runs. See `time_interleaved`.
 
     RETURNS (Dict[str, float]): The median seconds, by name.
     """
-    turns = take_turns(actions, repeat, clock, what, at_least=at_least)
+    turns = time_interleaved(actions, repeat, clock, what, at_least=at_least)
     return {name: statistics.median(times) for name, times in turns.items()}
 
 

@@ -22,7 +22,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def to_disk(paths: Iterable[Path]) -> None:
+def sync(paths: Iterable[Path]) -> None:
     """Flush files and folders to disk, so that they survive even a power failure."""
     with ThreadPoolExecutor(N_WRITERS) as writers:
         list(writers.map(_sync, paths))

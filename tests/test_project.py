@@ -149,7 +149,7 @@ def test_files_in_scripts_are_declared() -> None:
         files = {word for word in words if word.split("/")[0] in folders and "/" in word}
         # What a command makes and uses itself, or lies in a folder that another one makes.
         inner = {"corpus/conll2000/all.spacy", "assets/ud/en/stats.xml"}
-        # What users bring, without an address to fetch it from or a licence to buy: `psa convert`
+        # What users bring, without an address to fetch it from or a license to buy: `psa convert`
         # says what is missing.
         brought = {
             f"{RAW['vars']['ewt_srl_folder']}/{part}.words" for part in ("train", "dev", "test")

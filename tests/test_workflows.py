@@ -545,7 +545,7 @@ def test_documented_corpora_have_their_workflow_licence_folder_and_format():
     rows = [row for row in rows if len(row) == 5 and row[1].startswith("`")]
     corpora = {name: c for name, c in published_corpora().items() if name not in OTHER_TREEBANKS}
     expected = {
-        c.title: [f"`{re.sub('^ud-.*', 'ud', name)}`", c.licence, f"`{c.folder}`"]
+        c.title: [f"`{re.sub('^ud-.*', 'ud', name)}`", c.license, f"`{c.folder}`"]
         for name, c in corpora.items()
     }
     assert {row[0].removeprefix("| "): row[1:4] for row in rows} == expected

@@ -12,9 +12,9 @@ from itertools import cycle, islice
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 58
 CHARACTER, LEGEND_LINE, KEY = 6.8, 20, 34
-GREY, LIGHT = "#555555", "#dddddd"
+GRAY, LIGHT = "#555555", "#dddddd"
 # The Okabe-Ito palette without yellow, which is hard to see on white.
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#000000"]
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#000000"]
 # The lengths of the lists are coprime, so that many lines look different, even in grayscale.
 DASHES = ["", "7 3", "2 3", "9 3 2 3"]
 MARKS = ["circle", "square", "diamond", "triangle", "cross"]
@@ -25,12 +25,12 @@ TICK_STEPS = [1.0, 2.0, 2.5, 5.0, 10.0]
 class Style:
     """The style of a series.
 
-    colour (str): The color of its lines or bars.
+    color (str): The color of its lines or bars.
     dash (str): The SVG dash array of its lines; empty for none.
     mark (str): The shape of its points.
     """
 
-    colour: str
+    color: str
     dash: str
     mark: str
 
@@ -41,7 +41,7 @@ def styles(n: int) -> list[Style]:
     n (int): The number of series.
     RETURNS (List[Style]): A style for each.
     """
-    looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKS))
+    looks = zip(cycle(COLORS), cycle(DASHES), cycle(MARKS))
     return [Style(*look) for look in islice(looks, n)]
 
 
@@ -133,8 +133,8 @@ def frame(
     for value in y_ticks:
         parts.append(line(LEFT, y(value), WIDTH - RIGHT, y(value), LIGHT))
         parts.append(text(LEFT - 8, y(value) + 4, label(value, y_ticks[1] - y_ticks[0]), "end"))
-    parts.append(line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY))
-    parts.append(line(LEFT, y.start, LEFT, y.end, GREY))
+    parts.append(line(LEFT, y.start, WIDTH - RIGHT, y.start, GRAY))
+    parts.append(line(LEFT, y.start, LEFT, y.end, GRAY))
     parts.append(text(middle, floor - 8, x_label, "middle"))
     turned = f'transform="rotate(-90 16 {height:g})"'
     parts.append(text(16, height, y_label, "middle", turned))
@@ -201,6 +201,6 @@ def text(x: float, y: float, content: str, anchor: str, attributes: str = "") ->
     )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
     """RETURNS (str): A thin straight line."""
-    return f'<path d="M{x1:.5g} {y1:.5g}L{x2:.5g} {y2:.5g}" stroke="{colour}" fill="none"/>'
+    return f'<path d="M{x1:.5g} {y1:.5g}L{x2:.5g} {y2:.5g}" stroke="{color}" fill="none"/>'

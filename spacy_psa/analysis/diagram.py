@@ -11,7 +11,7 @@ from typing import Any
 WIDTH, PADDING, GAP, LINE = 440, 10, 16, 15
 CHARACTERS = 0.155  # per pixel in a line of settings
 # From the Okabe-Ito palette, lightened: distinguishable for color-blind readers.
-COLOURS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
+COLORS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
 PLAIN = "#f3f3f3"
 NO_BREAK = "\u00a0"
 # The blocks of a sequence labeling model in order of computation; others follow by name.
@@ -29,7 +29,7 @@ class Block:
     role (str): Its name in the config.
     lines (List[str]): Its settings.
     parts (List[Block]): The boxes in it, from bottom to top.
-    colour (str): The background color.
+    color (str): The background color.
     is_stage (bool): Whether it feeds the box above it, if that is a stage, too.
     """
 
@@ -37,7 +37,7 @@ class Block:
     role: str
     lines: list[str] = field(default_factory=list)
     parts: list[Block] = field(default_factory=list)
-    colour: str = "#ffffff"
+    color: str = "#ffffff"
     is_stage: bool = False
 
     def height(self) -> int:
@@ -55,7 +55,7 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
     RETURNS (str): A self-contained SVG image.
     """
     blocks = [
-        make_block(name, config[name], WIDTH, COLOURS.get(name, PLAIN))
+        make_block(name, config[name], WIDTH, COLORS.get(name, PLAIN))
         for name in _in_order(config, ORDER)
         if _is_block(config[name])
     ]
@@ -82,13 +82,13 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Block:
+def make_block(role: str, config: dict[str, Any], width: int, color: str) -> Block:
     """Make the box for a registered block.
 
     role (str): Its name in the config.
     config (Dict[str, Any]): The block.
     width (int): The width in pixels.
-    colour (str): The background color.
+    color (str): The background color.
     RETURNS (Block): The box.
     """
     registry = next(key for key in config if key.startswith("@"))
@@ -112,7 +112,7 @@ def make_block(role: str, config: dict[str, Any], width: int, colour: str) -> Bl
         role=role,
         lines=textwrap.wrap(", ".join(settings), max(20, int(inner * CHARACTERS))),
         parts=parts,
-        colour=colour,
+        color=color,
     )
 
 
@@ -144,9 +144,9 @@ def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
     height = block.height()
     drawn = [
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" '
-        f'fill="{block.colour}" stroke="#555555"/>',
+        f'fill="{block.color}" stroke="#555555"/>',
         _text(x + PADDING, y + PADDING + LINE - 4, block.title, "start", bold=True),
-        _text(x + width - PADDING, y + PADDING + LINE - 4, block.role, "end", grey=True),
+        _text(x + width - PADDING, y + PADDING + LINE - 4, block.role, "end", gray=True),
     ]
     for i, line in enumerate(block.lines, 2):
         drawn.append(_text(x + PADDING, y + PADDING + LINE * i - 4, line, "start"))
@@ -160,8 +160,8 @@ def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
     return drawn
 
 
-def _text(x: int, y: int, text: str, anchor: str, *, bold: bool = False, grey: bool = False) -> str:
-    style = (' font-weight="bold"' if bold else "") + (' fill="#666666"' if grey else "")
+def _text(x: int, y: int, text: str, anchor: str, *, bold: bool = False, gray: bool = False) -> str:
+    style = (' font-weight="bold"' if bold else "") + (' fill="#666666"' if gray else "")
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
 
 

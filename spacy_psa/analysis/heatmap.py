@@ -8,7 +8,7 @@ from html import escape
 
 from ..errors import Errors
 from . import axes
-from .axes import GREY, RIGHT, WIDTH
+from .axes import GRAY, RIGHT, WIDTH
 
 TOP, GAP = 40, 12
 LARGEST_CELL, SMALLEST_CELL = 44.0, 9.0
@@ -86,7 +86,7 @@ def heat_map(
             value, text = values[i][j], shown[i][j]
             share = _share(value, low, high)
             hint = f"{row_name} \u2192 {column_name}: {text or format(value, '.4g')}"
-            fill = colour(share, signed=signed)
+            fill = color(share, signed=signed)
             parts += _cell(left + cell * j, y, cell, fill, text if size else "", size, hint)
     for j, name in enumerate(column_names):
         x = left + cell * (j + 0.5) + 4
@@ -119,7 +119,7 @@ def shorten(name: str) -> str:
     return f"{name[:half]}…{name[half + 1 - LONGEST_NAME :]}"
 
 
-def colour(share: float, *, signed: bool = False) -> str:
+def color(share: float, *, signed: bool = False) -> str:
     """Get the color for a number.
 
     share (float): The position of the number between the smallest (0) and the largest (1).
@@ -210,12 +210,12 @@ def _key(
     width = BAR_WIDTH / steps
     drawn = [
         f'<rect x="{x + i * width:.5g}" y="{y:.5g}" width="{width + 0.5:.5g}" '
-        f'height="{BAR_HEIGHT}" fill="{colour(i / (steps - 1), signed=signed)}"/>'
+        f'height="{BAR_HEIGHT}" fill="{color(i / (steps - 1), signed=signed)}"/>'
         for i in range(steps)
     ]
     drawn.append(
         f'<rect x="{x:.5g}" y="{y:.5g}" width="{BAR_WIDTH + 0.5}" height="{BAR_HEIGHT}" '
-        f'fill="none" stroke="{GREY}"/>'
+        f'fill="none" stroke="{GRAY}"/>'
     )
     for value in dict.fromkeys((low, (low + high) / 2, high) if signed else (low, high)):
         place = x + BAR_WIDTH * _share(value, low, high)

@@ -12,7 +12,7 @@ from .axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale
 from .plots import _category_names, _whisker
 
 RADIUS = 4.5
-COLOUR = axes.COLOURS[0]
+COLOR = axes.COLORS[0]
 
 Interval = tuple[float, float]
 
@@ -59,11 +59,11 @@ def interval_plot(
             hint += f" ({low:.4g} to {high:.4g})"
             parts.append(_whisker(x, y(low), y(high)))
         parts.append(
-            f'<circle cx="{x:.5g}" cy="{y(known[name]):.5g}" r="{RADIUS}" fill="{COLOUR}">'
+            f'<circle cx="{x:.5g}" cy="{y(known[name]):.5g}" r="{RADIUS}" fill="{COLOR}">'
             f"<title>{escape(hint)}</title></circle>"
         )
     if not legend:
         return axes.image(parts, floor, title or y_label)
-    key = f'{_whisker(12, 0, 12)}<circle cx="12" cy="6" r="{RADIUS}" fill="{COLOUR}"/>'
+    key = f'{_whisker(12, 0, 12)}<circle cx="12" cy="6" r="{RADIUS}" fill="{COLOR}"/>'
     drawn, height = axes.legend([legend], [key], floor=floor)
     return axes.image([*parts, *drawn], floor + height, title or y_label)

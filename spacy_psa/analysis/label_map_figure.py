@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from . import axes
-from .axes import CHARACTER, GREY, Style
+from .axes import CHARACTER, GRAY, Style
 from .label_groups import groups_of
 from .label_map import LabelMap
 from .page import make_page, make_table
@@ -126,7 +126,7 @@ def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Bo
     for (x, y), label, style in zip(points, found.labels, styles, strict=True):
         marks.append(
             f'<path d="{SHAPES[style.mark]}" transform="translate({x:.1f} {y:.1f})" '
-            f'fill="{style.colour}"><title>{escape(label)}</title></path>'
+            f'fill="{style.color}"><title>{escape(label)}</title></path>'
         )
         place = _free_place(x, y, label, font, taken, frame)
         if place is None:
@@ -141,7 +141,7 @@ def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Bo
     if len(names) < len(points):
         notes.append(f"{len(points) - len(names)} of {len(points)} names omitted")
     title = f"{found.name} ({'; '.join(notes)})" if notes else found.name
-    outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GREY}" fill="none"/>'
+    outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GRAY}" fill="none"/>'
     above = axes.text((left + right) / 2, top - 8, title, "middle")
     return [above, outline, *lines, *marks, *names]
 
@@ -192,7 +192,7 @@ def _legend(styles: dict[str, Style], y: float, width: int) -> tuple[list[str], 
         middle = y + 10 + LEGEND_LINE * line
         parts.append(
             f'<path d="{SHAPES[style.mark]}" transform="translate({x + 6:.1f} {middle:.1f})" '
-            f'fill="{style.colour}"/>'
+            f'fill="{style.color}"/>'
         )
         parts.append(axes.text(x + 16, middle + 4, name, "start"))
         x += room

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from . import axes
-from .axes import GREY, LIGHT
-from .heatmap import colour, shorten
+from .axes import GRAY, LIGHT
+from .heatmap import color, shorten
 from .page import printable
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
     heading = heading if len(heading) <= room else heading[: room - 1] + "…"
     parts = [axes.text(width / 2, 22, heading, "middle", bold)] if title else []
-    parts.append(axes.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GREY}"'))
+    parts.append(axes.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GRAY}"'))
     for name, y in zip(names, ys, strict=True):
         parts.append(axes.line(left, y, right, y, LIGHT))
         parts.append(axes.text(left - 8, y + 4, name, "end"))
@@ -151,7 +151,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
         parts.append(axes.text(x, TOP - 12, word, "middle", 'font-weight="bold"'))
     for start in lattice.starts[1:]:
         x = left + column * start
-        dashes = f'stroke="{GREY}" stroke-dasharray="4 4"'
+        dashes = f'stroke="{GRAY}" stroke-dasharray="4 4"'
         parts.append(f'<path d="M{x:.5g} {TOP - 26}V{floor}" {dashes}/>')
     parts += _edges(lattice, xs, ys, least)
     parts += _nodes(lattice, xs, ys, least)
@@ -214,9 +214,9 @@ def _number(x: float, y: float, p: float) -> str:
 
 
 def _node(x: float, y: float, p: float, on_path: bool, hint: str = "") -> str:
-    ring = f'stroke="{BEST}" stroke-width="2.5"' if on_path else f'stroke="{GREY}"'
+    ring = f'stroke="{BEST}" stroke-width="2.5"' if on_path else f'stroke="{GRAY}"'
     return (
-        f'<circle cx="{x:.5g}" cy="{y:.5g}" r="{_radius(p):.3g}" fill="{colour(p)}" {ring}>'
+        f'<circle cx="{x:.5g}" cy="{y:.5g}" r="{_radius(p):.3g}" fill="{color(p)}" {ring}>'
         f"{_hint(hint)}</circle>"
     )
 

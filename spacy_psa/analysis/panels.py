@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import Errors
 from . import axes
-from .heatmap import BAR_HEIGHT, EMPTY, _key, colour, shorten
+from .heatmap import BAR_HEIGHT, EMPTY, _key, color, shorten
 
 WIDTH, LEFT, RIGHT, TOP, GAP = 960, 36, 16, 44, 16
 LARGEST_CELL, SMALLEST_CELL, MOST_COLUMNS = 24.0, 8.0, 4
@@ -108,7 +108,7 @@ def _cells(
             piece = f"{place}h{across:.1f}v{size:.1f}h-{across:.1f}z"
             runs.setdefault(int(row[start]), []).append(piece)
     drawn = [
-        f'<path fill="{EMPTY if shade < 0 else colour(shade / (SHADES - 1))}" d="{"".join(d)}"/>'
+        f'<path fill="{EMPTY if shade < 0 else color(shade / (SHADES - 1))}" d="{"".join(d)}"/>'
         for shade, d in sorted(runs.items())
     ]
     lines = [f"M{x:.1f} {y + i * size:.1f}h{width * size:.1f}" for i in range(height + 1)]

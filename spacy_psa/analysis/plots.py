@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..errors import Errors
 from . import axes
-from .axes import BOTTOM, GREY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
+from .axes import BOTTOM, GRAY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
 from .heatmap import shorten
 
 BAR_SHARE = 0.8  # the share of a category's space that its bars take
@@ -79,12 +79,12 @@ def line_plot(
     y = Scale(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
     parts = axes.frame(title, x_label, y_label, y_ticks, y)
     for value in x_ticks:
-        parts.append(axes.line(x(value), y.start, x(value), y.start + 5, GREY))
+        parts.append(axes.line(x(value), y.start, x(value), y.start + 5, GRAY))
         name = axes.label(value, x_ticks[1] - x_ticks[0])
         parts.append(axes.text(x(value), y.start + 18, name, "middle"))
     if diagonal:
         low, high = max(x.low, y.low), min(x.high, y.high)
-        parts.append(axes.line(x(low), y(low), x(high), y(high), GREY))
+        parts.append(axes.line(x(low), y(low), x(high), y(high), GRAY))
     styles = axes.styles(len(lines))
     for (name, points), style in zip(lines.items(), styles, strict=True):
         pieces = _pieces([a for a, _ in points], breaks)
@@ -195,11 +195,11 @@ def _curve(
     places = [f"{x(a):.5g} {y(b):.5g}" for a, b in points]
     path = "".join(f"M{'L'.join(places[piece])}" for piece in pieces)
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
-    drawn = [f'<path d="{path}" stroke="{style.colour}" stroke-width="2" fill="none"{dash}/>']
+    drawn = [f'<path d="{path}" stroke="{style.color}" stroke-width="2" fill="none"{dash}/>']
     for (a, b), place in zip(points, places, strict=True):
         hint = escape(f"{name}: {a:.4g}, {b:.4g}")
         drawn.append(
-            f'<path d="{SHAPES[style.mark]}" transform="translate({place})" fill="{style.colour}">'
+            f'<path d="{SHAPES[style.mark]}" transform="translate({place})" fill="{style.color}">'
             f"<title>{hint}</title></path>"
         )
     return drawn
@@ -211,7 +211,7 @@ def _band(
     low = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (end, _) in zip(points, limits, strict=True)]
     high = [f"{x(a):.5g} {y(end):.5g}" for (a, _), (_, end) in zip(points, limits, strict=True)]
     outline = "L".join([*low, *reversed(high)])
-    return f'<path d="M{outline}Z" fill="{style.colour}" fill-opacity="0.15"/>'
+    return f'<path d="M{outline}Z" fill="{style.color}" fill-opacity="0.15"/>'
 
 
 def _bar(left: float, width: float, value: float, hint: str, style: Style, y: Scale) -> str:
@@ -219,7 +219,7 @@ def _bar(left: float, width: float, value: float, hint: str, style: Style, y: Sc
     top, bottom = min(y(value), ground), max(y(value), ground)
     return (
         f'<rect x="{left:.5g}" y="{top:.5g}" width="{width:.5g}" height="{bottom - top:.5g}" '
-        f'fill="{style.colour}" stroke="#ffffff"><title>{escape(hint)}</title></rect>'
+        f'fill="{style.color}" stroke="#ffffff"><title>{escape(hint)}</title></rect>'
     )
 
 
@@ -259,8 +259,8 @@ def line_key(style: Style) -> str:
     """
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
     return (
-        f'<path d="M0 6H24" stroke="{style.colour}" stroke-width="2"{dash}/>'
-        f'<path d="{SHAPES[style.mark]}" transform="translate(12 6)" fill="{style.colour}"/>'
+        f'<path d="M0 6H24" stroke="{style.color}" stroke-width="2"{dash}/>'
+        f'<path d="{SHAPES[style.mark]}" transform="translate(12 6)" fill="{style.color}"/>'
     )
 
 
@@ -270,4 +270,4 @@ def bar_key(style: Style) -> str:
     style (Style): The style of the bar.
     RETURNS (str): SVG, 24 wide and 12 high.
     """
-    return f'<rect x="8" width="12" height="12" fill="{style.colour}"/>'
+    return f'<rect x="8" width="12" height="12" fill="{style.color}"/>'

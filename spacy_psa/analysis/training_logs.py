@@ -16,7 +16,7 @@ from ..training.progress import epoch_length
 
 PLAIN_NAMES = {"train", "training", "log", "stdout"}
 CUT = "..."  # the end of names that spaCy has truncated
-COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+COLOR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 # The console shows two decimals of the main score.
 ROUNDING = 0.005 + 1e-9
 
@@ -90,7 +90,7 @@ def read_run(path: Path, name: str = "") -> Run:
     file_ = path / FILE_NAME if path.is_dir() else path
     if not file_.is_file():
         raise ValueError(Errors.P292.format(path=path))
-    content = COLOUR.sub("", file_.read_text(encoding="utf8", errors="replace"))
+    content = COLOR.sub("", file_.read_text(encoding="utf8", errors="replace"))
     lines = content.replace("\r", "\n").splitlines()
     found: dict[int, Evaluation] = {}
     for evaluation in _json_lines(lines) if _is_json(lines) else _table(lines):

@@ -16,7 +16,7 @@ def same_tokens(example: Example) -> bool:
     return np.array_equal(example.predicted.to_array(ORTH), example.reference.to_array(ORTH))
 
 
-class GoldPlace(NamedTuple):
+class AlignedSpan(NamedTuple):
     """A span without its document, which is much faster to sort and compare than a `Span`."""
 
     start: int
@@ -24,22 +24,22 @@ class GoldPlace(NamedTuple):
     label: str
 
 
-def aligned_places(example: Example, gold: Iterable[Span]) -> tuple[list[GoldPlace], set[int]]:
+def align_spans(example: Example, gold: Iterable[Span]) -> tuple[list[AlignedSpan], set[int]]:
     """Align gold spans with the predicted tokens.
 
-    RETURNS (Tuple[List[GoldPlace], Set[int]]): The aligned spans, and the predicted tokens that
+    RETURNS (Tuple[List[AlignedSpan], Set[int]]): The aligned spans, and the predicted tokens that
         overlap with gold spans that cannot be aligned.
     """
     if same_tokens(example):
-        return [GoldPlace(span.start, span.end, span.label_) for span in gold], set()
+        return [AlignedSpan(span.start, span.end, span.label_) for span in gold], set()
     doc = example.predicted
-    places: list[GoldPlace] = []
+    places: list[AlignedSpan] = []
     unknown: set[int] = set()
     # Only once: on each access to its alignment, an example goes through both documents
     alignment = example.alignment.y2x
     for span in gold:
         indices = alignment[span.start : span.end].tolist()
-        place = aligned_place(doc, span, indices)
+        place = align_span(doc, span, indices)
         if place is not None:
             places.append(place)
         else:
@@ -47,7 +47,7 @@ def aligned_places(example: Example, gold: Iterable[Span]) -> tuple[list[GoldPla
     return places, unknown
 
 
-def aligned_place(doc: Doc, gold: Span, indices: Sequence[int]) -> GoldPlace | None:
+def align_span(doc: Doc, gold: Span, indices: Sequence[int]) -> AlignedSpan | None:
     """Align a gold span with the predicted tokens.
 
     As `Example.get_aligned_spans_y2x`, which does not report the spans it leaves out, and takes
@@ -56,11 +56,11 @@ def aligned_place(doc: Doc, gold: Span, indices: Sequence[int]) -> GoldPlace | N
     doc (Doc): The predicted document.
     gold (Span): The span.
     indices (Sequence[int]): The tokens of the predicted document that align with the span's tokens.
-    RETURNS (Optional[GoldPlace]): The aligned span; None if the tokens cannot express it.
+    RETURNS (Optional[AlignedSpan]): The aligned span; None if the tokens cannot express it.
     """
     if not len(indices):
         return None
-    place = GoldPlace(int(indices[0]), int(indices[-1]) + 1, gold.label_)
+    place = AlignedSpan(int(indices[0]), int(indices[-1]) + 1, gold.label_)
     return place if _bare_text(doc[place.start : place.end]) == _bare_text(gold) else None
 
 

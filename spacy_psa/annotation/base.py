@@ -129,7 +129,7 @@ class Target(ABC):
             annotation; or None if no token has any.
         """
 
-    def tags_like(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
+    def matching_tag_ids(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
         """Find the model's outputs that correspond to an existing tag.
 
         tag (str): A tag from `existing_tags`.
@@ -141,7 +141,7 @@ class Target(ABC):
         """
         return [ids[option] for option in self._options(tag, doc) if option in ids]
 
-    def is_of_span(self, rule: Rule) -> bool:
+    def applies_to_whole_span(self, rule: Rule) -> bool:
         """Whether a rule applies to a span as a whole, not to each of its tokens.
 
         rule (Rule): The rule.

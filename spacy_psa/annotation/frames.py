@@ -9,7 +9,7 @@ from spacy.training import Alignment, Example
 
 from ..errors import Warnings, warn
 from ..inference import Constraints
-from .alignment import aligned_place, same_tokens
+from .alignment import align_span, same_tokens
 from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
@@ -83,7 +83,7 @@ def gold_frames(example: Example) -> list[Frame]:
     if not frames or same_tokens(example):
         return frames
     aligned = []
-    alignment = example.alignment  # only once, see `aligned_places`
+    alignment = example.alignment  # only once, see `align_spans`
     for frame in frames:
         token = example.reference[frame.predicate]
         places = alignment.y2x[frame.predicate]
@@ -101,7 +101,7 @@ def _aligned(
 ) -> Iterable[LabeledSpan]:
     for start, end, role in arguments:
         span = Span(example.reference, start, end, role)
-        place = aligned_place(example.predicted, span, alignment.y2x[start:end])
+        place = align_span(example.predicted, span, alignment.y2x[start:end])
         if place is not None:
             yield place.start, place.end, place.label
         else:

@@ -68,7 +68,7 @@ def resolved_labels(
         its set, and is scored as missed.
     """
     found = set()
-    alignment = example.alignment.x2y  # only once, see `aligned_places`
+    alignment = example.alignment.x2y  # only once, see `align_spans`
     for span in predicted:
         aligned = alignment[span.start : span.end]
         if len(aligned):

@@ -160,7 +160,7 @@ def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = Non
         that align with no token are left out.
     """
     given = []
-    # Only once, see `aligned_places`
+    # Only once, see `align_spans`
     alignment = example.alignment.y2x if example is not None and frames else None
     for frame in frames:
         token = frame.predicate

@@ -16,7 +16,7 @@ from spacy.util import filter_spans
 
 from ..errors import Errors, Warnings, warn
 from ..inference import Constraints
-from .alignment import GoldPlace, aligned_places, same_tokens
+from .alignment import AlignedSpan, align_spans, same_tokens
 from .base import Target, add_bias
 from .label_sets import resolved_labels
 from .rules import FORBIDDEN, Rule
@@ -66,9 +66,9 @@ class SpanTarget(Target):
                 tags[span.start : span.end] = SCHEME.encode(places, len(span))
         return tags
 
-    def tags_like(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
+    def matching_tag_ids(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
         # So do spans of labels that are not ours
-        return super().tags_like(tag, ids, doc) or [ids[OUTSIDE]]
+        return super().matching_tag_ids(tag, ids, doc) or [ids[OUTSIDE]]
 
     @abstractmethod
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
@@ -79,13 +79,13 @@ class SpanTarget(Target):
             span.
         """
 
-    def is_of_span(self, rule: Rule) -> bool:
+    def applies_to_whole_span(self, rule: Rule) -> bool:
         # Tags cannot forbid one exact span without affecting longer or shorter ones
         return rule.whole and rule.label != OUTSIDE and rule.score != FORBIDDEN
 
     def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
         rows = bias[rule.start : rule.end]
-        if self.is_of_span(rule):
+        if self.applies_to_whole_span(rule):
             length = len(rows)
             tags = SCHEME.encode([(0, length, rule.label)], length)
             for row, tag in zip(rows, tags, strict=True):
@@ -198,9 +198,9 @@ class SpansTarget(SpanTarget):
         # A group creates new objects each time it is read
         gold = list(example.reference.spans[self.spans_key])
         self._check(example.reference, gold)
-        places, unknown = aligned_places(example, gold)
+        places, unknown = align_spans(example, gold)
         # `filter_spans` needs only starts and ends
-        kept = set(cast(list[GoldPlace], filter_spans(cast(Any, places))))
+        kept = set(cast(list[AlignedSpan], filter_spans(cast(Any, places))))
         for place in places:
             if place not in kept:
                 span = Span(doc, *place)

@@ -81,7 +81,7 @@ class TokenTarget(Target):
         if all(len(labels) == 1 for labels in parts):
             return example
         reference = reference.copy()
-        alignment = example.alignment  # only once, see `aligned_places`
+        alignment = example.alignment  # only once, see `align_spans`
         for token in example.predicted:
             aligned = alignment.x2y[token.i]
             if len(aligned) == 1 and self.read(token) in parts[aligned[0]]:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 from wasabi import msg
 
+from ..atomic_files import atomic_path, check_writable, descriptor
 from ..errors import Errors
 from ..output_errors import output_errors
-from ..whole_files import atomic_path, check_writable, descriptor
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin

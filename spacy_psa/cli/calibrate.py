@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from wasabi import msg
 
+from ..atomic_files import atomic_folder
 from ..errors import Errors
-from ..whole_files import atomic_folder
 from ._calibration import Calibration, draw_calibration, print_calibration
 from ._components import get_tagger, load_tagger
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..atomic_files import atomic_folder
 from ..errors import Errors
-from ..whole_files import atomic_folder
 from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_system, read_data
 from ._util import psa_cli, user_errors

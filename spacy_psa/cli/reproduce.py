@@ -193,7 +193,7 @@ def reproduce(
     """
     from dataclasses import replace
 
-    from ..reproduction.results import put, read_results, to_json
+    from ..reproduction.results import add_or_replace, read_results, to_json
 
     check_writable(results_path, is_file=True)
     options = " ".join(options.split())
@@ -217,7 +217,7 @@ def reproduce(
         # Another process may have added results in the meantime.
         others = read_results(results_path) if results_path.exists() else []
         with atomic_path(results_path) as temporary:
-            temporary.write_text(to_json(put(others, result)), encoding="utf8")
+            temporary.write_text(to_json(add_or_replace(others, result)), encoding="utf8")
         msg.good(f"{name}: dev {result.score('dev'):.2f}, test {result.score('test'):.2f}")
     return found
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
+from ..atomic_files import atomic_folder
 from ..errors import Errors
-from ..whole_files import atomic_folder
 from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 

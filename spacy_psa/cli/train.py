@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
+from ..atomic_files import check_writable
 from ..errors import Errors
 from ..output_errors import output_errors
-from ..whole_files import check_writable
 from ._config_errors import (
     check_numbers,
     check_sections,

@@ -13,9 +13,9 @@ from typing import IO, Annotated
 import typer
 from wasabi import msg
 
+from ..atomic_files import atomic_folder
 from ..corpora.unpacking import Meter, copy_member
 from ..errors import Errors
-from ..whole_files import atomic_folder
 from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 

@@ -51,7 +51,7 @@ class PublishedCorpus:
 
     name (str): The name of its workflow.
     title (str): A short description.
-    licence (str): Its license.
+    license (str): Its license.
     obtain (Optional[str]): How to get it, in one sentence; None if a workflow fetches it.
     where (str): Its URL.
     folder (str): The folder in which the workflow expects it.
@@ -60,7 +60,7 @@ class PublishedCorpus:
 
     name: str
     title: str
-    licence: str
+    license: str
     obtain: str | None
     where: str
     folder: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..analysis import axes
-from ..analysis.axes import BOTTOM, GREY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
+from ..analysis.axes import BOTTOM, GRAY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
 from ..analysis.plots import BAR_SHARE, SHAPES, bar_key, line_key, line_plot, stack
 from ..errors import Errors
 
@@ -101,7 +101,7 @@ def _counts(diagrams: Mapping[str, Reliability], unit: str) -> str:
             hint = f"{name}: {_range(bins, j)}, {bins.counts[j]} {unit}"
             parts.append(
                 f'<rect x="{left:.5g}" y="{y.start - height:.5g}" width="{width:.5g}" '
-                f'height="{height:.5g}" fill="{style.colour}" stroke="#ffffff">'
+                f'height="{height:.5g}" fill="{style.color}" stroke="#ffffff">'
                 f"<title>{escape(hint)}</title></rect>"
             )
     drawn, height = axes.legend(list(diagrams), list(map(bar_key, styles)))
@@ -116,7 +116,7 @@ def _curve(name: str, bins: Reliability, unit: str, style: Style, x: Scale, y: S
     if not places:
         return []
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
-    path = f'd="M{"L".join(places)}" stroke="{style.colour}" stroke-width="2"'
+    path = f'd="M{"L".join(places)}" stroke="{style.color}" stroke-width="2"'
     drawn = [f'<path {path} fill="none"{dash}/>']
     for j, place in zip(some, places, strict=True):
         hint = (
@@ -124,7 +124,7 @@ def _curve(name: str, bins: Reliability, unit: str, style: Style, x: Scale, y: S
             f"{100.0 * bins.confidence[j]:.4g} %, accuracy {100.0 * bins.accuracy[j]:.4g} %"
         )
         drawn.append(
-            f'<path d="{SHAPES[style.mark]}" transform="translate({place})" fill="{style.colour}">'
+            f'<path d="{SHAPES[style.mark]}" transform="translate({place})" fill="{style.color}">'
             f"<title>{escape(hint)}</title></path>"
         )
     return drawn
@@ -142,11 +142,11 @@ def _percent_axis() -> Scale:
 def _x_ticks(x: Scale, y: Scale) -> list[str]:
     parts = []
     for value in axes.ticks(x.low, x.high, at_most=10):
-        parts.append(axes.line(x(value), y.start, x(value), y.start + 5, GREY))
+        parts.append(axes.line(x(value), y.start, x(value), y.start + 5, GRAY))
         parts.append(axes.text(x(value), y.start + 18, axes.label(value, 10.0), "middle"))
     return parts
 
 
 def _diagonal(x1: float, y1: float, x2: float, y2: float) -> str:
-    line = axes.line(x1, y1, x2, y2, GREY)
+    line = axes.line(x1, y1, x2, y2, GRAY)
     return line.replace("/>", f' stroke-dasharray="{DIAGONAL}"/>')

@@ -49,7 +49,7 @@ class AutogradBackend(ABC):
         # In inference mode, which `enable_grad` does not leave, no graph is recorded
         with torch.inference_mode(False), torch.enable_grad():
             if not differentiable:
-                fields = {name: ordinary(tensor) for name, tensor in fields.items()}
+                fields = {name: without_inference_mode(tensor) for name, tensor in fields.items()}
             for name in names:
                 if name not in fields:
                     shape = (n_labels,) * (2 if name == "transitions" else 1)
@@ -82,7 +82,7 @@ class OnceDifferentiable(torch.autograd.Function):
         raise ValueError(Errors.P007)
 
 
-def ordinary(tensor: Tensor) -> Tensor:
+def without_inference_mode(tensor: Tensor) -> Tensor:
     """Make sure that autograd can use a tensor, even one created in inference mode.
 
     Call this outside of inference mode.

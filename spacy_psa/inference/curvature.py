@@ -41,8 +41,8 @@ class Posterior:
         self._rows = self._workspace.empty(*shape)
         np.multiply(recursion._alphas, self._betas, out=self._rows)
         self.marginals = self._rows[layout.row_of_token]
-        if recursion._again is not None:
-            again = recursion._again.gradient(ones[recursion._doubtful], pairs=False)
+        if recursion._fallback is not None:
+            again = recursion._fallback.gradient(ones[recursion._doubtful], pairs=False)
             self.marginals[recursion._doubtful_tokens] = again.emissions
 
     def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
@@ -85,8 +85,8 @@ class Posterior:
         d_alphas *= self._betas
         rows += d_alphas
         gradient = recursion._assemble(rows, *both, workspace, out=d_alphas)
-        if recursion._again is None:
+        if recursion._fallback is None:
             return gradient
         tokens = recursion._doubtful_tokens
-        again = recursion._again.derivative(direction[tokens].astype(np.float64), pairs=pairs)
+        again = recursion._fallback.derivative(direction[tokens].astype(np.float64), pairs=pairs)
         return gradient.add(again, tokens)

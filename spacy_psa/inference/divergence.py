@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .autodiff import ordinary
+from .autodiff import without_inference_mode
 from .linear_chain import LinearChain
 from .scores import working_dtype
 
@@ -30,7 +30,7 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
         raise ValueError(Errors.P006)
     # The gradient of log Z holds the expected counts and the marginals
     with torch.inference_mode(False), torch.enable_grad():
-        leaf = teacher.potentials.map(ordinary).requires_grad_()
+        leaf = teacher.potentials.map(without_inference_mode).requires_grad_()
         log_p = teacher._backend.log_partition(leaf)
         log_p.sum().backward()
     # In the dtype of log-scores: differences of large scores may overflow their own dtype

@@ -50,6 +50,8 @@ def path_entropy(trellis: Trellis) -> Array:
     entropies = [trellis.ops.zeros(*forward[0].shape)]
     for t in range(1, len(forward)):
         n = len(forward[t])
-        entropies.append(trellis.moves.entropy(forward[t - 1][:n], entropies[-1][:n], t))
+        entropies.append(
+            trellis.transition_scores.entropy(forward[t - 1][:n], entropies[-1][:n], t)
+        )
     ends = trellis.ends(forward) + trellis.end
     return trellis.ops.mixture_entropy(ends, trellis.ends(entropies))

@@ -17,7 +17,7 @@ from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .logspace import LogSpaceBackend
 from .potentials import Fields, Potentials
-from .scores import places_on, working_dtype
+from .scores import chain_indices, working_dtype
 
 if TYPE_CHECKING:
     from ..kernels.chains import Chains, ChainScores
@@ -47,7 +47,7 @@ def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, 
     """
     from ..kernels.chains import Chains, ChainScores
 
-    places = places_on(lengths, fields[0].device)
+    places = chain_indices(lengths, fields[0].device)
     return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner)
 
 
@@ -119,7 +119,7 @@ class FusedRecursion:
         from ..kernels import chains as kernels
 
         self._kernels = kernels
-        self._places = places_on(lengths, emissions.device)
+        self._places = chain_indices(lengths, emissions.device)
         self._chains = for_kernels((emissions, transitions, start, end, pairwise), lengths)
         self._messages = kernels.pass_messages(*self._chains, dtype, both_sides=both_sides)
         self.log_partition = self._messages.log_z.new_zeros(len(lengths))
@@ -153,13 +153,13 @@ class FusedRecursion:
         RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
         # Centered, so that log Z stays constant
-        moved = self._centred(direction.to(self.marginals.dtype))
+        moved = self._centered(direction.to(self.marginals.dtype))
         sides = self._kernels.tangents_of(*self._chains, self._messages, moved)
         # Both sides include the move of the emission itself
-        rows = self.marginals * self._centred(sides[0] + sides[1] - moved)
+        rows = self.marginals * self._centered(sides[0] + sides[1] - moved)
         return self._assemble(rows, torch.ones_like(rows[:, 0]), sides, pairs)
 
-    def _centred(self, rows: Tensor) -> Tensor:
+    def _centered(self, rows: Tensor) -> Tensor:
         return rows - (rows * self.marginals).sum(dim=1, keepdim=True)
 
     def _assemble(

@@ -35,12 +35,15 @@ class FusedTrellis(Trellis):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """emissions, start, end and moves, created on first access."""
-        if name not in ("emissions", "start", "end", "moves"):
+        """emissions, start, end and transition_scores, created on first access."""
+        if name not in ("emissions", "start", "end", "transition_scores"):
             raise AttributeError(name)
         steps = torch_trellis(self.potentials)
         vars(self).update(
-            emissions=steps.emissions, start=steps.start, end=steps.end, moves=steps.moves
+            emissions=steps.emissions,
+            start=steps.start,
+            end=steps.end,
+            transition_scores=steps.transition_scores,
         )
         return vars(self)[name]
 

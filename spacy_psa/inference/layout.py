@@ -6,7 +6,7 @@ import numpy as np
 
 # Layouts of batches of up to this many tokens are cached. That of a long document takes megabytes,
 # and little time to compute compared with the rest
-REMEMBERED = 1 << 14
+MAX_CACHED_TOKENS = 1 << 14
 # Layouts of single chains of up to this many tokens are cached for longer: for one sentence,
 # computing the layout takes a good part of the decoding time
 SHORT = 1 << 8
@@ -93,7 +93,7 @@ def time_major(lengths: tuple[int, ...]) -> TimeMajor:
     """
     if len(lengths) == 1 and lengths[0] <= SHORT:
         return _of_one_chain(lengths)
-    return _of_batch(lengths) if sum(lengths) <= REMEMBERED else TimeMajor(lengths)
+    return _of_batch(lengths) if sum(lengths) <= MAX_CACHED_TOKENS else TimeMajor(lengths)
 
 
 _of_batch = lru_cache(maxsize=16)(TimeMajor)

@@ -79,7 +79,7 @@ class LogDomainRecursion:
         betas = self._backward()
         marginals = shares(self._alphas + betas) * self._weights(np.ones(layout.n_chains))
         # Centered, so that log Z, the denominator of the marginals, stays constant
-        move = _centred(direction[layout.order], marginals)
+        move = _centered(direction[layout.order], marginals)
         before, after = move.copy(), np.zeros_like(move)
         for begin, stop, source, source_stop in layout.blocks:
             step = self._step(begin, stop).swapaxes(1, 2)
@@ -91,7 +91,7 @@ class LogDomainRecursion:
             after[source:source_stop] = weighted_mean(onward, self._step(begin, stop), moved)
         onward = betas + self._emissions
         both = self._pairs(onward, before, after + move) if pairs else (None, None)
-        return self._assemble(marginals * _centred(before + after, marginals), *both)
+        return self._assemble(marginals * _centered(before + after, marginals), *both)
 
     def _pairs(
         self, onward: np.ndarray, left: np.ndarray, right: np.ndarray
@@ -158,7 +158,7 @@ def weighted_mean(a: np.ndarray, steps: np.ndarray, values: np.ndarray) -> np.nd
     return out
 
 
-def _centred(values: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+def _centered(values: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     return values - (probabilities * values).sum(axis=1, keepdims=True)
 
 

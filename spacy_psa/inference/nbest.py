@@ -71,7 +71,7 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     for t in range(len(counts) - 1, 0, -1):
         n = counts[t]
         labels = label_of.take(numbers[:n])
-        longer = trellis.moves.before(best[t - 1][:n], labels, t)
+        longer = trellis.transition_scores.before(best[t - 1][:n], labels, t)
         longer -= reached[t].take(rows[:n] * n_labels + labels)[:, :, None]
         longer += losses[:n, :, None]
         longer = longer.reshape(n, -1)
@@ -99,7 +99,7 @@ def _viterbi(trellis: Trellis) -> tuple[list[Array], list[Array]]:
     """The best score of a path up to each label, with and without the label's own emission."""
     best, reached = [trellis.emissions[0] + trellis.start], [trellis.start]
     for t, emissions in enumerate(trellis.emissions[1:], start=1):
-        before = trellis.moves.best(best[-1][: len(emissions)], t)
+        before = trellis.transition_scores.best(best[-1][: len(emissions)], t)
         best.append(emissions + before)
         reached.append(trellis.ops.finite(before))
     return best, reached

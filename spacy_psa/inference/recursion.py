@@ -70,7 +70,7 @@ class ScaledRecursion:
         peak[layout.chains] += start.peak + end.peak
         self.log_partition = peak + slack
 
-        self._again: LogDomainRecursion | None = None
+        self._fallback: LogDomainRecursion | None = None
         if self._checked:
             doubtful = self._find_doubtful(slack, drop_gap)
             if doubtful.size:
@@ -129,10 +129,10 @@ class ScaledRecursion:
         self._doubtful = doubtful
         self._doubtful_tokens = np.flatnonzero(is_doubtful[self.layout.chain_of_token])
         sizes = self.layout.sizes[doubtful]
-        self._again = LogDomainRecursion(
+        self._fallback = LogDomainRecursion(
             scores.of_tokens(self._doubtful_tokens), time_major(tuple(sizes.tolist()))
         )
-        self.log_partition[doubtful] = self._again.log_partition
+        self.log_partition[doubtful] = self._fallback.log_partition
 
     def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
         """The gradient of the weighted sum of log Z, by the backward recursion.
@@ -149,15 +149,15 @@ class ScaledRecursion:
         if pairs:
             both = self._steps.pairs([(self._alphas, onward)])
         gradient = self._assemble(marginals, *both, workspace, out=onward)
-        if self._again is None:
+        if self._fallback is None:
             return gradient
-        again = self._again.gradient(weights[self._doubtful], pairs=pairs)
+        again = self._fallback.gradient(weights[self._doubtful], pairs=pairs)
         return gradient.add(again, self._doubtful_tokens)
 
     def _scaled_weights(self, weights: np.ndarray) -> np.ndarray:
         """The weights of the layout's chains: zero for impossible and recomputed chains."""
         weights = np.where(self.log_partition == -np.inf, 0.0, weights)
-        if self._again is not None:
+        if self._fallback is not None:
             weights[self._doubtful] = 0.0
         return weights[self.layout.chains]
 
@@ -168,7 +168,7 @@ class ScaledRecursion:
         if self._checked:
             # The backward score of an unreachable label is unbounded and meaningless
             ratios[self._alphas == 0.0] = 0.0
-        if self._again is not None:
+        if self._fallback is not None:
             ratios[self.layout.row_of_token[self._doubtful_tokens]] = 0.0
         return ratios
 

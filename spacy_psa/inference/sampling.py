@@ -61,7 +61,7 @@ def sampled_paths(trellis: Trellis, uniform: Array) -> Array:
     paths = [labels[: len(forward[-1])]]
     for t in range(len(forward) - 1, 0, -1):
         n = len(forward[t])
-        scores = trellis.moves.before(forward[t - 1][:n], labels[:n], t)
+        scores = trellis.transition_scores.before(forward[t - 1][:n], labels[:n], t)
         drawn = ops.draw(scores, numbers[t - 1][:n])
         labels = ops.concatenate([drawn, labels[n:]])
         paths.append(labels[: len(forward[t - 1])])

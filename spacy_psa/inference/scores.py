@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .layout import REMEMBERED, time_major
+from .layout import MAX_CACHED_TOKENS, time_major
 from .potentials import Potentials
 
 UNKNOWN = -1  # the label of an unannotated token
@@ -60,7 +60,7 @@ class Places(NamedTuple):
     sizes: Tensor  # the number of tokens of each of these
 
 
-def places_on(lengths: tuple[int, ...], device: torch.device) -> Places:
+def chain_indices(lengths: tuple[int, ...], device: torch.device) -> Places:
     """Copy the positions of chains to a device.
 
     lengths (Tuple[int, ...]): The lengths of the chains.
@@ -68,9 +68,9 @@ def places_on(lengths: tuple[int, ...], device: torch.device) -> Places:
         are cached, because each batch needs them several times.
     RETURNS (Places): The positions.
     """
-    if device.type == "cpu" or sum(lengths) > REMEMBERED:
+    if device.type == "cpu" or sum(lengths) > MAX_CACHED_TOKENS:
         return _places(lengths, device)
-    return _remembered_places(lengths, device)
+    return _cached_indices(lengths, device)
 
 
 def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
@@ -94,7 +94,7 @@ def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
         return Places(*(part[: array.size] for part, array in zip(parts, arrays, strict=True)))
 
 
-_remembered_places = lru_cache(maxsize=16)(_places)
+_cached_indices = lru_cache(maxsize=16)(_places)
 
 
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
@@ -104,7 +104,7 @@ def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
     potentials (Potentials): The chains.
     RETURNS (Tensor): *Shape:* (C,)
     """
-    chains = places_on(potentials.lengths, values.device).chain_of_token
+    chains = chain_indices(potentials.lengths, values.device).chain_of_token
     totals = values.new_zeros(len(potentials.lengths))
     return totals.index_add(0, chains, values)
 
@@ -116,7 +116,7 @@ def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
     labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1.
     RETURNS (Tensor): *Shape:* (C,)
     """
-    places, dtype = places_on(potentials.lengths, labels.device), working_dtype(potentials)
+    places, dtype = chain_indices(potentials.lengths, labels.device), working_dtype(potentials)
     values = potentials.emissions.gather(1, labels.unsqueeze(1)).squeeze(1).to(dtype)
     score = sum_by_chain(values, potentials)
     before, after = labels[places.inner - 1], labels[places.inner]

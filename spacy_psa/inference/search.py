@@ -78,17 +78,17 @@ class _Chain(NamedTuple):
     """The scores of one chain, in float64.
 
     emissions (NDArray): Includes start and end in the first and last row. (n, L)
-    moves (NDArray): The transition scores. (n, L, L), or (1, L, L) for all tokens.
+    transition_scores (NDArray): The transition scores. (n, L, L), or (1, L, L) for all tokens.
     completion (NDArray): The best score of a completion after each label of each token. (n, L)
     """
 
     emissions: NDArray[np.float64]
-    moves: NDArray[np.float64]
+    transition_scores: NDArray[np.float64]
     completion: NDArray[np.float64]
 
     def into(self, t: int) -> NDArray[np.float64]:
         """The scores of transitions from token t - 1 to token t. (L, L)"""
-        return self.moves[t % len(self.moves)]
+        return self.transition_scores[t % len(self.transition_scores)]
 
 
 def best_accepted(
@@ -185,11 +185,11 @@ def _chain_of(potentials: Potentials) -> _Chain:
     emissions[0] += tensors.get("start", 0.0)
     emissions[-1] += tensors.get("end", 0.0)
     n_labels = emissions.shape[1]
-    moves = tensors.get("transitions", np.zeros((n_labels, n_labels)))[None]
+    transition_scores = tensors.get("transitions", np.zeros((n_labels, n_labels)))[None]
     if "pairwise" in tensors:
-        moves = moves + tensors["pairwise"]
+        transition_scores = transition_scores + tensors["pairwise"]
     completion = np.zeros_like(emissions)
-    chain = _Chain(emissions, moves, completion)
+    chain = _Chain(emissions, transition_scores, completion)
     for t in range(len(emissions) - 1, 0, -1):
         completion[t - 1] = (chain.into(t) + (emissions[t] + completion[t])).max(axis=1)
     return chain

@@ -10,9 +10,9 @@ from torch import Tensor
 from .array_ops import Array, ArrayOps, NumpyOps, TorchOps
 from .arrays import Scores
 from .layout import TimeMajor, time_major
-from .moves import FreeMoves, Moves, make_moves
 from .potentials import Potentials
-from .torch_moves import TorchMoves
+from .torch_transitions import TorchTransitions
+from .transition_scores import NoTransitions, TransitionScores, make_transition_scores
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Trellis:
     emissions (List[Array]): *Shape:* (counts[t], L). For each time step.
     start (Array): *Shape:* (L,)
     end (Array): *Shape:* (L,)
-    moves (Moves): The transitions between labels.
+    transition_scores (TransitionScores): The transitions between labels.
     ops (ArrayOps): The operations of the array library.
     """
 
@@ -34,7 +34,7 @@ class Trellis:
     emissions: list[Array]
     start: Array
     end: Array
-    moves: Moves
+    transition_scores: TransitionScores
     ops: ArrayOps
 
     @cached_property
@@ -44,7 +44,9 @@ class Trellis:
         """
         messages: list[Array] = []
         for t, emissions in enumerate(self.emissions):
-            reached = self.moves.total(messages[-1][: len(emissions)], t) if t else self.start
+            reached = (
+                self.transition_scores.total(messages[-1][: len(emissions)], t) if t else self.start
+            )
             messages.append(emissions + reached)
         return messages
 
@@ -60,7 +62,7 @@ class Trellis:
             parts = [self.end[None, :][self.ops.integers(ending)]]
             if messages:
                 onward = self.emissions[t + 1] + messages[-1]
-                parts.insert(0, self.moves.total_onward(onward, t + 1))
+                parts.insert(0, self.transition_scores.total_onward(onward, t + 1))
             messages.append(self.ops.concatenate(parts))
         return messages[::-1]
 
@@ -120,8 +122,8 @@ def numpy_trellis(potentials: Potentials) -> Trellis:
     # Pairwise scores are converted step by step
     scores = Scores.of(*potentials.fields()).with_wide_tables()
     emissions = _split(scores.emissions[layout.order], layout)
-    moves = make_moves(scores, layout)
-    return Trellis(layout, emissions, scores.start, scores.end, moves, NumpyOps())
+    transition_scores = make_transition_scores(scores, layout)
+    return Trellis(layout, emissions, scores.start, scores.end, transition_scores, NumpyOps())
 
 
 def torch_trellis(potentials: Potentials) -> Trellis:
@@ -134,12 +136,14 @@ def torch_trellis(potentials: Potentials) -> Trellis:
     layout, ops = time_major(potentials.lengths), TorchOps(fields["emissions"].device)
     wide = {name: tensor.double() for name, tensor in fields.items() if name != "pairwise"}
     zeros = ops.zeros(potentials.n_labels)
-    moves: Moves = FreeMoves(ops)
+    transition_scores: TransitionScores = NoTransitions(ops)
     if "transitions" in fields or "pairwise" in fields:
         transitions = wide.get("transitions", zeros.expand(potentials.n_labels, -1))
-        moves = TorchMoves(transitions, fields.get("pairwise"), layout)
+        transition_scores = TorchTransitions(transitions, fields.get("pairwise"), layout)
     emissions = _split(wide["emissions"][ops.integers(layout.order)], layout)
-    return Trellis(layout, emissions, wide.get("start", zeros), wide.get("end", zeros), moves, ops)
+    return Trellis(
+        layout, emissions, wide.get("start", zeros), wide.get("end", zeros), transition_scores, ops
+    )
 
 
 def with_float64(potentials: Potentials) -> Potentials:

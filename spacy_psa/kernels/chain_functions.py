@@ -54,7 +54,7 @@ def load_emissions(emissions, row, labels, n_labels, ABSOLUTE: tl.constexpr, KIN
 
 
 @triton.jit
-def load_ways(
+def load_candidate_scores(
     before,
     transitions,
     pairwise,

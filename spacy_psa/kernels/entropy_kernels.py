@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .chain_functions import load_row, load_ways, shares_of, shares_of_row
+from .chain_functions import load_candidate_scores, load_row, shares_of, shares_of_row
 
 
 @triton.jit
@@ -47,7 +47,7 @@ def entropies_kernel(
         row += 1
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            ways = load_ways(
+            ways = load_candidate_scores(
                 before,
                 transitions,
                 pairwise,

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .chain_functions import load_row, load_ways, shares_of, shares_of_row
+from .chain_functions import load_candidate_scores, load_row, shares_of, shares_of_row
 
 
 @triton.jit
@@ -62,7 +62,7 @@ def pairs_kernel(
     for step in range(stretch * per_stretch, tl.minimum((stretch + 1) * per_stretch, n_tokens)):
         token = tl.load(tokens + step)
         before = load_row(forward, token - 1, sources, n_labels, kind)
-        ways = load_ways(
+        ways = load_candidate_scores(
             before,
             transitions,
             pairwise,

@@ -16,7 +16,14 @@ is subtracted.
 import triton
 import triton.language as tl
 
-from .chain_functions import load_emissions, load_row, load_ways, log_sums, peak_of, shares_of
+from .chain_functions import (
+    load_candidate_scores,
+    load_emissions,
+    load_row,
+    log_sums,
+    peak_of,
+    shares_of,
+)
 
 
 @triton.jit
@@ -69,7 +76,7 @@ def _pass_messages(
             total += shift.to(tl.float64) + peak.to(tl.float64)
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            ways = load_ways(
+            ways = load_candidate_scores(
                 before,
                 transitions,
                 pairwise,
@@ -196,7 +203,7 @@ def _pass_tangents(
             token = row
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            ways = load_ways(
+            ways = load_candidate_scores(
                 before,
                 transitions,
                 pairwise,

@@ -7,7 +7,7 @@ way.
 import triton
 import triton.language as tl
 
-from .chain_functions import load_row, load_ways, peak_of
+from .chain_functions import load_candidate_scores, load_row, peak_of
 
 # The lowest finite number stands for impossible candidates; -inf for those not to be considered
 LOWEST: tl.constexpr = tl.constexpr(-1.7976931348623157e308)
@@ -49,7 +49,7 @@ def viterbi_kernel(
         row += 1
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
-            ways = load_ways(
+            ways = load_candidate_scores(
                 before,
                 transitions,
                 pairwise,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn, n_filled_up
+from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn, n_padding_rows
 from .versions import Forgetful
 
 # What this version of PyTorch supports
@@ -55,7 +55,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         if not is_for_onednn(x, weight) or x.shape[-1] != weight.shape[1]:
             return None
         rows = x.flatten(0, -2) if x.dim() != 2 else x
-        n_more = n_filled_up(len(rows), bits=5)
+        n_more = n_padding_rows(len(rows), bits=5)
         filled = pad(rows, (0, 0, 0, n_more)) if n_more else rows
         output: Tensor | None = self._ordered.run(
             [weight],

@@ -10,10 +10,10 @@ from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from .dropout import Dropout
-from .few_words import FewWords, weights_for_few_words
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .onednn import OrderedWeights, is_mere_prediction, n_filled_up
+from .numpy_characters import NumpyCharacterBiLSTM, numpy_bilstm_weights
+from .onednn import OrderedWeights, is_plain_inference, n_padding_rows
 from .packed_lstm import may_be_packed, packed_bilstm
 from .versions import Forgetful
 
@@ -73,11 +73,11 @@ class CharacterBiLSTM(Forgetful):
 
     def _read_few(self, characters: Tensor, lengths: Tensor) -> Tensor:
         words, given = None, (characters, lengths)
-        weights = weights_for_few_words(self.embedding, self.forwards, self.backwards)
-        if weights is not None and is_mere_prediction(characters, weights[0]):
+        weights = numpy_bilstm_weights(self.embedding, self.forwards, self.backwards)
+        if weights is not None and is_plain_inference(characters, weights[0]):
             words = self._ordered.run(
                 weights,
-                FewWords,
+                NumpyCharacterBiLSTM,
                 lambda few: few.read(*given) if few.can_read(*given) else None,
             )
         return self._read_padded(characters, lengths) if words is None else words
@@ -86,7 +86,7 @@ class CharacterBiLSTM(Forgetful):
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         # Time-major, as the layers read them, so that neither makes its own copy
         both = torch.stack([characters, characters.gather(1, mask.reversal)])
-        ids = pad(both.transpose(1, 2), (0, n_filled_up(len(characters))))
+        ids = pad(both.transpose(1, 2), (0, n_padding_rows(len(characters))))
         steps = self.embedding(ids.contiguous())
         n_words = ids.shape[2]
         words = torch.arange(len(characters), device=characters.device)

@@ -11,7 +11,7 @@ from .dropout import Dropout
 from .linear import Linear
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .tokens import TakesTokens, on_tokens
+from .tokens import Tokenwise, apply_tokenwise
 
 
 class DeepAtt(nn.Module):
@@ -94,14 +94,14 @@ class DeepAtt(nn.Module):
         """
         tokens = self.input(mask.pack(x)) * self.input_scale
         if self.positions is not None:
-            tokens = on_tokens(self.positions, tokens, mask)
+            tokens = apply_tokenwise(self.positions, tokens, mask)
         tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
             tokens = sublayer(tokens, mask)
         return mask.unpack(tokens)
 
 
-class ResidualSublayer(TakesTokens, nn.Module):
+class ResidualSublayer(Tokenwise, nn.Module):
     """A sub-layer with its residual connection: LayerNorm(X + Dropout(Sub-Layer(X))).
 
     sublayer (nn.Module): Maps (batch_size, n, width) and a mask to the same shape.
@@ -126,7 +126,7 @@ class ResidualSublayer(TakesTokens, nn.Module):
         RETURNS (Tensor): The same shape.
         """
         tokens = mask.packed(x)
-        output = self.norm(tokens + self.dropout(on_tokens(self.sublayer, tokens, mask)))
+        output = self.norm(tokens + self.dropout(apply_tokenwise(self.sublayer, tokens, mask)))
         return mask.in_form_of(x, output)
 
 

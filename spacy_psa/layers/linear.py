@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .onednn import HAS_ONEDNN, n_filled_up
+from .onednn import HAS_ONEDNN, n_padding_rows
 
 
 class Linear(nn.Linear):
@@ -70,7 +70,7 @@ def _is_to_be_filled_up(x: Tensor) -> bool:
 
 def _filled_up(x: Tensor, dtype: torch.dtype) -> Tensor:
     """The rows in the given type, with rows of zeros appended. Shape: (rows and more, width)."""
-    n_more = n_filled_up(len(x), bits=5)
+    n_more = n_padding_rows(len(x), bits=5)
     if not n_more:
         return x.to(dtype)
     rows = x.new_empty(len(x) + n_more, x.shape[1], dtype=dtype)

@@ -14,10 +14,10 @@ from ..errors import Errors
 from .autocast import full_precision
 from .initialization import linear
 from .mask import SequenceMask
-from .tokens import TakesTokens
+from .tokens import Tokenwise
 
 
-class MultiHeadSelfAttention(TakesTokens, nn.Module):
+class MultiHeadSelfAttention(Tokenwise, nn.Module):
     """Multi-head self-attention with an optional positional bias.
 
         head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V

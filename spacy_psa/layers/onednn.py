@@ -70,7 +70,7 @@ def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     """
     return bool(
         HAS_ONEDNN
-        and is_mere_prediction(x, weight)
+        and is_plain_inference(x, weight)
         and x.dtype == weight.dtype
         and x.dtype in DTYPES
         and x.dim() >= 2
@@ -78,7 +78,7 @@ def is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def is_mere_prediction(x: Tensor, weight: Tensor) -> bool:
+def is_plain_inference(x: Tensor, weight: Tensor) -> bool:
     """Check whether a layer may bypass PyTorch: on a CPU, with non-empty input, without gradients,
     autocast, compilation, tracing or tensor subclasses.
 
@@ -97,7 +97,7 @@ def is_mere_prediction(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def lacks_lstm(device: torch.device) -> bool:
+def must_disable_autocast(device: torch.device) -> bool:
     """Check whether mixed precision must be turned off for LSTMs: in a type for which oneDNN has no
     LSTM, such as float16, PyTorch fails instead of using its own.
 
@@ -108,7 +108,7 @@ def lacks_lstm(device: torch.device) -> bool:
     return is_on and torch.get_autocast_dtype("cpu") not in DTYPES
 
 
-def n_filled_up(n: int, *, bits: int = 2) -> int:
+def n_padding_rows(n: int, *, bits: int = 2) -> int:
     """Compute how many rows of padding to add, so that there are only a few different numbers of
     rows: oneDNN takes a millisecond to prepare for a new shape, as long as for reading the
     characters of 150 words.

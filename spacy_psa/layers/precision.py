@@ -35,15 +35,15 @@ from .inspection import is_watched
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .onednn import n_filled_up
+from .onednn import n_padding_rows
 from .recurrent import BiLSTM, in_groups, read_both_ways
-from .tokens import TakesTokens
+from .tokens import Tokenwise
 from .words import WordEmbedding
 
 FULL = "fp32"
 
 
-class BFloat16BiLSTM(TakesTokens, nn.Module):
+class BFloat16BiLSTM(Tokenwise, nn.Module):
     """A `BiLSTM` with bfloat16 weights and no dropout.
 
     layer (BiLSTM): The layer in full precision. Its parts are reused and modified.
@@ -176,7 +176,7 @@ class BFloat16CharacterBiLSTM(nn.Module):
         distinct, counts = torch.unique_consecutive(lengths, return_counts=True)
         words = []
         for ids, length in zip(characters.split(counts.tolist()), distinct.tolist(), strict=True):
-            x = self.embedding(pad(ids[:, :length], (0, 0, 0, n_filled_up(len(ids)))))
+            x = self.embedding(pad(ids[:, :length], (0, 0, 0, n_padding_rows(len(ids)))))
             _, (left, _) = self.forwards(x)
             _, (right, _) = self.backwards(x.flip(1))
             words.append(torch.cat([left[0], right[0]], dim=1)[: len(ids)])

@@ -10,7 +10,7 @@ from .labeler import SequenceLabelerNetwork
 from .layout import Layout
 
 
-class PredicateMask(nn.Module):
+class PredicateIndicator(nn.Module):
     """Append the embedding of the predicate's mark to each word vector: x_t = [e(w_t), e(m_t)].
 
     The mark m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, mark embeddings are
@@ -42,11 +42,11 @@ class PredicateMask(nn.Module):
 class RoleLabelerNetwork(nn.Module):
     """Map word vectors to the potentials of one label sequence for each predicate.
 
-    mask (PredicateMask): Marks the predicates.
+    mask (PredicateIndicator): Marks the predicates.
     labeler (SequenceLabelerNetwork): Encodes and decodes all sequences in one pass.
     """
 
-    def __init__(self, mask: PredicateMask, labeler: SequenceLabelerNetwork) -> None:
+    def __init__(self, mask: PredicateIndicator, labeler: SequenceLabelerNetwork) -> None:
         super().__init__()
         self.mask = mask
         self.labeler = labeler

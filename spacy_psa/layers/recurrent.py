@@ -14,16 +14,16 @@ from .dropout import Dropout, SharedDropout
 from .initialization import lstm
 from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
-from .onednn import lacks_lstm
+from .onednn import must_disable_autocast
 from .rows import JoinedRows
-from .tokens import TakesTokens
+from .tokens import Tokenwise
 
 # Sentences that a BiLSTM reads at a time in prediction on a CPU: few, since they are cut to the
 # longest of them, but enough for oneDNN to be fast, whose tiles have 16 rows.
 ROWS_AT_ONCE = 32
 
 
-class BiLSTM(TakesTokens, nn.Module):
+class BiLSTM(Tokenwise, nn.Module):
     """A bidirectional LSTM with dropout on its input and its output.
 
     Each direction is a unidirectional LSTM over the padded batch; the backward direction reads each
@@ -81,7 +81,7 @@ class BiLSTM(TakesTokens, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
-        if lacks_lstm(x.device):
+        if must_disable_autocast(x.device):
             with full_precision(x) as (x,):
                 output: Tensor = self(x, mask)
                 return output

@@ -11,7 +11,7 @@ from .dropout import Dropout
 from .interfaces import width_of
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
-from .tokens import on_tokens
+from .tokens import apply_tokenwise
 
 
 class Concatenation(nn.Module):
@@ -90,7 +90,7 @@ class RefiningLayer(nn.Module):
         RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and the distributions
             over labels, (tokens, heads, L).
         """
-        hidden = on_tokens(self.recurrent, x, mask)
+        hidden = apply_tokenwise(self.recurrent, x, mask)
         refined, distributions = self.refine(hidden, mask)
         return self.connection(hidden, refined), distributions
 
@@ -141,7 +141,7 @@ class LabelRefinement(nn.Module):
         tokens = self.input_dropout(mask.pack(x))
         for layer in self.layers:
             tokens, _ = layer(tokens, mask)
-        return mask.unpack(on_tokens(self.last, tokens, mask))
+        return mask.unpack(apply_tokenwise(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
         """Compute each refining layer's distributions over the labels of each token. (For the last

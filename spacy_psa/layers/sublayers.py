@@ -14,10 +14,10 @@ from .inspection import is_watched
 from .linear import Linear
 from .mask import SequenceMask
 from .recurrent import BiLSTM
-from .tokens import TakesTokens
+from .tokens import Tokenwise
 
 
-class FeedForwardSublayer(TakesTokens, nn.Module):
+class FeedForwardSublayer(Tokenwise, nn.Module):
     """Two linear maps of each token with a ReLU in between: ReLU(X W₁) W₂.
 
     width (int): Width d of the token vectors, input and output.
@@ -50,7 +50,7 @@ class FeedForwardSublayer(TakesTokens, nn.Module):
         return self.output(self.dropout(hidden))
 
 
-class RecurrentSublayer(TakesTokens, nn.Module):
+class RecurrentSublayer(Tokenwise, nn.Module):
     """A bidirectional LSTM whose directions are summed to keep the width.
 
         y_t = h→_t + h←_t

@@ -7,12 +7,12 @@ from torch import Tensor, nn
 from .mask import SequenceMask
 
 
-class TakesTokens:
+class Tokenwise:
     """A layer that accepts token vectors with or without padding, and a mask. It maps (tokens, d)
     to (tokens, width), and (batch_size, n, d) to (batch_size, n, width)."""
 
 
-def on_tokens(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
+def apply_tokenwise(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
     """Run a layer on tokens without padding, adding padding if the layer needs it.
 
     layer (nn.Module): Maps (batch_size, n, d) and a mask to (batch_size, n, width).
@@ -20,7 +20,7 @@ def on_tokens(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
     mask (SequenceMask): The lengths of the sentences.
     RETURNS (Tensor): Shape: (tokens, width).
     """
-    if isinstance(layer, TakesTokens):
+    if isinstance(layer, Tokenwise):
         output: Tensor = layer(tokens, mask)
         return output
     return mask.pack(layer(mask.unpack(tokens), mask))

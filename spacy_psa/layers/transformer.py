@@ -11,7 +11,7 @@ from .dropout import Dropout
 from .initialization import linear
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .tokens import TakesTokens, on_tokens
+from .tokens import Tokenwise, apply_tokenwise
 
 
 class FeedForward(nn.Module):
@@ -77,7 +77,7 @@ class PreNorm(PostNorm):
         return x + self.dropout(sublayer(self.norm(x)))
 
 
-class TransformerLayer(TakesTokens, nn.Module):
+class TransformerLayer(Tokenwise, nn.Module):
     """Multi-head self-attention and a feed-forward network, each with a residual connection.
 
     attention (MultiHeadSelfAttention): The attention.
@@ -191,7 +191,7 @@ class TransformerEncoder(nn.Module):
         """
         tokens = self.input(mask.pack(x))
         if self.positions is not None:
-            tokens = on_tokens(self.positions, tokens, mask)
+            tokens = apply_tokenwise(self.positions, tokens, mask)
         tokens = self.dropout(tokens)
         for layer in self.layers:
             tokens = layer(tokens, mask)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from .character_memory import CharacterMemory, read_words
+from .character_cache import CharacterCache, read_words
 from .dropout import Dropout, SharedDropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
@@ -74,7 +74,7 @@ class WordCharacterEmbedding(Forgetful):
         super().__init__()
         self.words = words
         self.characters = characters
-        self.memory = CharacterMemory()
+        self.cache = CharacterCache()
         self.dropout = Dropout(dropout)
         self.word_dropout = SharedDropout(word_dropout, axis=1)
         self.width = words.width + (0 if characters is None else characters.width)
@@ -104,11 +104,11 @@ class WordCharacterEmbedding(Forgetful):
 
     def forget_weights(self) -> None:
         """Clear the cache of character representations."""
-        self.memory.forget()
+        self.cache.clear()
 
     def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         # The cache holds a single precision
         is_plain = not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"))
         if self.training or not is_plain or characters.device.type != "cpu":
             return read_words(part, characters, lengths)
-        return self.memory.represent(part, characters, lengths)
+        return self.cache.represent(part, characters, lengths)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from ..layers import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
-from .types import DecoderBuilder, on_top
+from .types import DecoderBuilder, build_on_encoder
 
 
 def build_crf() -> DecoderBuilder:
@@ -11,7 +11,7 @@ def build_crf() -> DecoderBuilder:
 
     RETURNS (DecoderBuilder): Builds a `CRFDecoder`.
     """
-    return partial(on_top, CRFDecoder)
+    return partial(build_on_encoder, CRFDecoder)
 
 
 def build_pairwise_crf() -> DecoderBuilder:
@@ -19,7 +19,7 @@ def build_pairwise_crf() -> DecoderBuilder:
 
     RETURNS (DecoderBuilder): Builds a `PairwiseCRFDecoder`.
     """
-    return partial(on_top, PairwiseCRFDecoder)
+    return partial(build_on_encoder, PairwiseCRFDecoder)
 
 
 def build_softmax() -> DecoderBuilder:
@@ -27,4 +27,4 @@ def build_softmax() -> DecoderBuilder:
 
     RETURNS (DecoderBuilder): Builds a `SoftmaxDecoder`.
     """
-    return partial(on_top, SoftmaxDecoder)
+    return partial(build_on_encoder, SoftmaxDecoder)

@@ -5,7 +5,7 @@
 from functools import partial
 
 from ..layers import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
-from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
+from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout, check_value
 
 
 def build_deepatt(
@@ -42,7 +42,7 @@ def build_deepatt(
     check_dropout("attention_dropout", attention_dropout)
     check_dropout("input_dropout", input_dropout)
     return partial(
-        plain,
+        build_layer,
         DeepAtt,
         sublayer=sublayer,
         positions=positions,

@@ -11,7 +11,7 @@ from ..layers import BiLSTM, Chain, ContextFusion
 from ..layers.interfaces import width_of
 from ..layers.positions import PositionEmbedding, SinusoidalPositions
 from ..layers.transformer import TransformerEncoder
-from .types import EncoderBuilder, PartBuilder, check_dropout, check_value, plain
+from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout, check_value
 
 
 def build_psa_encoder(
@@ -72,7 +72,7 @@ def build_bilstm(
     check_dropout("input_dropout", input_dropout)
     check_dropout("output_dropout", output_dropout)
     return partial(
-        plain,
+        build_layer,
         BiLSTM,
         hidden_width=hidden_width,
         depth=depth,
@@ -96,7 +96,7 @@ def build_context_fusion(
     RAISES (ValueError): If a value is out of range.
     """
     check_dropout("dropout", dropout)
-    return partial(plain, ContextFusion, bias=bias, gate=gate, dropout=dropout)
+    return partial(build_layer, ContextFusion, bias=bias, gate=gate, dropout=dropout)
 
 
 def build_transformer(
@@ -144,7 +144,7 @@ def build_transformer(
     check_dropout("dropout", dropout)
     check_dropout("attention_dropout", attention_dropout)
     return partial(
-        plain,
+        build_layer,
         TransformerEncoder,
         positions=positions,
         bias=bias,

@@ -51,10 +51,12 @@ in place, before training."""
 LARGEST = 1 << 63
 
 
-def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any) -> nn.Module:
+def build_layer(
+    layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any
+) -> nn.Module:
     """Build a layer that does not depend on the labels.
 
-    `functools.partial(plain, layer, **settings)` is an `EncoderBuilder` that can be pickled.
+    `functools.partial(build_layer, layer, **settings)` is an `EncoderBuilder` that can be pickled.
 
     layer (Callable[..., nn.Module]): The layer's class.
     input_width (int): Width of its input.
@@ -65,10 +67,10 @@ def plain(layer: Callable[..., Any], input_width: int, n_labels: int, **settings
     return layer(input_width, **settings)
 
 
-def on_top(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Decoder:
+def build_on_encoder(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Decoder:
     """Build a decoder that depends only on the encoder's width.
 
-    `functools.partial(on_top, layer)` is a `DecoderBuilder` that can be pickled.
+    `functools.partial(build_on_encoder, layer)` is a `DecoderBuilder` that can be pickled.
 
     layer (Callable[..., nn.Module]): The decoder's class.
     encoder (nn.Module): The encoder below it.

@@ -15,9 +15,9 @@ from typing import Any
 
 import srsly
 
+from ..atomic_files import atomic_files, atomic_path
 from ..disk import sha256_of
 from ..errors import Errors
-from ..whole_files import atomic_path, whole_files
 
 MODEL = "model"
 SUFFIX = ".sha256"
@@ -60,7 +60,7 @@ def with_checksum(folder: Path) -> Iterator[Path]:
     YIELDS (Path): A temporary folder to write the files to.
     RAISES (OutputError): If the files cannot be written. The existing files are then unchanged.
     """
-    with whole_files(folder, partial(_prepare, folder)) as temporary:
+    with atomic_files(folder, partial(_prepare, folder)) as temporary:
         yield temporary
         path = temporary / MODEL
         if path.is_file():

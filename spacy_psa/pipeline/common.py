@@ -21,7 +21,7 @@ from ..models.precision import check_trainable
 from . import workers  # noqa: F401  (registers fork hooks for workers)
 from .input_errors import input_errors
 from .saving import SavedPipe
-from .watch import Batch, leave_alone, skips_update
+from .watch import Batch, skip_update, skips_update
 
 
 class LabelSequencePipe(SavedPipe):
@@ -86,7 +86,7 @@ class LabelSequencePipe(SavedPipe):
         return 1
 
     @contextmanager
-    def keeping_labels(self) -> Iterator[None]:
+    def restore_labels_on_error(self) -> Iterator[None]:
         """Restore the labels if initialization fails: any left behind would become outputs."""
         before = list(self.cfg["labels"])
         try:
@@ -225,7 +225,7 @@ class LabelSequencePipe(SavedPipe):
         RAISES (ValueError): If the parameters are no longer finite.
         """
         self.watch.clip_gradients(self.model, self.cfg["max_grad_norm"])
-        super().finish_update(leave_alone if skips_update(self.model) else sgd)
+        super().finish_update(skip_update if skips_update(self.model) else sgd)
         self.watch.check_weights(self.name, self.model)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:

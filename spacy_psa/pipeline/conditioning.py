@@ -68,7 +68,7 @@ def condition(
         if found:
             _apply_rules(found, rows, doc, target, ids, np.array(boundaries), free)
         for j, tag in enumerate(existing):
-            like = [] if tag is None else target.tags_like(tag, ids, doc)
+            like = [] if tag is None else target.matching_tag_ids(tag, ids, doc)
             if like:
                 rows[j] = FORBIDDEN
                 rows[j, like] = 0.0
@@ -92,7 +92,7 @@ def _apply_rules(
     applied = []
     for rule in rules:
         check_rule(rule, doc, labels)
-        if not target.is_of_span(rule) or _has_room(rule, doc, boundaries, free):
+        if not target.applies_to_whole_span(rule) or _is_possible(rule, doc, boundaries, free):
             target.apply_rule(rule, rows, ids)
             applied.append(rule)
     rows[~free] = 0.0
@@ -109,7 +109,9 @@ def _apply_rules(
         )
 
 
-def _has_room(rule: Rule, doc: Doc, boundaries: NDArray[np.int64], free: NDArray[np.bool_]) -> bool:
+def _is_possible(
+    rule: Rule, doc: Doc, boundaries: NDArray[np.int64], free: NDArray[np.bool_]
+) -> bool:
     """Check whether the span of a rule is possible at all."""
     start, end = rule.start, rule.end
     if not free[start:end].all():

@@ -16,7 +16,7 @@ from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
 from .restoring import load_or_restore
 from .settings import CFG, Setting, check_saved, check_settings, dump_settings
-from .watch import TrainingWatch
+from .watch import DivergenceMonitor
 
 
 class SavedPipe(TrainablePipe):
@@ -28,13 +28,13 @@ class SavedPipe(TrainablePipe):
 
     cfg: dict[str, Any]
     settings: ClassVar[dict[str, Setting]] = {}
-    _watch: TrainingWatch | None = None
+    _watch: DivergenceMonitor | None = None
 
     @property
-    def watch(self) -> TrainingWatch:
-        """RETURNS (TrainingWatch): Stops training if it diverges."""
+    def watch(self) -> DivergenceMonitor:
+        """RETURNS (DivergenceMonitor): Stops training if it diverges."""
         if self._watch is None:
-            self._watch = TrainingWatch()
+            self._watch = DivergenceMonitor()
         return self._watch
 
     @input_errors()

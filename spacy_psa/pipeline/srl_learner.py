@@ -76,7 +76,7 @@ class RoleLearner(LabelSequencePipe):
             if not found:
                 raise ValueError(Errors.P323.format(name=self.name))
             labels = sorted(found)
-        with self.keeping_labels():
+        with self.restore_labels_on_error():
             for label in labels:
                 self.add_label(label)
             self.initialize_model(get_examples)

@@ -143,7 +143,7 @@ class TagLearner(LabelSequencePipe):
         if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.name))
         validate_get_examples(get_examples, "PSATagger.initialize")
-        with self.keeping_labels():
+        with self.restore_labels_on_error():
             for label in self._annotated_labels(get_examples) if labels is None else labels:
                 self.add_label(label)
             if not self.labels:

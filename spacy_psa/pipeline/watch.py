@@ -57,7 +57,7 @@ class Batch:
         return f"{self._n} document{'s' * (self._n != 1)} ({', '.join(self._texts)}{more})"
 
 
-class TrainingWatch:
+class DivergenceMonitor:
     """Check each step of a component's training, and report which batch made it diverge.
 
     As much as possible is checked before an update, so that stopping leaves the weights unchanged.
@@ -209,7 +209,7 @@ def skips_update(model: Model) -> bool:
     )
 
 
-def leave_alone(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
+def skip_update(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
     """A no-op `Optimizer` for a skipped update: it zeroes gradients and leaves weights unchanged.
 
     key (Tuple[int, str]): The parameter's key.

@@ -16,12 +16,12 @@ from .papers import (
     LengthRow,
     Listing,
     PaperCorpus,
+    PaperItem,
     Papers,
     PaperTable,
-    Place,
     Row,
 )
-from .results import Result, Summary, Training, by_training, summarize
+from .results import Result, Summary, TrainingSettings, by_training, summarize
 
 INTRODUCTION = """\
 # Published results and ours
@@ -62,10 +62,10 @@ def to_page(papers: Papers, results: Sequence[Result]) -> str:
 
 
 @singledispatch
-def to_parts(place: Place, papers: Papers, results: Sequence[Result]) -> list[str]:
+def to_parts(place: PaperItem, papers: Papers, results: Sequence[Result]) -> list[str]:
     """Format a table, listing or figure of a paper.
 
-    place (Place): The table, listing or figure.
+    place (PaperItem): The table, listing or figure.
     papers (Papers): The data of the papers.
     results (Sequence[Result]): Our results.
     RETURNS (List[str]): The paragraphs.
@@ -138,7 +138,7 @@ def _length_rows(
         yield [*start, *cells, str(len(group)), notes.letter(training)]
 
 
-def _write(place: Place, header: list[str], rows: list[list[str]]) -> str:
+def _write(place: PaperItem, header: list[str], rows: list[list[str]]) -> str:
     return Table(f"{place.name}. {place.caption}", header, rows).to_markdown().strip()
 
 
@@ -163,9 +163,9 @@ class Notes:
     """The notes below a table on how our systems were trained, each with a letter."""
 
     def __init__(self) -> None:
-        self._letters: dict[Training, str] = {}
+        self._letters: dict[TrainingSettings, str] = {}
 
-    def letter(self, training: Training) -> str:
+    def letter(self, training: TrainingSettings) -> str:
         """RETURNS (str): The letter of a training: a, b, c, …, z, aa, bb, cc, …"""
         times, place = divmod(len(self._letters), 26)
         return self._letters.setdefault(training, chr(ord("a") + place) * (times + 1))

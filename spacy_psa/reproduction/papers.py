@@ -40,11 +40,11 @@ METRIC_NAMES = {
 }
 """The figures reported for a system, and their names in tables."""
 
-THEIRS = {"seconds"}
+PAPER_ONLY_METRICS = {"seconds"}
 """The metrics reported only for the papers: seconds on different machines are not comparable. Our
 benchmarks report ratios."""
 
-COMPLETE = "complete"
+COMPLETE_PROPOSITIONS = "complete"
 """The name of the accuracy of frames, which is that of complete propositions."""
 
 
@@ -116,7 +116,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Place:
+class PaperItem:
     """A table or figure of a paper.
 
     paper (str): The paper, as a key of `Papers.titles`.
@@ -135,7 +135,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class PaperTable(Place):
+class PaperTable(PaperItem):
     """A table that compares systems.
 
     task (str): The task.
@@ -153,11 +153,15 @@ class PaperTable(Place):
     @property
     def our_metrics(self) -> list[str]:
         """RETURNS (List[str]): The metrics that are reported for our systems."""
-        return [metric for metric in self.metrics if metric not in THEIRS]
+        return [metric for metric in self.metrics if metric not in PAPER_ONLY_METRICS]
 
     def names(self, metrics: Sequence[str]) -> list[str]:
         """RETURNS (List[str]): The names of metrics."""
-        names = {**METRIC_NAMES, "accuracy": COMPLETE} if self.task == "srl" else METRIC_NAMES
+        names = (
+            {**METRIC_NAMES, "accuracy": COMPLETE_PROPOSITIONS}
+            if self.task == "srl"
+            else METRIC_NAMES
+        )
         return [names[metric] for metric in metrics]
 
 
@@ -176,7 +180,7 @@ class ListingRow:
 
 
 @dataclass(frozen=True)
-class Listing(Place):
+class Listing(PaperItem):
     """A table of figures that commands other than `psa reproduce` report for trained pipelines.
 
     columns (List[str]): The names of the figures.
@@ -204,7 +208,7 @@ class LengthRow:
 
 
 @dataclass(frozen=True)
-class LengthFigure(Place):
+class LengthFigure(PaperItem):
     """A figure of scores by sentence length.
 
     rows (List[LengthRow]): The systems on the corpora.
@@ -220,13 +224,13 @@ class Papers:
     titles (Dict[str, str]): The authors and titles.
     corpora (Dict[str, PaperCorpus]): The corpora.
     variants (Dict[str, Variant]): The variants of systems.
-    contents (List[Place]): Tables, listings and figures, in order.
+    contents (List[PaperItem]): Tables, listings and figures, in order.
     """
 
     titles: dict[str, str]
     corpora: dict[str, PaperCorpus]
     variants: dict[str, Variant] = field(default_factory=dict)
-    contents: list[Place] = field(default_factory=list)
+    contents: list[PaperItem] = field(default_factory=list)
 
     @property
     def tables(self) -> list[PaperTable]:
@@ -276,7 +280,7 @@ def _place(entry: Mapping[str, Any]) -> dict[str, str]:
     return {name: entry[name] for name in ("paper", "number", "caption")}
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], Place]] = {
+KINDS: dict[str, Callable[[dict[str, Any]], PaperItem]] = {
     "table": _table,
     "listing": _listing,
     "lengths": _length_figure,

@@ -19,7 +19,7 @@ KINDS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "dict": 
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSettings:
     """The training settings, other than the seed, in which results of the same system may differ.
 
     max_epochs (int): The number of epochs in the config; 0 for no limit.
@@ -98,9 +98,9 @@ class Result:
         return self.corpus, self.task, self.target, self.system, self.seed
 
     @property
-    def training(self) -> Training:
-        """RETURNS (Training): The training settings that it shares with other seeds."""
-        return Training(self.max_epochs, self.vectors, self.options)
+    def training(self) -> TrainingSettings:
+        """RETURNS (TrainingSettings): The training settings that it shares with other seeds."""
+        return TrainingSettings(self.max_epochs, self.vectors, self.options)
 
     def has(self, part: str) -> bool:
         """RETURNS (bool): Whether there are scores on a part of the corpus."""
@@ -213,7 +213,7 @@ def to_json(results: Sequence[Result]) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def put(results: Sequence[Result], new: Result) -> list[Result]:
+def add_or_replace(results: Sequence[Result], new: Result) -> list[Result]:
     """Add a result, replacing the one with the same key if there is one.
 
     results (Sequence[Result]): The results so far.
@@ -225,13 +225,13 @@ def put(results: Sequence[Result], new: Result) -> list[Result]:
     return list(kept.values())
 
 
-def by_training(results: Iterable[Result]) -> dict[Training, list[Result]]:
+def by_training(results: Iterable[Result]) -> dict[TrainingSettings, list[Result]]:
     """Group results that only differ in the seed.
 
     results (Iterable[Result]): The results of one system on one corpus.
-    RETURNS (Dict[Training, List[Result]]): The results, by training settings.
+    RETURNS (Dict[TrainingSettings, List[Result]]): The results, by training settings.
     """
-    groups: dict[Training, list[Result]] = {}
+    groups: dict[TrainingSettings, list[Result]] = {}
     for result in results:
         groups.setdefault(result.training, []).append(result)
     return groups

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ..disk import sha256_of, to_disk
+from ..atomic_files import atomic_path
+from ..disk import sha256_of, sync
 from ..errors import Errors
 from ..output_errors import output_errors
-from ..whole_files import atomic_path
 
 STATE = "state.json"
 SLOTS = ("a.safetensors", "b.safetensors")
@@ -77,7 +77,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
         with output_errors(folder / slot):
             try:
                 _save_tensors(tensors, folder / slot)
-                to_disk([folder / slot])
+                sync([folder / slot])
             except OSError:
                 (folder / slot).unlink(missing_ok=True)
                 raise

@@ -14,9 +14,9 @@ from spacy.training.loggers import console_logger_v3
 from spacy.util import registry
 from thinc.api import Optimizer
 
+from ..atomic_files import atomic_path
 from ..errors import Errors, suggestion
 from ..output_errors import output_errors
-from ..whole_files import atomic_path
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"

@@ -31,13 +31,13 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
+from ..atomic_files import copy_folder, recover, remove_folder
 from ..errors import Errors
 from ..output_errors import OutputError
-from ..whole_files import copy_folder, recover, remove_folder
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
-from .saving import whole
+from .saving import atomic
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
@@ -218,7 +218,7 @@ class TrainingRun:
         if not pipeline.is_live:
             log_step(None)
             if self.saved is not None and info["step"] == self.saved.step:
-                self._go_on(info, self.saved)
+                self._restore_checkpoint(info, self.saved)
                 pipeline.is_live = True
             return
         info["seconds"] = int(self._seconds())
@@ -233,7 +233,7 @@ class TrainingRun:
         if is_best is not None if every is None else info["step"] % every == 0:
             self._save_checkpoint(info, losses={} if is_best is not None else info["losses"])
 
-    def _go_on(self, info: Info, saved: Checkpoint) -> None:
+    def _restore_checkpoint(self, info: Info, saved: Checkpoint) -> None:
         """Restore the state of the checkpoint and resume training from it."""
         if info["words"] != saved.words:
             self._refuse_corpus(info, saved)
@@ -255,7 +255,7 @@ class TrainingRun:
     def _save_pipeline(self, is_best: bool) -> None:
         last, best = self.output / DIR_MODEL_LAST, self.output / DIR_MODEL_BEST
         with self.nlp.use_params(self.optimizer.averages):
-            whole(self.before_to_disk(self.nlp)).to_disk(last)
+            atomic(self.before_to_disk(self.nlp)).to_disk(last)
         if is_best:
             copy_folder(last, best)
         elif self.is_first:

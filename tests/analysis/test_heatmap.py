@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from spacy_psa.analysis.axes import RIGHT, WIDTH, text_width
-from spacy_psa.analysis.heatmap import EMPTY, colour, heat_map, shorten
+from spacy_psa.analysis.heatmap import EMPTY, color, heat_map, shorten
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -16,7 +16,7 @@ def drawn(values: list[list[float]], **settings: object) -> ElementTree.Element:
 
 
 def fills(image: ElementTree.Element) -> list[str]:
-    """The colours of the cells, which are those that tell their value."""
+    """The colors of the cells, which are those that tell their value."""
     cells = [rect for rect in image.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None]
     return [cell.get("fill") for cell in cells]
 
@@ -36,11 +36,11 @@ def test_greater_numbers_are_darker():
 
 
 def test_range_of_colours_can_be_given():
-    assert fills(drawn([[50.0]], value_range=(0.0, 100.0))) == [colour(0.5)]
+    assert fills(drawn([[50.0]], value_range=(0.0, 100.0))) == [color(0.5)]
 
 
 def test_numbers_that_are_not_finite_are_empty_cells():
-    assert fills(drawn([[float("nan"), 1.0], [0.0, 1.0]]))[0] == colour(float("nan"))
+    assert fills(drawn([[float("nan"), 1.0], [0.0, 1.0]]))[0] == color(float("nan"))
 
 
 def test_names_and_legend_are_shown():
@@ -113,7 +113,7 @@ def test_a_cell_that_is_empty_takes_no_room_for_its_text():
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_no_number_has_the_colour_of_empty_cells(signed: bool):
-    shades = {colour(i / 1000, signed=signed) for i in range(1001)}
+    shades = {color(i / 1000, signed=signed) for i in range(1001)}
     assert EMPTY not in shades
     for shade in shades:
         red, green, blue = (int(shade[i : i + 2], 16) for i in (1, 3, 5))
@@ -131,15 +131,15 @@ def test_the_legend_says_what_empty_cells_are():
 
 def test_numbers_with_a_sign_are_coloured_by_their_distance_from_zero():
     image = drawn([[-2.0, 0.0], [0.5, 1.0]], signed=True)
-    assert fills(image) == [colour(share, signed=True) for share in (0.0, 0.5, 0.625, 0.75)]
+    assert fills(image) == [color(share, signed=True) for share in (0.0, 0.5, 0.625, 0.75)]
     assert texts(image)[-4:] == ["-2", "0", "2", "count"]
-    assert lightness(colour(0.5, signed=True)) > 3 * 245
-    below, above = (colour(share, signed=True) for share in (0.2, 0.8))
+    assert lightness(color(0.5, signed=True)) > 3 * 245
+    below, above = (color(share, signed=True) for share in (0.2, 0.8))
     assert int(below[1:3], 16) > int(below[5:], 16) and int(above[1:3], 16) < int(above[5:], 16)
 
 
 def test_only_zeros_are_neither_above_nor_below_zero():
-    assert fills(drawn([[0.0]], signed=True)) == [colour(0.5, signed=True)]
+    assert fills(drawn([[0.0]], signed=True)) == [color(0.5, signed=True)]
 
 
 def test_numbers_can_be_read_on_their_colours():

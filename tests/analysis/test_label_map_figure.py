@@ -45,7 +45,7 @@ def test_groups_have_their_own_colour_and_mark_in_map_and_legend() -> None:
                 (node.get("fill"), node.get("d"))
             )
     expected = {
-        group: {(style.colour, SHAPES[style.mark])}
+        group: {(style.color, SHAPES[style.mark])}
         for group, style in zip(["O", "NP", "VP"], styles(3), strict=True)
     }
     assert looks == expected

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_psa.analysis.attention_page import HELP
-from spacy_psa.analysis.heatmap import EMPTY, colour
+from spacy_psa.analysis.heatmap import EMPTY, color
 from spacy_psa.analysis.panels import SHADES, heat_maps
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,7 +25,7 @@ def drawn(matrices: dict[str, list[list[float]]], top: float = 1.0) -> ElementTr
 
 
 def areas(image: ElementTree.Element) -> dict[str, float]:
-    """The area of each colour of the cells."""
+    """The area of each color of the cells."""
     found: dict[str, float] = {}
     for path in image.iter(f"{SVG}path"):
         fill = path.get("fill")
@@ -39,12 +39,12 @@ def areas(image: ElementTree.Element) -> dict[str, float]:
 def test_cells_have_the_colour_of_their_number() -> None:
     found = areas(drawn({"a": [[0.0, 0.0, 1.0], [1.0, float("nan"), 0.0]]}))
     unit = found[EMPTY]
-    assert found == {EMPTY: unit, colour(0.0): 3 * unit, colour(1.0): 2 * unit}
+    assert found == {EMPTY: unit, color(0.0): 3 * unit, color(1.0): 2 * unit}
 
 
 def test_numbers_between_shades_get_the_nearest() -> None:
     share = 7 / (SHADES - 1)
-    assert set(areas(drawn({"a": [[2 * share + 0.01]]}, top=2.0))) == {colour(share)}
+    assert set(areas(drawn({"a": [[2 * share + 0.01]]}, top=2.0))) == {color(share)}
 
 
 def test_cells_tell_no_numbers_as_the_page_says() -> None:

@@ -232,13 +232,13 @@ def test_spans_of_no_tokens_are_nothing() -> None:
 
 def test_what_stands_for_a_tag() -> None:
     doc = make_doc()
-    assert target("tag").tags_like("PER", ids_of("tag"), doc) == [1]
-    assert target("tag").tags_like("GPE", ids_of("tag"), doc) == []
-    assert target("ents").tags_like("S-PER", ids_of("ents"), doc) == [8]
-    assert target("ents").tags_like("S-GPE", ids_of("ents"), doc) == [0]
+    assert target("tag").matching_tag_ids("PER", ids_of("tag"), doc) == [1]
+    assert target("tag").matching_tag_ids("GPE", ids_of("tag"), doc) == []
+    assert target("ents").matching_tag_ids("S-PER", ids_of("ents"), doc) == [8]
+    assert target("ents").matching_tag_ids("S-GPE", ids_of("ents"), doc) == [0]
 
 
 def test_what_stands_for_a_set_of_labels() -> None:
     sets = target("tag", set_separator="|")
-    assert sets.tags_like("LOC|PER", ids_of("tag"), make_doc()) == [0, 1]
-    assert sets.tags_like("PER|GPE", ids_of("tag"), make_doc()) == [1]
+    assert sets.matching_tag_ids("LOC|PER", ids_of("tag"), make_doc()) == [0, 1]
+    assert sets.matching_tag_ids("PER|GPE", ids_of("tag"), make_doc()) == [1]

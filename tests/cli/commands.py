@@ -51,7 +51,7 @@ def succeed(*arguments: object) -> str:
     """Run one of spaCy's commands, which has to succeed.
 
     *arguments: The words of the command line after `python -m spacy`.
-    RETURNS (str): What it printed, without colours.
+    RETURNS (str): What it printed, without colors.
     """
     result = run(*arguments)
     if result.exit_code != 0:
@@ -60,7 +60,7 @@ def succeed(*arguments: object) -> str:
 
 
 def plain(output: str) -> str:
-    """Take the colours out of what a command printed."""
+    """Take the colors out of what a command printed."""
     return re.sub(r"\x1b\[[\d;]*m", "", output)
 
 

@@ -64,7 +64,7 @@ def known(tmp_path, monkeypatch):
     ]
     entry = {
         "title": "A corpus",
-        "licence": "none",
+        "license": "none",
         "obtain": "Buy it from A. B. (https://example.org).",
         "where": "https://example.org",
         "folder": "assets/known",

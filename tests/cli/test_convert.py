@@ -235,7 +235,7 @@ def test_options_of_the_format(tmp_path):
     result = run(path, tmp_path / "a.spacy", "-f", "iob", *options)
     assert result.exit_code == 0, result.output
     assert [ent.text for ent in load(tmp_path / "a.spacy")[0].ents] == ["European Union"]
-    result = run(path, tmp_path / "a.spacy", "-f", "iob", "-o", "colour=red")
+    result = run(path, tmp_path / "a.spacy", "-f", "iob", "-o", "color=red")
     assert result.exit_code == 1 and "P142" in result.output
 
 

@@ -36,8 +36,8 @@ def test_formats_are_loaded_on_first_use():
 
 
 def test_unknown_options_are_errors_that_list_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"P142.*iob.*the option 'colour'.*word_column, tag_col"):
-        FORMATS["iob"].read(tmp_path / "a.txt", colour="red")
+    with pytest.raises(ValueError, match=r"P142.*iob.*the option 'color'.*word_column, tag_col"):
+        FORMATS["iob"].read(tmp_path / "a.txt", color="red")
 
 
 def test_problems_are_passed_on(tmp_path):

@@ -63,7 +63,7 @@ def test_booleans_and_numbers_or_names():
     [
         ("iob", "tag_column", "'tag_column', which should be name=value"),
         ("iob", "tag_column=one", "'one' for the option 'tag_column'"),
-        ("iob", "colour=red", "the option 'colour'"),
+        ("iob", "color=red", "the option 'color'"),
         ("iob", "problems=none", "the option 'problems'"),
         ("conllu", "spaces=no", "'no' for the option 'spaces'"),
     ],

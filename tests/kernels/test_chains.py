@@ -18,7 +18,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.inference.scores import places_on
+from spacy_psa.inference.scores import chain_indices
 from spacy_psa.kernels import chains, kernels_run_on
 
 from ..inference.brute_force import random_potentials
@@ -175,13 +175,13 @@ def test_what_all_labels_of_a_token_have_in_common_costs_no_digits(
 
 def test_where_chains_lie_is_said_alike_to_all_devices(device: torch.device) -> None:
     lengths = (4, 0, 1, 6)
-    on_cpu, elsewhere = places_on(lengths, torch.device("cpu")), torch.device("meta")
-    assert places_on(lengths, elsewhere) is places_on(lengths, elsewhere)
-    for name, there in places_on(lengths, elsewhere)._asdict().items():
+    on_cpu, elsewhere = chain_indices(lengths, torch.device("cpu")), torch.device("meta")
+    assert chain_indices(lengths, elsewhere) is chain_indices(lengths, elsewhere)
+    for name, there in chain_indices(lengths, elsewhere)._asdict().items():
         assert there.shape == getattr(on_cpu, name).shape
         assert there.storage_offset() % 2 == 0
         assert not there.is_inference()
-    for name, there in places_on(lengths, device)._asdict().items():
+    for name, there in chain_indices(lengths, device)._asdict().items():
         assert there.tolist() == getattr(on_cpu, name).tolist()
     assert on_cpu.chains.tolist() == [3, 0, 2]
     assert on_cpu.sizes.tolist() == [6, 4, 1]

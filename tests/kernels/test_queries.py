@@ -181,7 +181,7 @@ def test_a_gpu_has_its_own_trellis(there: bool, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_not_asked_for_is_not_made(device: torch.device) -> None:
     fused, exact = both(random_potentials(3, (3, 2)), device)
     fused.log_partition, fused.path_entropies(), fused.ranked_paths(2)
-    assert not {"emissions", "moves", "backward"} & set(vars(fused))
+    assert not {"emissions", "transition_scores", "backward"} & set(vars(fused))
     for found, expected in zip(fused.emissions, exact.emissions, strict=True):
         assert_close(found, expected)
     with pytest.raises(AttributeError, match="nothing"):

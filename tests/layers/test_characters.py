@@ -68,7 +68,7 @@ def test_settings_are_the_papers_by_default():
 
 @pytest.mark.parametrize("n_words", [1, 2, 3, 5, 6, 9, 17, 64])
 def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words, monkeypatch):
-    monkeypatch.setattr(characters, "weights_for_few_words", lambda *parts: None)
+    monkeypatch.setattr(characters, "numpy_bilstm_weights", lambda *parts: None)
     layer = randomized(CharacterBiLSTM(9, embedding_width=3, width=4)).eval()
     lengths = torch.arange(n_words, 0, -1) % 5 + 1
     lengths = lengths.sort(descending=True).values

@@ -18,7 +18,7 @@ from spacy_psa.layers.sublayers import (
     FeedForwardSublayer,
     RecurrentSublayer,
 )
-from spacy_psa.layers.tokens import TakesTokens, on_tokens
+from spacy_psa.layers.tokens import Tokenwise, apply_tokenwise
 from spacy_psa.layers.transformer import TransformerEncoder, TransformerLayer
 
 from .helpers import assert_close, batch_of, mask_of, randomized
@@ -73,7 +73,7 @@ lengths = pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @lengths
 def test_tokens_come_to_the_same_as_padded_ones(name, lengths, learns):
     layer = randomized(LAYERS[name]())
-    assert isinstance(layer, TakesTokens)
+    assert isinstance(layer, Tokenwise)
     mask, found = mask_of(lengths), []
     for is_packed in (False, True):
         x = batch_of(lengths, WIDTH)
@@ -141,7 +141,7 @@ class Shift(nn.Module):
 
 def test_other_layers_are_given_padded_batches():
     mask, tokens = mask_of([3, 1]), torch.arange(4.0).unsqueeze(1)
-    assert on_tokens(Shift(), tokens, mask).flatten().tolist() == [2.0, 0.0, 1.0, 0.0]
+    assert apply_tokenwise(Shift(), tokens, mask).flatten().tolist() == [2.0, 0.0, 1.0, 0.0]
     layer = RefiningLayer(Shift(), REFINES["attention"](), ResidualNorm(WIDTH)).double()
     output, _ = layer(mask.pack(batch_of([3, 1], WIDTH)), mask)
     assert output.shape == (4, WIDTH)

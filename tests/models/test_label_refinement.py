@@ -25,7 +25,7 @@ from spacy_psa.models.label_refinement import (
     build_relu_projection,
     build_residual_norm,
 )
-from spacy_psa.models.types import DecoderBuilder, EncoderBuilder, plain
+from spacy_psa.models.types import DecoderBuilder, EncoderBuilder, build_layer
 
 INPUT, WIDTH, LABELS = 6, 4, 5
 LAN_PARTS = (build_label_attention(build_linear_projection(), 2), build_concatenation())
@@ -262,7 +262,7 @@ def test_values_out_of_range_are_errors(make) -> None:
 
 def test_layers_of_different_widths_are_an_error() -> None:
     # An attention is as wide as its input, which concatenation doubles.
-    fusion = partial(plain, ContextFusion)
+    fusion = partial(build_layer, ContextFusion)
     refine = build_label_attention(build_linear_projection(), 1)
     builder = build_label_refinement(fusion, refine, build_concatenation(), build_label_set(), 2)
     with pytest.raises(ValueError, match=r"P211.*layer 2 is 12 wide"):

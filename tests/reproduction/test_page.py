@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from spacy_psa.reproduction.page import Notes, needs, to_page
 from spacy_psa.reproduction.papers import read_papers
-from spacy_psa.reproduction.results import Result, Training
+from spacy_psa.reproduction.results import Result, TrainingSettings
 
 from .helpers import make_result
 
@@ -176,7 +176,7 @@ def test_commands_name_corpus_language_and_target() -> None:
 
 def test_each_training_has_letters_of_its_own() -> None:
     notes = Notes()
-    letters = [notes.letter(Training(epochs, "", "")) for epochs in range(60)]
+    letters = [notes.letter(TrainingSettings(epochs, "", "")) for epochs in range(60)]
     assert letters[:2] == ["a", "b"] and letters[25:28] == ["z", "aa", "bb"]
     assert len(set(letters)) == 60
-    assert notes.letter(Training(26, "", "")) == "aa"
+    assert notes.letter(TrainingSettings(26, "", "")) == "aa"

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from spacy_psa.reproduction.results import by_training, put, read_results, summarize, to_json
+from spacy_psa.reproduction.results import (
+    add_or_replace,
+    by_training,
+    read_results,
+    summarize,
+    to_json,
+)
 
 from .helpers import make_result
 
@@ -73,9 +79,9 @@ def test_a_single_result_has_no_deviation() -> None:
 def test_a_new_result_takes_the_place_of_the_old_one() -> None:
     old = [make_result("psa", 0, 0.9), make_result("psa", 1, 0.8)]
     new = make_result("psa", 0, 0.7, config="other")
-    assert put(old, new) == [new, old[1]]
+    assert add_or_replace(old, new) == [new, old[1]]
     other = make_result("psa", 0, 0.7, corpus="wnut17")
-    assert put(old, other) == [*old, other]
+    assert add_or_replace(old, other) == [*old, other]
 
 
 def test_results_of_other_trainings_are_other_groups() -> None:

@@ -43,7 +43,12 @@ from .mutations import BYTES, spoil_config, spoil_model, spoil_settings
 
 MODEL, CHECKSUM, SETTINGS, CONFIG = "model", "model.sha256", "cfg", "config.cfg"
 SECONDS, MEGABYTES = 60, 500
-SAME, OTHER, REFUSED, THEIRS = "the same", "another, finite", "refused", "refused by spaCy"
+SAME, OTHER, REFUSED, THEIRS = (
+    "the same",
+    "another, finite",
+    "refused",
+    "refused by spaCy",
+)
 
 
 class Hang(BaseException):

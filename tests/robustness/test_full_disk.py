@@ -18,7 +18,13 @@ import torch
 from safetensors import SafetensorError
 from spacy.tokens import DocBin
 
-from spacy_psa import whole_files
+from spacy_psa import atomic_files
+from spacy_psa.atomic_files import (
+    atomic_folder,
+    atomic_path,
+    check_writable,
+    copy_folder,
+)
 from spacy_psa.cli._util import user_errors
 from spacy_psa.output_errors import OutputError
 from spacy_psa.training import checkpoint
@@ -29,12 +35,6 @@ from spacy_psa.training.checkpoint import (
     write_checkpoint,
 )
 from spacy_psa.training.saving import whole
-from spacy_psa.whole_files import (
-    atomic_folder,
-    atomic_path,
-    check_writable,
-    copy_folder,
-)
 
 from ..cli.commands import SAMPLE, plain, run
 from ..pipeline.conftest import WORDS, gold_doc, tagger_of, trained_nlp
@@ -293,7 +293,7 @@ def test_a_folder_that_is_a_mount_is_filled_in_place(
     def refuse(*arguments: object) -> None:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    monkeypatch.setattr(whole_files, "_exchange", refuse)
+    monkeypatch.setattr(atomic_files, "_exchange", refuse)
     with atomic_folder(tmp_path / "model") as folder:
         (folder / "b").mkdir(parents=True)
         (folder / "b" / "b.txt").write_text("b", encoding="utf8")

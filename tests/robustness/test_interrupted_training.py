@@ -14,20 +14,20 @@ import spacy
 from spacy.language import Language
 from spacy.training import loop
 
-from spacy_psa import whole_files
-from spacy_psa.cli.train import train
-from spacy_psa.output_errors import OutputError
-from spacy_psa.pipeline.checksums import check_folder
-from spacy_psa.training.checkpoint import read_checkpoint
-from spacy_psa.training.logger import _append
-from spacy_psa.training.saving import create_atomic_to_disk, learning_settings, whole
-from spacy_psa.whole_files import (
+from spacy_psa import atomic_files
+from spacy_psa.atomic_files import (
     atomic_folder,
     atomic_path,
     copy_folder,
     recover,
     remove_folder,
 )
+from spacy_psa.cli.train import train
+from spacy_psa.output_errors import OutputError
+from spacy_psa.pipeline.checksums import check_folder
+from spacy_psa.training.checkpoint import read_checkpoint
+from spacy_psa.training.logger import _append
+from spacy_psa.training.saving import create_atomic_to_disk, learning_settings, whole
 
 from ..pipeline.conftest import initialized_nlp, tagger_of, trained_nlp
 from ..training.runs import kill, log, weights, write_config, write_corpora
@@ -79,7 +79,7 @@ def test_a_pipeline_is_the_old_one_or_the_new_one_at_any_moment(
 def test_without_an_exchange_a_pipeline_can_be_put_back_at_any_moment(
     tmp_path: Path, pipelines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_files, "_exchange", lambda first, second: False)
+    monkeypatch.setattr(atomic_files, "_exchange", lambda first, second: False)
     path = tmp_path / "out" / "model-last"
     old, new = contents(pipelines / "old"), contents(pipelines / "new")
     absent = 0

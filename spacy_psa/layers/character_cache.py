@@ -18,13 +18,13 @@ from .versions import Versions, weights_of
 # with the number of distinct words. The words of a batch of ordinary size are read at once.
 CHARACTER_POSITIONS = 1 << 17
 # Words in the cache (8 MB at width 100), so that a long-running process does not grow.
-N_REMEMBERED = 20_000
+CACHE_SIZE = 20_000
 # Maximum length of a cached word in characters, for the same reason.
-REMEMBERED_LENGTH = 50
+MAX_CACHED_LENGTH = 50
 UNKNOWN = -1
 
 
-class CharacterMemory:
+class CharacterCache:
     """A cache of words' character representations, valid until `Versions` reports that the weights
     have changed. Threads may share it. Copies of it, also in other processes, are empty.
     """
@@ -34,10 +34,10 @@ class CharacterMemory:
         self._versions = Versions()
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
-        _memories.add(self)
+        _caches.add(self)
 
-    def __reduce__(self) -> tuple[type[CharacterMemory], tuple[()]]:
-        return CharacterMemory, ()
+    def __reduce__(self) -> tuple[type[CharacterCache], tuple[()]]:
+        return CharacterCache, ()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -56,7 +56,7 @@ class CharacterMemory:
         with self._lock:
             weights = list(weights_of(part.modules()))
             if not self._versions.are_those_of(weights):
-                self._forget()
+                self._clear()
                 self._versions = Versions(weights)
             rows = [self._rows.get(key, UNKNOWN) for key in keys]
             new = [i for i, row in enumerate(rows) if row == UNKNOWN]
@@ -69,51 +69,51 @@ class CharacterMemory:
             if len(new) < len(keys):
                 output = self._table.index_select(0, places.clamp_(min=0))
                 output.index_copy_(0, index, found)
-            self._remember([keys[i] for i in new], [sizes[i] for i in new], found)
+            self._store([keys[i] for i in new], [sizes[i] for i in new], found)
             return output
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Clear the cache."""
         with self._lock:
-            self._forget()
+            self._clear()
 
-    def go_on_in_child(self) -> None:
+    def reset_after_fork(self) -> None:
         """Continue in a process that has just been forked. A thread of the parent that held the
         lock cannot release it here, so replace the lock, and clear the cache if the thread was
         writing to it."""
         is_busy = self._lock.locked()
         self._lock = Lock()
         if is_busy:
-            self._forget()
+            self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._rows = {}
         self._table = torch.empty(0, 0)
 
-    def _remember(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
+    def _store(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
         # Different words may have the same key: all unknown characters share one id
-        found_at = {key: i for i, key in enumerate(keys) if sizes[i] <= REMEMBERED_LENGTH}
-        short = dict(islice(found_at.items(), N_REMEMBERED))
+        found_at = {key: i for i, key in enumerate(keys) if sizes[i] <= MAX_CACHED_LENGTH}
+        short = dict(islice(found_at.items(), CACHE_SIZE))
         n = len(self._rows)
-        if n + len(short) > N_REMEMBERED:
-            self._forget()
+        if n + len(short) > CACHE_SIZE:
+            self._clear()
             n = 0
         if not len(self._table):
             # A tensor created in inference mode cannot be written to outside of it
             with torch.inference_mode(False):
-                self._table = found.new_empty(N_REMEMBERED, found.shape[1])
+                self._table = found.new_empty(CACHE_SIZE, found.shape[1])
         if short:
             places = torch.from_numpy(np.fromiter(short.values(), np.int64))
             self._table[n : n + len(short)] = found.index_select(0, places)
         self._rows.update(zip(short, range(n, n + len(short)), strict=True))
 
 
-_memories: WeakSet[CharacterMemory] = WeakSet()
+_caches: WeakSet[CharacterCache] = WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    for memory in _memories:
-        memory.go_on_in_child()
+    for cache in _caches:
+        cache.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .disk import to_disk
+from .disk import sync
 from .output_errors import output_errors
 
 MOUNTED = (errno.EBUSY, errno.EXDEV)
@@ -57,9 +57,9 @@ def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
             yield temporary
             if target.is_file():
                 shutil.copymode(target, temporary)
-            to_disk([temporary])
+            sync([temporary])
             os.replace(temporary, target)
-            to_disk([target.parent])
+            sync([target.parent])
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -84,15 +84,15 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _remove_left_over(target, 0.0)
         try:
             yield temporary
-            to_disk([*temporary.rglob("*"), temporary])
+            sync([*temporary.rglob("*"), temporary])
             _put(temporary, target)
-            to_disk([target.parent])
+            sync([target.parent])
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
-def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]:
+def atomic_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]:
     """Write some of the files in a folder. Each one is moved into place in one step, once all of
     them are on disk.
 
@@ -107,10 +107,10 @@ def whole_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]
         _remove_left_over(folder / "files", 0.0)
         try:
             yield temporary
-            to_disk([*temporary.rglob("*"), temporary])
+            sync([*temporary.rglob("*"), temporary])
             prepare(temporary)
             _put_all(temporary, folder)
-            to_disk([folder])
+            sync([folder])
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

@@ -9,8 +9,8 @@ from .layout import TimeMajor
 from .torch_log_product import TorchLogProduct
 
 
-class TorchMoves:
-    """As `moves.Moves`, for tensors.
+class TorchTransitions:
+    """As `transition_scores.TransitionScores`, for tensors.
 
     transitions (Tensor): *Shape:* (L, L). In float64.
     pairwise (Optional[Tensor]): *Shape:* (N, L, L). In any dtype.

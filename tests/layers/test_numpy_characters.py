@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spacy_psa.layers import CharacterBiLSTM, characters, few_words
-from spacy_psa.layers.few_words import FewWords, weights_for_few_words
+from spacy_psa.layers import CharacterBiLSTM, characters, numpy_characters
+from spacy_psa.layers.numpy_characters import NumpyCharacterBiLSTM, numpy_bilstm_weights
 from spacy_psa.layers.versions import forget_weights
 
 from .helpers import DTYPES, TOLERANCE, assert_close, randomized, state_of
@@ -42,13 +42,13 @@ def read(layer: CharacterBiLSTM, *words: Tensor) -> Tensor:
 @pytest.fixture
 def n_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that records the number of words each time NumPy reads some."""
-    numbers, read = [], FewWords.read
+    numbers, read = [], NumpyCharacterBiLSTM.read
 
-    def counted(self: FewWords, ids: Tensor, lengths: Tensor) -> Tensor:
+    def counted(self: NumpyCharacterBiLSTM, ids: Tensor, lengths: Tensor) -> Tensor:
         numbers.append(len(lengths))
         return read(self, ids, lengths)
 
-    monkeypatch.setattr(FewWords, "read", counted)
+    monkeypatch.setattr(NumpyCharacterBiLSTM, "read", counted)
     return numbers
 
 
@@ -58,7 +58,7 @@ def by_pytorch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tensor]:
 
     def slowly(layer: CharacterBiLSTM, *words: Tensor) -> Tensor:
         with monkeypatch.context() as patched:
-            patched.setattr(characters, "weights_for_few_words", lambda *parts: None)
+            patched.setattr(characters, "numpy_bilstm_weights", lambda *parts: None)
             return read(layer, *words)
 
     return slowly
@@ -92,8 +92,8 @@ def test_any_words_come_to_what_pytorch_makes_of_them(seed, n_read, by_pytorch):
 @pytest.mark.parametrize("ended", [0.01, 0.99])
 @lengths_of_words
 def test_it_does_not_matter_when_words_are_left_out(lengths, ended, monkeypatch, by_pytorch):
-    monkeypatch.setattr(few_words, "ENDED", ended)
-    monkeypatch.setattr(few_words, "FEWEST", 0)
+    monkeypatch.setattr(numpy_characters, "ENDED", ended)
+    monkeypatch.setattr(numpy_characters, "FEWEST", 0)
     layer, words = make(), words_of(lengths)
     assert_close(read(layer, *words), by_pytorch(layer, *words), 1e-13)
 
@@ -174,17 +174,17 @@ def without_a_weight(layer: CharacterBiLSTM) -> None:
 def test_nor_by_parts_that_it_does_not_know(change):
     layer = make()
     parts = lambda: (layer.embedding, layer.forwards, layer.backwards)  # noqa: E731
-    assert weights_for_few_words(*parts()) is not None
+    assert numpy_bilstm_weights(*parts()) is not None
     change(layer)
-    assert weights_for_few_words(*parts()) is None
+    assert numpy_bilstm_weights(*parts()) is None
 
 
 def test_nor_if_the_table_of_characters_would_be_large(monkeypatch, n_read):
     layer, words = make(), words_of([3, 1])
-    monkeypatch.setattr(few_words, "LARGEST", N_CHARACTERS * 2 * 4 * 2 - 1)
+    monkeypatch.setattr(numpy_characters, "LARGEST", N_CHARACTERS * 2 * 4 * 2 - 1)
     read(layer, *words)
     assert not n_read
-    monkeypatch.setattr(few_words, "LARGEST", N_CHARACTERS * 2 * 4 * 2)
+    monkeypatch.setattr(numpy_characters, "LARGEST", N_CHARACTERS * 2 * 4 * 2)
     read(layer, *words)
     assert n_read
 
@@ -192,7 +192,7 @@ def test_nor_if_the_table_of_characters_would_be_large(monkeypatch, n_read):
 @pytest.mark.parametrize(("n_characters", "is_small"), [(2**16, True), (2**16 + 1, False)])
 def test_a_table_of_a_million_numbers_is_the_largest(n_characters: int, is_small: bool) -> None:
     layer = CharacterBiLSTM(n_characters, embedding_width=1, width=4)
-    weights = weights_for_few_words(layer.embedding, layer.forwards, layer.backwards)
+    weights = numpy_bilstm_weights(layer.embedding, layer.forwards, layer.backwards)
     assert (weights is not None) == is_small
 
 
@@ -286,10 +286,10 @@ def test_words_that_are_long_or_wide_are_read_by_pytorch(monkeypatch, n_read, by
     layer, words = make(), words_of([5, 1])
     for name, most in (("MOST_CHARACTERS", 10), ("MOST_PRODUCTS", 2 * 2 * 2)):
         with monkeypatch.context() as patched:
-            patched.setattr(few_words, name, most - 1)
+            patched.setattr(numpy_characters, name, most - 1)
             assert_close(read(layer, *words), by_pytorch(layer, *words), 1e-13)
             assert not n_read
-            patched.setattr(few_words, name, most)
+            patched.setattr(numpy_characters, name, most)
             read(layer, *words)
             assert n_read
             n_read.clear()

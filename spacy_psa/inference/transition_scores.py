@@ -21,7 +21,7 @@ from .workspace import Workspace, chunks
 CACHED = 1 << 16
 
 
-class Moves(Protocol):
+class TransitionScores(Protocol):
     """The scores of transitions to the labels of the tokens at time step t."""
 
     def best(self, values: Array, t: int) -> Array:
@@ -50,7 +50,7 @@ class Moves(Protocol):
         ...
 
 
-class FreeMoves:
+class NoTransitions:
     """All transitions have score 0. Works with both array libraries.
 
     ops (ArrayOps): The operations of the array library.
@@ -78,7 +78,7 @@ class FreeMoves:
         return self._repeat(values[:, None, :], labels.shape[1])
 
 
-class SharedMoves:
+class SharedTransitions:
     """The same transition scores for all tokens.
 
     transitions (np.ndarray): *Shape:* (L, L)
@@ -129,7 +129,7 @@ class SharedMoves:
         return scores
 
 
-class TokenMoves:
+class TokenTransitions:
     """Transition scores that differ between tokens.
 
     transitions (np.ndarray): *Shape:* (L, L). Added to the scores of each token.
@@ -184,15 +184,15 @@ class TokenMoves:
         return scores
 
 
-def make_moves(scores: Scores, layout: TimeMajor) -> Moves:
-    """Create the kind of moves that fits the scores.
+def make_transition_scores(scores: Scores, layout: TimeMajor) -> TransitionScores:
+    """Create the kind of transition_scores that fits the scores.
 
     scores (Scores): The potentials, in float64.
     layout (TimeMajor): The layout of their tokens in chains.
-    RETURNS (Moves): The moves.
+    RETURNS (TransitionScores): The transition_scores.
     """
     if scores.pairwise is not None:
-        return TokenMoves(scores.transitions, scores.pairwise, layout)
+        return TokenTransitions(scores.transitions, scores.pairwise, layout)
     if scores.transitions.any():
-        return SharedMoves(scores.transitions, layout.chains.size)
-    return FreeMoves(NumpyOps())
+        return SharedTransitions(scores.transitions, layout.chains.size)
+    return NoTransitions(NumpyOps())

@@ -44,7 +44,7 @@ MOST_CHARACTERS = 1 << 14
 MOST_PRODUCTS = 1 << 18
 
 
-class FewWords:
+class NumpyCharacterBiLSTM:
     """A character BiLSTM with its weights arranged for reading a few words.
 
     embedding (Tensor): The character embeddings. Shape: (characters, embedding width).
@@ -101,7 +101,7 @@ class FewWords:
         h = np.zeros((N_DIRECTIONS, n_words, width), words.dtype)
         c = np.zeros_like(h)
         for start, stop, n_read, n_left in _stretches(sizes.tolist()):
-            states = self._go_on(rows[start:stop, :, :, :n_read], h[:, :n_read], c[:, :n_read])
+            states = self._step(rows[start:stop, :, :, :n_read], h[:, :n_read], c[:, :n_read])
             ended = np.arange(n_left, n_read)
             words[ended] = states[sizes[ended] - 1 - start, :, ended]
             h, c = states[-1], c[:, :n_left].copy()
@@ -119,7 +119,7 @@ class FewWords:
         n_rows = 4 * N_DIRECTIONS
         return ids * n_rows + np.arange(n_rows).reshape(4, N_DIRECTIONS, 1)
 
-    def _go_on(
+    def _step(
         self, rows: NDArray[np.int64], h: NDArray[np.floating], c: NDArray[np.floating]
     ) -> NDArray[np.floating]:
         """Read a stretch of the words. Returns all h', and leaves the last c in `c`."""
@@ -139,10 +139,10 @@ class FewWords:
         return states
 
 
-def weights_for_few_words(
+def numpy_bilstm_weights(
     embedding: nn.Module, forwards: nn.Module, backwards: nn.Module
 ) -> list[Tensor] | None:
-    """The weights to build `FewWords` from.
+    """The weights to build `NumpyCharacterBiLSTM` from.
 
     embedding (nn.Module): The character embedding.
     forwards, backwards (nn.Module): The directions of the LSTM.

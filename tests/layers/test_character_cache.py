@@ -13,9 +13,9 @@ from spacy_psa.layers import (
     CharacterCNN,
     WordCharacterEmbedding,
     WordEmbedding,
-    character_memory,
+    character_cache,
 )
-from spacy_psa.layers.character_memory import CharacterMemory, read_words
+from spacy_psa.layers.character_cache import CharacterCache, read_words
 from spacy_psa.layers.versions import forget_weights
 
 from .helpers import assert_close, randomized
@@ -45,7 +45,7 @@ class Counting:
 @parts
 def test_words_come_to_the_same_and_are_read_once(make):
     part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
-    memory, counting = CharacterMemory(), Counting(part)
+    cache, counting = CharacterCache(), Counting(part)
     batches = [
         words([1, 2, 3], [4, 5]),
         words([6, 7, 8, 1], [1, 2, 3], [4, 5], [2]),
@@ -53,34 +53,34 @@ def test_words_come_to_the_same_and_are_read_once(make):
     ]
     with torch.no_grad():
         for batch in batches:
-            found = memory.represent(part, *batch)
+            found = cache.represent(part, *batch)
             n = counting.n_words
             assert_close(found, part(*batch), 1e-12)
             counting.n_words = n
-    assert counting.n_words == len(memory) == 4
+    assert counting.n_words == len(cache) == 4
 
 
 @parts
 def test_words_of_the_same_characters_do_not_displace_others(make):
     part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
-    memory = CharacterMemory()
+    cache = CharacterCache()
     # Different words of unknown characters are the same to the network
     batches = [words([1, 1], [1, 1], [2]), words([3, 4], [5]), words([1, 1], [2]), words([5])]
     with torch.no_grad():
         for batch in batches:
-            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
-    assert len(memory) == 4
+            assert_close(cache.represent(part, *batch), part(*batch), 1e-12)
+    assert len(cache) == 4
 
 
 @parts
 def test_what_is_remembered_is_forgotten_when_any_weight_changes(make):
     part = randomized(make(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    cache, batch = CharacterCache(), words([1, 2, 3], [4, 5])
     with torch.no_grad():
         for parameter in part.parameters():
-            before = memory.represent(part, *batch)
+            before = cache.represent(part, *batch)
             parameter += 0.5
-            after = memory.represent(part, *batch)
+            after = cache.represent(part, *batch)
             assert_close(after, part(*batch), 1e-12)
             assert not torch.equal(before, after)
 
@@ -101,70 +101,70 @@ def test_a_network_forgets_when_it_is_told_to():
 
 def test_parts_of_a_part_that_are_exchanged_are_other_weights():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    cache, batch = CharacterCache(), words([1, 2, 3], [4, 5])
     with torch.no_grad():
-        before = memory.represent(part, *batch)
+        before = cache.represent(part, *batch)
         part.embedding = randomized(nn.Embedding(N_CHARACTERS, 3), seed=7)
-        after = memory.represent(part, *batch)
+        after = cache.represent(part, *batch)
         assert_close(after, part(*batch), 1e-12)
     assert not torch.equal(before, after)
 
 
 def test_what_was_read_in_inference_mode_is_known_outside_of_it():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory = CharacterMemory()
+    cache = CharacterCache()
     with torch.inference_mode():
-        memory.represent(part, *words([1, 2, 3], [4, 5]))
+        cache.represent(part, *words([1, 2, 3], [4, 5]))
     batch = words([1, 2, 3], [4, 5], [6])
     with torch.no_grad():
-        assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
-    assert len(memory) == 3
+        assert_close(cache.represent(part, *batch), part(*batch), 1e-12)
+    assert len(cache) == 3
     with torch.inference_mode():
         loaded = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4), seed=3)
-        assert_close(memory.represent(loaded, *batch), loaded(*batch), 1e-12)
+        assert_close(cache.represent(loaded, *batch), loaded(*batch), 1e-12)
 
 
 def test_other_precision_is_another_weight():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 2])
+    cache, batch = CharacterCache(), words([1, 2])
     with torch.no_grad():
-        memory.represent(part, *batch)
-        assert memory.represent(part.float(), *batch).dtype == torch.float32
+        cache.represent(part, *batch)
+        assert cache.represent(part.float(), *batch).dtype == torch.float32
 
 
-def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(character_memory, "N_REMEMBERED", 3)
+def test_cache_is_bounded(monkeypatch):
+    monkeypatch.setattr(character_cache, "CACHE_SIZE", 3)
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory = CharacterMemory()
+    cache = CharacterCache()
     with torch.no_grad():
         for first in range(1, 8):
             batch = words([first, 2], [first])
-            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
-            assert len(memory) <= 3
+            assert_close(cache.represent(part, *batch), part(*batch), 1e-12)
+            assert len(cache) <= 3
         many = words(*([i, j] for i in range(1, 4) for j in range(1, 4)))
-        assert_close(memory.represent(part, *many), part(*many), 1e-12)
-        assert len(memory) == 3
+        assert_close(cache.represent(part, *many), part(*many), 1e-12)
+        assert len(cache) == 3
 
 
 def test_very_long_words_are_not_remembered(monkeypatch):
-    monkeypatch.setattr(character_memory, "REMEMBERED_LENGTH", 2)
+    monkeypatch.setattr(character_cache, "MAX_CACHED_LENGTH", 2)
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 2, 3], [4, 5])
+    cache, batch = CharacterCache(), words([1, 2, 3], [4, 5])
     with torch.no_grad():
         for _ in range(2):
-            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
-    assert len(memory) == 1
+            assert_close(cache.represent(part, *batch), part(*batch), 1e-12)
+    assert len(cache) == 1
 
 
 def test_words_of_up_to_fifty_characters_are_remembered() -> None:
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, counting = CharacterMemory(), Counting(part)
+    cache, counting = CharacterCache(), Counting(part)
     batch = words([1] * 51, [2] * 50)
     with torch.no_grad():
         for n_words in (2, 3):
-            memory.represent(part, *batch)
+            cache.represent(part, *batch)
             assert counting.n_words == n_words
-    assert len(memory) == 1
+    assert len(cache) == 1
 
 
 def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
@@ -173,7 +173,7 @@ def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
     part.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].numel()))
     batch = words([1, 2, 3], [4, 5, 6], [7, 8], [1, 2], [3])
     expected = part(*batch)
-    monkeypatch.setattr(character_memory, "CHARACTER_POSITIONS", 6)
+    monkeypatch.setattr(character_cache, "CHARACTER_POSITIONS", 6)
     sizes.clear()
     assert_close(read_words(part, *batch), expected, 1e-12)
     assert sizes == [6, 5] or max(sizes) <= 6
@@ -182,22 +182,22 @@ def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_copies_are_empty(make_copy):
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 2])
+    cache, batch = CharacterCache(), words([1, 2])
     with torch.no_grad():
-        memory.represent(part, *batch)
-        other = make_copy(memory)
-        assert len(memory) == 1 and len(other) == 0
+        cache.represent(part, *batch)
+        other = make_copy(cache)
+        assert len(cache) == 1 and len(other) == 0
         assert_close(other.represent(part, *batch), part(*batch), 1e-12)
 
 
 def test_threads_share_it():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory = CharacterMemory()
+    cache = CharacterCache()
     batches = [words([i % 7 + 1, j % 5 + 1], [i % 7 + 1]) for i in range(20) for j in range(5)]
 
     def represent(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         with torch.no_grad():
-            return memory.represent(part, *batch)
+            return cache.represent(part, *batch)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(represent, batches))
@@ -232,38 +232,38 @@ def test_training_and_gradients_do_not(trains):
     layer.train(trains)
     for _ in range(2):
         embed(layer).sum().backward()
-    assert counting.n_words == 4 and len(layer.memory) == 0
+    assert counting.n_words == 4 and len(layer.cache) == 0
     assert layer.characters.embedding.weight.grad.any()
 
 
 def test_different_words_may_be_the_same_characters():
     """All unknown characters share one id."""
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    memory, batch = CharacterMemory(), words([1, 1], [1, 1], [2])
+    cache, batch = CharacterCache(), words([1, 1], [1, 1], [2])
     with torch.no_grad():
         for _ in range(2):
-            assert_close(memory.represent(part, *batch), part(*batch), 1e-12)
-    assert len(memory) == 2
+            assert_close(cache.represent(part, *batch), part(*batch), 1e-12)
+    assert len(cache) == 2
 
 
 def test_numbers_that_are_not_parameters_are_weights_as_well():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     part.register_buffer("scale", torch.ones(()))
     part.register_forward_hook(lambda module, _, output: module.scale * output)
-    memory, batch = CharacterMemory(), words([1, 2])
+    cache, batch = CharacterCache(), words([1, 2])
     with torch.no_grad():
-        before = memory.represent(part, *batch)
+        before = cache.represent(part, *batch)
         part.scale.fill_(2.0)
-        assert_close(memory.represent(part, *batch), 2 * before, 1e-12)
+        assert_close(cache.represent(part, *batch), 2 * before, 1e-12)
 
 
 def test_weights_whose_changes_nobody_counts_are_read_anew() -> None:
     with torch.inference_mode():
         part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-        memory = CharacterMemory()
-        before = memory.represent(part, *words([1, 2, 3], [4, 5]))
+        cache = CharacterCache()
+        before = cache.represent(part, *words([1, 2, 3], [4, 5]))
         for parameter in part.parameters():
             parameter.add_(0.5)
-        after = memory.represent(part, *words([1, 2, 3], [4, 5]))
+        after = cache.represent(part, *words([1, 2, 3], [4, 5]))
         assert_close(after, part(*words([1, 2, 3], [4, 5])), 1e-12)
     assert not torch.allclose(before, after)
