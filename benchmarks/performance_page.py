@@ -36,7 +36,7 @@ and `--device cuda` measures on a GPU.
 - `--data` is a folder with `train.spacy` and `test.spacy`, as written by `psa convert`. Without \
 it, whole components are skipped. Reduced precision also needs `--runs FOLDER` (trained pipelines).
 - Other libraries are skipped if they are not installed. `pip install -e '.[peers]'` installs all \
-of them except NCRF++, which needs `PYTHONPATH=path/to/NCRFpp`.
+of them except NCRF++, whose checkout is put on the path with `PYTHONPATH=path/to/NCRFpp`.
 - Wall time is the default and requires an idle machine, where PyTorch's threads spin while they \
 wait, which is fastest. On a busy machine, spinning is slow: set `OMP_WAIT_POLICY=PASSIVE` to let \
 them sleep, and `--clock processor` to count the time of all threads."""

@@ -143,7 +143,7 @@ def draw(results: dict[str, Any]) -> str:
     times = dict(results["imports"])
     for system, found in results["loading"].items():
         times |= {f"{system}, {when}": seconds for when, seconds in found.items()}
-    return bar_plot({"": times}, "step", "seconds", "Start-up")
+    return bar_plot({"": times}, "step", "seconds", "Startup time")
 
 
 if __name__ == "__main__":

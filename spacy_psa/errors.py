@@ -163,7 +163,7 @@ class Errors(metaclass=_Coded):
         "line. Correct the file, or get an intact copy."
     )
     P153 = (
-        "There are no {suffixes} files in {path}{reason}. Unpack {name} and give its folder, which "
+        "There are no {suffixes} files in {path}{reason}. Unpack {name} and give the folder, which "
         "has files such as {layout}."
     )
     P154 = (
@@ -323,8 +323,8 @@ class Errors(metaclass=_Coded):
         "corpus, and that the corpus is not empty."
     )
     P206 = (
-        "The model's word embeddings are {width} wide, but the pipeline's vectors {found}. Leave "
-        "the tok2vec's 'width' empty, set it to {found}, or use vectors of width {width} in "
+        "The model's word embeddings are {width} wide, but the pipeline's vectors are {found}. "
+        "Leave the tok2vec's 'width' empty, set it to {found}, or use vectors of width {width} in "
         "[initialize] vectors."
     )
     P207 = (
@@ -545,8 +545,9 @@ class Errors(metaclass=_Coded):
         "saved."
     )
     P310 = (
-        "Prediction {found} for the document beginning '{text}' is not one of the {n_tags} tags of "
-        "'{name}'. Pass set_annotations the output of predict, from the same component."
+        "Prediction {found} for the document beginning '{text}' does not have one of the {n_tags} "
+        "tags of '{name}' for each token. Pass set_annotations the output of predict for the same "
+        "documents, from the same component."
     )
     P311 = "The component '{name}' could not be loaded from {path}: {problem}"
     P312 = (
@@ -738,7 +739,7 @@ class Errors(metaclass=_Coded):
         "data. Fit it to sequences, or give data in which it predicts some."
     )
 
-    # Looking inside (P380-P389)
+    # Visualization (P380-P389)
     P380 = "The text has no tokens to inspect. Give a text with at least one word."
     P381 = (
         "'{path}' has no spacy-psa component '{name}' to inspect. Choose --component from: {found}."
@@ -798,8 +799,8 @@ class Errors(metaclass=_Coded):
     )
     P397 = "There is no {option} '{name}'{where}. Choose one of: {options}."
     P398 = (
-        "The config of {system} has no psa_tagger with the target '{target}', as {option} "
-        "requires. Change the target in the config, or give another --task or --target."
+        "The config of {system} has no spacy-psa component with the target '{target}', as "
+        "{option} requires. Change the target in the config, or give another --task or --target."
     )
     P399 = "Cannot parse --options '{options}': {problem}."
 

@@ -1,6 +1,6 @@
-"""How much is tried: `ci` by default, and `nightly` with PSA_TESTS=nightly (`make nightly`).
+"""Test profiles: `ci` by default, and `nightly` with PSA_TESTS=nightly (`make nightly`).
 
-Without a GPU, Triton interprets the kernels that are written for one, on the CPU.
+Without a GPU, Triton's interpreter runs the GPU kernels on the CPU.
 """
 
 import os
@@ -15,7 +15,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 PROFILE = os.environ.get("PSA_TESTS", "ci")
-# Models take longer than what hypothesis thinks right for an example, and the machine may be busy.
+# Models exceed hypothesis' default time limit per example, and the machine may be busy.
 COMMON = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -26,7 +26,7 @@ settings.load_profile(PROFILE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The backend "fused" is another one on the CPU, unless its kernels are interpreted there."""
+    """Skip tests of "fused" unless its kernels run on the CPU: otherwise, it is another backend."""
     if kernels_run_on(torch.device("cpu")):
         return
     skip = pytest.mark.skip(reason="no Triton that interprets kernels: tests/kernels has a GPU's")

@@ -1,4 +1,4 @@
-"""The sample corpus in `assets/sample`: its format, its splits, what it is there to show."""
+"""The sample corpus in `assets/sample`: its format, its splits, and what it demonstrates."""
 
 import importlib.util
 import re
@@ -47,7 +47,7 @@ def names_of(split: str) -> set[str]:
 def make_sample() -> ModuleType:
     spec = importlib.util.spec_from_file_location("make_sample", ASSETS / "make_sample.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     yield module
     del sys.modules[spec.name]
@@ -55,7 +55,7 @@ def make_sample() -> ModuleType:
 
 @pytest.fixture
 def copied(make_sample: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The grammar alone in a folder of its own, where the script now works."""
+    """A folder with only the grammar, in which the script works."""
     shutil.copy(SAMPLE / "grammar.txt", tmp_path)
     monkeypatch.setattr(make_sample, "SAMPLE", tmp_path)
     return tmp_path
@@ -195,8 +195,8 @@ def test_readme_states_the_counts() -> None:
         assert f"| `{split}.conll` | {' | '.join(f'{n:,}' for n in counts)} |" in readme
 
 
-# What section 5.3.7 of the PSA paper calls discrete dependencies: each test counts the sentences
-# of one kind, and those of the reading that it has to be told apart from.
+# The discrete dependencies of section 5.3.7 of the PSA paper: each test counts the sentences of one
+# kind, and those with the reading from which it must be distinguished.
 
 
 def later_words(rows: list[Row], i: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""configs/best.cfg is configs/psa-chunk.cfg with another training, and trains."""
+"""configs/best.cfg is configs/psa-chunk.cfg with different training settings, and it trains."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FUSIONS = ("first_fusion", "second_fusion")
 
 
 def without(config: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A section, some of its settings left out."""
+    """A section without some of its settings."""
     return {name: value for name, value in config.items() if name not in names}
 
 

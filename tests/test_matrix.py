@@ -1,4 +1,4 @@
-"""What `make test-matrix` installs, and what setup.cfg admits."""
+"""What `make test-matrix` installs, and what setup.cfg allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[1]
 MATRIX = ROOT / "tests" / "matrix"
-# PyTorch's older builds for the CPU are not in the package index: it is installed as in CI.
+# PyTorch's older CPU builds are not in the package index: it is installed as in CI.
 WITHOUT_OLDEST = {"torch"}
 
 
@@ -24,7 +24,7 @@ def required() -> dict[str, Requirement]:
 
 
 def pinned(name: str, python: str) -> dict[str, str]:
-    """What is installed with a Python, such as 3.10: the one version of each package."""
+    """The only version of each package that is installed for a Python version such as 3.10."""
     lines = (MATRIX / f"{name}.txt").read_text(encoding="utf8").splitlines()
     found = [Requirement(line) for line in lines if line and not line.startswith("#")]
     asked = [r for r in found if r.marker is None or r.marker.evaluate({"python_version": python})]
@@ -33,7 +33,7 @@ def pinned(name: str, python: str) -> dict[str, str]:
 
 
 def pythons() -> list[str]:
-    """The versions of Python that the package names."""
+    """The Python versions that the package declares."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf8")
     names = [line.rpartition(" :: ")[2] for line in config["metadata"]["classifiers"].split("\n")]

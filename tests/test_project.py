@@ -1,4 +1,4 @@
-"""project.yml: its commands fit together, and they run."""
+"""project.yml: its commands fit together and run."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ TEXT = "He PRP B-NP\nruns VBZ B-VP\n\nStop VB B-VP\n"
 
 
 def project(**overrides: Any) -> dict[str, Any]:
-    """The project with its variables filled in."""
+    """The project with its variables substituted."""
     variables = {f"vars.{name}": value for name, value in overrides.items()}
     return substitute_project_variables(deepcopy(RAW), variables)
 
 
 def commands(**overrides: Any) -> dict[str, dict[str, Any]]:
-    """The commands by name, with variables filled in."""
+    """The commands by name, with variables substituted."""
     return {command["name"]: command for command in project(**overrides)["commands"]}
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands of the project run without a process each, which takes seconds to start."""
+    """Run the project's commands in this process: a new one takes seconds to start."""
 
     def run_command(command: list[str], **_: Any) -> None:
         assert command[:3] == [sys.executable, "-m", "spacy"]
@@ -60,7 +60,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def called(words: Sequence[str]) -> tuple[Command, list[str]]:
-    """The command that a line calls, and what follows its name."""
+    """The command that a line calls, and the rest of the line."""
     callee, rest = typer.main.get_command(app), list(words[3:])
     while rest and rest[0] in getattr(callee, "commands", {}):
         callee, rest = callee.commands[rest[0]], rest[1:]
@@ -68,12 +68,12 @@ def called(words: Sequence[str]) -> tuple[Command, list[str]]:
 
 
 def options_of(command: Command) -> set[str]:
-    """The options that a command has."""
+    """The options of a command."""
     return {option for parameter in command.params for option in parameter.opts}
 
 
 def is_shipped(path: str) -> bool:
-    """Whether a file is part of the project, and nothing that git ignores."""
+    """Whether a file is part of the project, and not ignored by git."""
     ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()]
     return (ROOT / path).is_file() and not any(
         Path(path).is_relative_to(folder) for folder in ignored
@@ -81,7 +81,7 @@ def is_shipped(path: str) -> bool:
 
 
 def is_licensed(path: str) -> bool:
-    """Whether a file is of a corpus that users have to get themselves, and are told how to."""
+    """Whether a file belongs to a corpus that users must obtain themselves, with instructions."""
     return any(
         Path(path).is_relative_to(asset["dest"])
         for asset in RAW["assets"]
@@ -91,7 +91,7 @@ def is_licensed(path: str) -> bool:
 
 @pytest.fixture
 def project_copy(tmp_path: Path) -> Path:
-    """The project's files, without what it has made."""
+    """The project's files, without its outputs."""
     folder = tmp_path / "project"
     shutil.copytree(ROOT / "configs", folder / "configs")
     shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
@@ -119,7 +119,7 @@ def test_every_command_but_clean_is_in_a_workflow() -> None:
 def test_what_commands_need_is_shipped_or_made_before(workflow: str) -> None:
     made: set[str] = set()
     converted = commands()[f"{RAW['vars']['corpus']}-convert"]["outputs"]
-    # What another workflow makes, or users bring.
+    # What another workflow makes, or users provide.
     own = {"vectors": {RAW["vars"]["vectors_file"]}, "reproduce": set(converted)}
     own = own.get(workflow, set())
     for step in RAW["workflows"][workflow]:
@@ -141,16 +141,16 @@ def test_files_in_scripts_are_declared() -> None:
             *command.get("deps", []),
             *command.get("outputs", []),
             *(asset["dest"] for asset in RAW["assets"]),
-            # Read only where vectors are wanted, so no command may depend on it.
+            # Read only if vectors are wanted, so no command may depend on it.
             RAW["vars"]["vectors_file"],
         }
         words = " ".join(command["script"]).split()
         folders = ("assets", "configs", "corpus", "metrics", "training")
         files = {word for word in words if word.split("/")[0] in folders and "/" in word}
-        # What a command makes and uses itself, or lies in a folder that another one makes.
+        # Made and used by the same command, or inside a folder that another command makes.
         inner = {"corpus/conll2000/all.spacy", "assets/ud/en/stats.xml"}
-        # What users bring, without an address to fetch it from or a license to buy: `psa convert`
-        # says what is missing.
+        # Provided by users, without a URL to fetch it from or a license to buy: `psa convert` says
+        # what is missing.
         brought = {
             f"{RAW['vars']['ewt_srl_folder']}/{part}.words" for part in ("train", "dev", "test")
         }
@@ -167,7 +167,7 @@ def test_scripts_call_commands_and_options_that_exist() -> None:
         for line in command["script"]:
             words = line.split()
             if command["name"] == "clean":
-                # What was made is removed, and the page that was written over is made anew
+                # Outputs are removed, and the page that was overwritten is rebuilt
                 assert words[0] == "rm" or "psa results benchmarks/" in line
                 continue
             assert words[:3] == ["python", "-m", "spacy"], line
@@ -229,7 +229,7 @@ def test_the_sample_workflow_runs_from_begin_to_end(project_copy: Path) -> None:
         scores = json.loads((project_copy / "metrics" / f"sample-{split}.json").read_text())
         assert {"tag_acc", "ents_f", "spans_chunks_f"} <= set(scores)
     assert "tag_acc" in (project_copy / "metrics" / "sample.md").read_text()
-    # The sentences that are tagged stand above their tables.
+    # The tagged sentences are printed above their tables.
     sentences = (ROOT / "assets" / "sample" / "sentences.txt").read_text().splitlines()
     assert sentences[0] in output
 

@@ -1,4 +1,4 @@
-"""What the documents say is so: their code runs, their links lead somewhere, no name is missing."""
+"""The documentation is correct: its code runs, its links resolve, and no name is missing."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ INI = [(path, block) for path in DOCUMENTS for block in code_blocks(path, "ini")
 
 
 def reference() -> str:
-    """What describes settings and blocks."""
+    """The text that describes settings and blocks."""
     return "\n".join(path.read_text(encoding="utf8") for path in REFERENCE)
 
 
 def is_named(name: str) -> bool:
-    """Whether the reference has a name in a code span or block of its own."""
+    """Whether the reference has a name in a code span of its own, or sets it in a code block."""
     text = reference()
     return re.search(rf"(?:`|^){name}(?:`| =)", text, flags=re.MULTILINE) is not None
 
@@ -79,7 +79,7 @@ def arguments(target: str) -> list[str]:
 
 
 def complete(snippet: str) -> Config:
-    """Put a part of a config into a whole one."""
+    """Complete a config fragment."""
     sections = re.findall(r"^\[([^\]]+)\]$", snippet, flags=re.MULTILINE)
     parents = {section.rsplit(".", n)[0] for section in sections for n in range(1, 9)}
     parents = {section for section in parents if not section.endswith("*")}
@@ -195,7 +195,7 @@ def test_all_commands_are_in_the_readme() -> None:
 def test_all_options_are_in_documents_that_name_the_command(name: str) -> None:
     command = re.compile(rf"psa {name}(?![\w-])")
     pages = [path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    # It names all commands: only what it says of this one counts.
+    # The README names all commands: only the lines about this one count.
     lines = (ROOT / "README.md").read_text(encoding="utf8").splitlines()
     text = "\n".join(part for part in (*pages, *lines) if command.search(part))
     options = [

@@ -1,4 +1,4 @@
-"""The architecture, read off the source code: who imports whom, and what is never used."""
+"""The architecture, read from the source code: which module imports which, and what is unused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .documentation import ROOT, entry_points
 PACKAGE = ROOT / "spacy_psa"
 FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
 
-# What each folder may import of ours, beside itself and `errors`.
+# Which of our folders each folder may import from, besides itself and `errors`.
 ALLOWED = {
     "layers": {"inference", "kernels"},
     "inference": {"kernels"},
@@ -50,7 +50,7 @@ def modules(folder: Path = PACKAGE) -> list[Path]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The absolute names of the modules that a module imports, anywhere in it."""
+    """The absolute names of all modules imported anywhere in a module."""
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
         if isinstance(node, ast.Import):
@@ -63,20 +63,20 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def own_folders(path: Path) -> set[str]:
-    """The folders of ours that a module imports from."""
+    """Our folders that a module imports from."""
     parts = [name.split(".") for name in imports(path)]
     return {p[1] for p in parts if p[0] == "spacy_psa" and len(p) > 1 and p[1] in FOLDERS}
 
 
 def calls(path: Path) -> Iterator[str]:
-    """What is called in a module, as it stands there."""
+    """The source code of everything that a module calls."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func)
 
 
 def in_new_process(script: str) -> str:
-    """Run a script in a Python of its own, and give what it printed."""
+    """Run a script in a new Python process, and return its output."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -135,7 +135,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 def test_importing_the_commands_does_not_import_torch() -> None:
-    # spaCy imports them whatever command is run. thinc imports torch by itself if it is installed.
+    # spaCy imports our commands for any command. thinc imports torch itself if it is installed.
     script = (
         "import sys, spacy_psa.cli; print([m for m in sys.modules if m.startswith('spacy_psa.')])"
     )
@@ -192,7 +192,7 @@ def test_requirements_cover_what_is_imported() -> None:
     required = {re.match(r"[\w-]+", line.strip())[0] for line in section.strip().splitlines()}
     found = {name.split(".")[0] for path in modules() for name in imports(path)}
     third_party = found - set(sys.stdlib_module_names) - {"spacy_psa"}
-    # spaCy brings these itself, and cannot do without them; the last four are extras.
+    # spaCy requires these itself; the last four are extras.
     assert third_party - required == {
         "numpy",
         "srsly",

@@ -1,4 +1,4 @@
-"""Every system of every task trains from the command line, and each can learn a corpus by heart."""
+"""Every system of every task trains from the command line and can memorize a corpus."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .documentation import ROOT
 torch.set_num_threads(1)
 
 SYSTEMS, TASKS = names("systems"), names("tasks")
-BATCHES = 6  # of 10 sentences, in an epoch
+BATCHES = 6  # per epoch, of 10 sentences each
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
-# Sizes at which a step takes milliseconds, and that go together: 24 and 40 are multiples of the
-# numbers of heads.
+# Sizes that make a step take milliseconds and fit together: 24 and 40 are multiples of the numbers
+# of heads.
 SMALL = {"width": 24, "hidden_width": 40, "embedding_width": 8, "key_width": 4}
 DEPTH = 2
 
@@ -42,7 +42,7 @@ def settings(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, str
 
 
 def small(config: Config) -> dict[str, Any]:
-    """What to change in a config for its model to be small."""
+    """The changes to a config that make its model small."""
     found = {}
     for path, name, value in settings(config["components"], "components."):
         if name in SMALL:
@@ -53,7 +53,7 @@ def small(config: Config) -> dict[str, Any]:
 
 
 def deterministic(config: Config) -> dict[str, Any]:
-    """What to change in a config for a model to learn by heart."""
+    """The changes to a config that let its model memorize the data."""
     found = {"components.psa_tagger.label_smoothing": 0.0}
     for path, name, _ in settings(config["components"], "components."):
         if name.endswith("dropout"):
@@ -81,7 +81,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def losses_in(output: str) -> list[float]:
-    """The column of the losses in the table that training prints."""
+    """The loss column of the table that training prints."""
     rows = re.findall(r"^ *\d+ +\d+ +([\d.]+) ", output, flags=re.MULTILINE)
     return [float(row) for row in rows]
 
@@ -101,7 +101,7 @@ def test_trains_from_the_command_line(system: str, task: str, corpus: Path, tmp_
     config = ROOT / "configs" / f"{system}-{task}.cfg"
     output = succeed("train", config, "--output", tmp_path, *options)
     losses = losses_in(output)
-    # The first is that of one step, not of an epoch.
+    # The first loss is that of one step, not of an epoch.
     assert losses[-1] < losses[1]
     nlp = spacy.load(tmp_path / "model-last")
     doc = nlp("Acme said on Monday that it would buy two banks in Berlin.")

@@ -1,4 +1,4 @@
-"""The page that shows the systems of the papers."""
+"""The page about the systems of the papers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ NUMBERS = rf"{NUMBER}(?: (?:to|and) {NUMBER})*"
 
 
 def number(text: str) -> int:
-    """The number of a table, as it is printed."""
+    """The number of a table, from its printed form."""
     return ROMAN.index(text) if text in ROMAN else int(text.split()[0])
 
 
 def numbers(text: str) -> set[int]:
-    """The numbers in words such as '3 and 5 to 9'."""
+    """The numbers in text such as '3 and 5 to 9'."""
     ranges = (list(map(number, part.split(" to "))) for part in text.split(" and "))
     return {n for ends in ranges for n in range(ends[0], ends[-1] + 1)}
 
 
 def section(system: str) -> str:
-    """What the page says of a system."""
+    """The page's section about a system."""
     return PAGE.read_text(encoding="utf8").split(f"\n## {system}\n")[1].split("\n## ")[0]
 
 
@@ -76,12 +76,12 @@ def test_tables_with_rows_of_baselines_are_those_of_the_papers(row: str) -> None
 def test_tables_of_systems_are_those_of_their_papers(system: str) -> None:
     (said,) = re.findall(rf"In the paper: [^.;]*?tables? ({NUMBERS})", section(system))
     own = {system, *(v.name for v in PAPERS.variants.values() if v.system == system)}
-    # Transformers have no paper here but that of PSA.
+    # The only paper here with transformers is that of PSA.
     paper = system if system in PAPERS.titles else "psa"
     assert numbers(said) == {
         number(table.number)
         for table in TABLES
         if table.paper == paper
-        # What is told of one model has no names of systems.
+        # Listings describe a single model, without names of systems.
         and (isinstance(table, Listing) or own & {row.system for row in table.rows})
     }

@@ -1,4 +1,4 @@
-"""The workflows of project.yml: complete, consistent, and working up to the training."""
+"""The workflows of project.yml: complete, consistent, and working up to training."""
 
 import configparser
 import functools
@@ -49,13 +49,13 @@ CORPUS_WORKFLOWS = [
 ]
 
 
-# Of the treebanks, figures are published of the English one.
+# Of the treebanks, only the English one has published figures.
 OTHER_TREEBANKS = {f"ud-{code}" for code in treebanks() if code != "en"}
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A copy of what the workflows need, as the working directory."""
+    """Make a copy of what the workflows need the working directory."""
     shutil.copy(ROOT / "project.yml", tmp_path)
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)
@@ -64,7 +64,7 @@ def project(tmp_path, monkeypatch):
 
 @functools.lru_cache
 def load(**variables):
-    """The project with its variables filled in."""
+    """The project with its variables substituted."""
     overrides = {f"vars.{name}": value for name, value in variables.items()}
     return load_project_config(ROOT, overrides=overrides)
 
@@ -74,7 +74,7 @@ def commands(**variables):
 
 
 def scripts(**variables):
-    """The words of each line of each script, with the name of the command."""
+    """The words of each script line, with the name of the command."""
     return [
         (name, shlex.split(line))
         for name, command in commands(**variables).items()
@@ -83,7 +83,7 @@ def scripts(**variables):
 
 
 def run_step(name, **variables):
-    """Run the lines of a command in the working directory, without starting processes."""
+    """Run a command's script in the working directory, without starting processes."""
     output = ""
     for line in commands(**variables)[name]["script"]:
         words = shlex.split(line)
@@ -96,7 +96,7 @@ def run_step(name, **variables):
 
 
 def flat(text):
-    """Messages are wrapped to the width of the terminal."""
+    """Undo the wrapping of messages to the width of the terminal."""
     return " ".join(text.split())
 
 
@@ -124,17 +124,17 @@ def test_workflows_get_convert_check_train_and_evaluate(name):
     assert kinds[0] in ("fetch", "files")
     assert kinds[1:3] == ["convert", "check"]
     assert kinds[3].startswith("init-vectors")
-    # The configs of the project are made for these, which papers have for the three tasks.
+    # The project's configs are for these corpora, which the papers use.
     is_fit = name in ("conll2000", "conll2003", "wsj", *SEMANTIC_ROLES)
     assert kinds[4:] == [*([] if is_fit else ["config"]), "train", "evaluate"]
 
 
 @pytest.mark.parametrize("name", RAW["workflows"])
 def test_dependencies_are_made_before_or_belong_to_the_project(name):
-    """Or are named by `psa require`, which says where to get them."""
+    """Or `psa require` names them and says where to get them."""
     made = {"assets/sample", "configs", load()["vars"]["vectors_file"], "benchmarks/results"}
     steps = commands()
-    if name == "reproduce":  # of a corpus that its own workflow has converted
+    if name == "reproduce":  # needs a corpus converted by its own workflow
         made.update(steps[f"{load()['vars']['corpus']}-convert"]["outputs"])
     for step in RAW["workflows"][name]:
         command = steps[step]
@@ -470,7 +470,7 @@ def server(tmp_path_factory):
 
 
 def fetch_assets(project, server, checksum):
-    """Run `spacy project assets` on a copy whose first address is that of a local server."""
+    """Run `spacy project assets` on a copy whose first URL points to a local server."""
     config = srsly.read_yaml(project / "project.yml")
     assets = [asset for asset in config["assets"] if "url" not in asset]
     asset = {**config["assets"][0], "url": f"{server}/vectors.txt", "checksum": checksum}
@@ -592,5 +592,5 @@ def test_documented_readers_are_registered_and_there_is_one_for_each_format():
     readers = {line.split(" = ")[0] for line in lines}
     documented = set(re.findall(r"spacy_psa\.\w+\.v\d", DOCS))
     assert documented <= readers
-    # There are readers of no format, too: those that change what another reader gives.
+    # Readers that transform another reader's output have no format of their own.
     assert {name.split(".")[1].lower() for name in documented} >= set(FORMATS)

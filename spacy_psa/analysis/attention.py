@@ -91,8 +91,8 @@ class Insight:
     tags (List[str]): The tags of the component.
     passages (List[Passage]): What it computed for each sequence.
     transitions (Dict[str, NDArray]): For each network with transitions, the scores of each tag
-        (column) after each other tag (row). The last row is the start, the last column the end, and
-        NaN marks impossible transitions. Scores that depend on tokens are averaged over the text.
+        (column) after each tag (row). The last row is the start, the last column the end, and NaN
+        marks impossible transitions. Scores that depend on tokens are averaged over the text.
     """
 
     component: str

@@ -45,8 +45,8 @@ def training_curves(
     start (float): The first epoch or step to show.
     RETURNS (List[Plot]): The plot of scores and the plot of losses. A plot without any finite
         number is omitted, with a warning.
-    RAISES (ValueError): If a run does not have that score or no evaluation after `start`, the unit
-        is unknown, or there is nothing to plot.
+    RAISES (ValueError): If a run does not have that score or no evaluation from `start` on, the
+        unit is unknown, or there is nothing to plot.
 
     Source: Cui and Zhang (2019), figure 3.
     """
@@ -124,7 +124,7 @@ def _scores(run: Run, name: str, places: Sequence[float]) -> list[Point | None]:
         for x, e in zip(places, run.evaluations, strict=True)
     ]
     if not any(points):
-        options = ", ".join(run.evaluations[-1].scores) or "none but the main score"
+        options = ", ".join(run.evaluations[-1].scores) or "none (leave out --score)"
         raise ValueError(Errors.P296.format(name=name, run=run.name, options=options))
     return points
 

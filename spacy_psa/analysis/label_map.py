@@ -114,8 +114,8 @@ def project_pca(vectors: Array) -> tuple[Array, float | None]:
         that they preserve. The sign of each axis is such that its largest absolute value is
         positive.
     """
-    centred = vectors - vectors.mean(axis=0)
-    return _on_plane(centred, _axes(centred))
+    centered = vectors - vectors.mean(axis=0)
+    return _on_plane(centered, _axes(centered))
 
 
 def project_tsne(vectors: Array) -> tuple[Array, float | None]:
@@ -169,27 +169,27 @@ def _fitted_on_the_last(vectors: Sequence[Array], method: str) -> list[tuple[Arr
     return [_on_plane(rows - middle, directions) for rows in vectors]
 
 
-def _axes(centred: Array) -> Array:
+def _axes(centered: Array) -> Array:
     """The first two principal axes. Shape: (width, 2)."""
-    _, _, rows = np.linalg.svd(centred, full_matrices=False)
-    axes = np.zeros((centred.shape[1], 2))
+    _, _, rows = np.linalg.svd(centered, full_matrices=False)
+    axes = np.zeros((centered.shape[1], 2))
     axes[:, : min(2, len(rows))] = rows[:2].T
-    points = centred @ axes
+    points = centered @ axes
     largest = points[np.abs(points).argmax(axis=0), [0, 1]]
     return axes * np.where(largest < 0.0, -1.0, 1.0)
 
 
-def _on_plane(centred: Array, axes: Array) -> tuple[Array, float | None]:
-    points = centred @ axes
-    spread = centred - centred.mean(axis=0)
+def _on_plane(centered: Array, axes: Array) -> tuple[Array, float | None]:
+    points = centered @ axes
+    spread = centered - centered.mean(axis=0)
     total = float((spread**2).sum())
     kept = float(((points - points.mean(axis=0)) ** 2).sum())
     return points, kept / total if total else None
 
 
 def _scaled(points: Array) -> Array:
-    centred = points - points.mean(axis=0)
-    return centred / (np.sqrt((centred**2).sum(axis=1).mean()) or 1.0)
+    centered = points - points.mean(axis=0)
+    return centered / (np.sqrt((centered**2).sum(axis=1).mean()) or 1.0)
 
 
 def _common_labels(models: Sequence[LabelVectors]) -> list[str]:

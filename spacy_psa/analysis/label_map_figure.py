@@ -37,8 +37,8 @@ SIDES = [
 ]
 
 HELP = (
-    "Labels that are close together are similar to the model. Colors and markers show groups: the "
-    "label of a span, or the first letter of a tag. Two dimensions show only part of the "
+    "The model treats labels that are close together as similar. Colors and markers show groups: "
+    "the label of a span, or the first letter of a tag. Two dimensions show only part of the "
     "differences; the table below the map lists the most similar label by all dimensions. Where "
     "points are crowded, names are attached by lines, or omitted and counted above the map. Hover "
     "over a point to see its label; the last table has all coordinates."

@@ -72,8 +72,8 @@ def check_arguments(doc: Doc) -> None:
 def gold_frames(example: Example) -> list[Frame]:
     """Align the annotated frames with the predicted tokens.
 
-    Arguments that the predicted tokens cannot express, and predicates that do not correspond to a
-    single token, are left out with a warning.
+    Arguments that the predicted tokens cannot express, and predicates that are not single
+    predicted tokens, are left out with a warning.
 
     example (Example): The example.
     RETURNS (List[Frame]): Frames with token indices of the predicted Doc.

@@ -64,8 +64,8 @@ def resolved_labels(
     spans (Sequence[Span]): Spans of its reference.
     parts (Sequence[Tuple[str, ...]]): The labels in the set of each span.
     predicted (Iterable[Span]): Spans of its predicted document.
-    RETURNS (List[str]): A label for each span of the reference. A span that was not predicted keeps
-        its set, and is scored as missed.
+    RETURNS (List[str]): A label for each span of the reference. A span that was not predicted with
+        any of its labels keeps its set, and is scored as missed.
     """
     found = set()
     alignment = example.alignment.x2y  # only once, see `align_spans`

@@ -75,8 +75,8 @@ class SpanTarget(Target):
         """Find the existing annotation.
 
         doc (Doc): The document.
-        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and the tokens that may be in no
-            span.
+        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and the tokens that must not be in
+            any span.
         """
 
     def applies_to_whole_span(self, rule: Rule) -> bool:

@@ -157,7 +157,7 @@ def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) ->
     parts (Sequence[str]): The parts of the corpus.
     RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
         `combined`, those of both test sets together if there are two. Their accuracy is the
-        percentage of propositions with only correct arguments.
+        share of propositions whose arguments are all correct.
     """
     from ..pipeline.role_scores import SRLResult
     from .srl_eval import score_paths

@@ -66,7 +66,7 @@ def get_tagger(nlp: Language, name: str) -> PSATagger:
     nlp (Language): The pipeline.
     name (str): The component's name.
     RETURNS (PSATagger): The component.
-    RAISES (ValueError): If the pipeline has no component of that name, or of another type.
+    RAISES (ValueError): If the pipeline has no such component, or it is of another type.
     """
     from ..pipeline.tagger import PSATagger
 

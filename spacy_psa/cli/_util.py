@@ -53,7 +53,7 @@ psa_cli = typer.Typer(
 def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
     """Print errors that the user can fix as a message and exit; let bugs show their traceback.
 
-    to_stdout (bool): Whether data is written to standard output; messages then go elsewhere.
+    to_stdout (bool): Whether data is written to standard output; if so, messages go to stderr.
     """
     try:
         yield

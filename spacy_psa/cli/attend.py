@@ -90,7 +90,7 @@ def attend(
 
     is_folder = output_path.is_dir() or not output_path.suffix
     if not is_folder and output_path.suffix not in SUFFIXES:
-        options = ", ".join([*SUFFIXES, "none for a folder of images"])
+        options = ", ".join([*SUFFIXES, "or none for a folder of images"])
         raise ValueError(Errors.P265.format(path=output_path, options=options))
     if image_format and not (is_folder and image_format in FORMATS):
         raise ValueError(Errors.P450.format(format=image_format, path=output_path))

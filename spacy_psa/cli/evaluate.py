@@ -60,7 +60,8 @@ def evaluate_cli(
     train: Annotated[
         list[Path] | None,
         typer.Option(
-            "--train", help="Training data with the known words; by default from the model"
+            "--train",
+            help="Training data that defines the known words; by default the model's words",
         ),
     ] = None,
     lengths: Annotated[

@@ -24,7 +24,7 @@ def results_cli(
     """
     Write a page with the tables of the papers and our results.
 
-    Cells without a result say what is missing. If several results have the same system, training
+    Cells without a result say what they need. If several results have the same system, training
     and seed, the last one is used.
     """
     with user_errors():

@@ -23,7 +23,7 @@ class FrameCorpus:
     give_predicates (bool): Whether to copy the annotated predicates, and nothing else, to the
         predicted Docs. This is what `spacy_psa.GivenPredicates.v1` reads.
     spans_key (Optional[str]): The key in `doc.spans` for the predicates as spans of the annotated
-        Docs, on which a `psa_tagger` can be trained; None not to add them.
+        Docs, on which a `psa_tagger` can be trained; None to leave them out.
     senses (bool): Whether to label these spans with the sense. Otherwise, and for predicates
         without a sense, the label is V.
     """

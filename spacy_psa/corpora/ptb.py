@@ -67,7 +67,7 @@ def read_ptb(
     for file_ in choose_files(path, RELEASE, sections=sections, split=split, suffix=suffix):
         file_suffix = suffix or suffix_of(file_)
         if file_suffix not in READERS:
-            raise _invalid_kind(kind, f", since the name of {file_} does not tell it")
+            raise _invalid_kind(kind, f", since the name of {file_} does not show which")
         starts_document = True
         for leaves in READERS[file_suffix](file_):
             any_sentence = True

@@ -27,7 +27,7 @@ class Figure:
     count (str): What is counted: a name in `COUNTS`.
     splits (Dict[str, int]): The published number for each split.
     source (str): Where it is published.
-    offset (Dict[str, int]): The difference between the published number and ours that is due to a
+    offset (Dict[str, int]): The published number minus ours, as far as the difference is due to a
         different way of counting.
     why (str): That way of counting.
     unchecked (str): Why the number cannot be used for comparison; empty if it can.

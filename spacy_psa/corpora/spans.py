@@ -110,7 +110,7 @@ class SpanColumn:
 
     def _report_beginning(self, line: int, tag: str, count: int = 1) -> None:
         if self._first_b is None:
-            problem = f"there is no open span to end, B-{split_tag(tag)[1]} was expected"
+            problem = f"there is no open span to end, so B-{split_tag(tag)[1]} was expected"
         else:
             other_line, other = self._first_b
             problem = (

@@ -30,7 +30,7 @@ class Meter:
 
     path (Union[Path, str]): The file, for messages.
     size (int): Its size in bytes.
-    how (str): A command that decompresses it, for messages.
+    how (str): A command that decompresses it, or another way out, for messages.
     """
 
     def __init__(self, path: Path | str, size: int, how: str) -> None:
@@ -92,7 +92,7 @@ def check_zlib(path: Path) -> None:
     size = path.stat().st_size
     if size * _HIGHEST_RATIO <= unpacked_limit(size):
         return
-    meter = Meter(path, size, "splitting it where it was made")
+    meter = Meter(path, size, "saving it as several smaller files")
     unpacker = zlib.decompressobj()
     with path.open("rb") as file_:
         while block := file_.read(_BLOCK_BYTES):

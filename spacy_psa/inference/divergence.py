@@ -21,7 +21,7 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     student (LinearChain): The distribution q, over the same chains and labels, with the same kinds
         of potentials.
     RETURNS (Tensor): A scalar: zero if the two agree, inf if the student rules out a sequence that
-        the teacher allows. A chain without a possible sequence in either adds nothing.
+        the teacher allows. A chain for which neither has a possible sequence adds nothing.
         Differentiable with respect to the student's potentials.
     RAISES (ValueError): If the two differ in their chains or in their kinds of potentials.
     """
@@ -36,7 +36,7 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     # In the dtype of log-scores: differences of large scores may overflow their own dtype
     dtype = working_dtype(student.potentials)
     counts = {name: count.to(dtype) for name, count in leaf.gradients().items()}
-    # The expected count of what the teacher rules out (-inf) is 0; -inf - -inf must not make it NaN
+    # What the teacher rules out (-inf) has expected count 0; -inf - -inf must not make the sum NaN
     differences = (
         counts[name] * (p[name].to(dtype) - q[name].to(dtype)).masked_fill(counts[name] == 0, 0)
         for name in q

@@ -1,10 +1,10 @@
 """The k best label sequences of each chain.
 
 The forward pass is that of the Viterbi algorithm: it computes the best score of a path to each
-label. The backward pass, from the end of the chain, keeps the k partial sequences with the best
-completions. The forward pass gives the exact score of each completion, so unlike ordinary beam
-search, this never drops one of the k best sequences. Only the backward pass takes longer than for
-one sequence: O(nkL), compared with O(nL²) for the forward pass.
+label. The backward pass, from the end of the chain, keeps the k partial sequences that can be
+completed to the best whole sequences. The forward pass gives the exact score of each completion, so
+unlike ordinary beam search, this never drops one of the k best sequences. Only the backward pass
+takes longer than for one sequence: O(nkL), compared with O(nL²) for the forward pass.
 
 This is the idea of Soong and Huang (1991, "A tree-trellis based fast search for finding the N best
 sentence hypotheses in continuous speech recognition"), but with all chains processed in lockstep

@@ -16,7 +16,7 @@ TINY = 1e-100
 class TorchLogProduct:
     """As `log_product.LogProduct`, for tensors and differentiable.
 
-    If any entry may have lost terms, all entries are computed with logsumexp.
+    If any entry may have lost terms, all entries are recomputed term by term from logarithms.
 
     scores (Tensor): *Shape:* (K, M). Log-scores in float64, -inf allowed.
     """

@@ -185,11 +185,11 @@ class TokenTransitions:
 
 
 def make_transition_scores(scores: Scores, layout: TimeMajor) -> TransitionScores:
-    """Create the kind of transition_scores that fits the scores.
+    """Create the kind of transition scores that fits the potentials.
 
     scores (Scores): The potentials, in float64.
     layout (TimeMajor): The layout of their tokens in chains.
-    RETURNS (TransitionScores): The transition_scores.
+    RETURNS (TransitionScores): The transition scores.
     """
     if scores.pairwise is not None:
         return TokenTransitions(scores.transitions, scores.pairwise, layout)

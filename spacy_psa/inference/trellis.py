@@ -26,7 +26,7 @@ class Trellis:
     emissions (List[Array]): *Shape:* (counts[t], L). For each time step.
     start (Array): *Shape:* (L,)
     end (Array): *Shape:* (L,)
-    transition_scores (TransitionScores): The transitions between labels.
+    transition_scores (TransitionScores): The scores of transitions between labels.
     ops (ArrayOps): The operations of the array library.
     """
 

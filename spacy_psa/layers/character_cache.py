@@ -79,8 +79,8 @@ class CharacterCache:
 
     def reset_after_fork(self) -> None:
         """Continue in a process that has just been forked. A thread of the parent that held the
-        lock cannot release it here, so replace the lock, and clear the cache if the thread was
-        writing to it."""
+        lock cannot release it here, and may have been writing to the cache: replace the lock, and
+        clear the cache if the lock was held."""
         is_busy = self._lock.locked()
         self._lock = Lock()
         if is_busy:

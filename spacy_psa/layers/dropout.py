@@ -14,8 +14,8 @@ class Dropout(nn.Dropout):
     """PyTorch's dropout at a quarter of its cost on a CPU.
 
     PyTorch draws a floating-point number for each value. Here, a random 64-bit integer serves four
-    values, so that the probability is rounded to a multiple of 1/65,536. Kept values are divided by
-    the rounded probability, so the expectation is exact.
+    values, so that the probability of keeping a value is rounded to a multiple of 1/65,536. Kept
+    values are divided by this rounded probability, so the expectation is exact.
 
     p (float): The probability of setting a value to zero.
 

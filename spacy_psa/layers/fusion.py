@@ -127,8 +127,8 @@ class FeatureGate(_FusionGate):
 
     width (int): Width d of the token vectors.
 
-    Source: Wei et al. (2021), equations 13 and 14, without biases; Wei et al. (2019), equations 14
-    and 15, where W⁽ᶠ³⁾ is a square matrix as well.
+    Source: Wei et al. (2021), equations 13 and 14; Wei et al. (2019), equations 14 and 15, where
+    W⁽ᶠ³⁾ is a square matrix as well. None of these equations has biases.
     """
 
     def __init__(self, width: int) -> None:
@@ -212,6 +212,7 @@ class ContextFusion(nn.Module):
 
 
 def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:
-    """Where to write the function of a layer's output: over that output if there are no gradients
-    and no hooks on the layer, since allocating memory takes as long as the function; else None."""
+    """Where to write the result of an operation on a layer's output: over that output if there are
+    no gradients and no hooks on the layer, since allocating memory takes as long as the operation;
+    else None."""
     return None if torch.is_grad_enabled() or is_watched(layer) else x

@@ -1,4 +1,4 @@
-"""One label sequence for each predicate of a sentence, which is marked in the input."""
+"""One label sequence for each predicate of a sentence, with the predicate marked in the input."""
 
 from __future__ import annotations
 

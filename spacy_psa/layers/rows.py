@@ -55,8 +55,8 @@ def gather(x: Tensor, rows: Tensor) -> Tensor:
     """Take rows by index.
 
     x (Tensor): Shape: (n, d).
-    rows (Tensor): The rows to take, without duplicates: so the gradient is a copy, where PyTorch
-        would accumulate. Shape: (m,), integers.
+    rows (Tensor): The rows to take, without duplicates: the gradient is then a plain copy, whereas
+        PyTorch's indexing would accumulate. Shape: (m,), integers.
     RETURNS (Tensor): Shape: (m, d).
     """
     return _Gather.apply(x, rows)

@@ -50,7 +50,7 @@ class GradientScaler(PyTorchGradScaler):
     ) -> None:
         """Backpropagate scaled gradients, unscale them, and accumulate them in the leaves.
 
-        Gradients that the leaves already have from other batches are unscaled, so they are set
+        Gradients that the leaves already have from other batches are not scaled, so they are set
         aside meanwhile. (Thinc's `PyTorchShim` would unscale them again with each batch.) If a
         value overflows, the batch contributes nothing and the whole update must be skipped:
         `found_inf` is true until it is over. If the scale is already at its minimum, nonfinite

@@ -1,7 +1,7 @@
 """Raise an error instead of hanging when a worker of `nlp.pipe(n_process=2)` is killed.
 
 spaCy reads the docs of each worker from a pipe. When the pipe is closed, it knows that the worker
-is dead; workers notice in the same way that nobody reads their output any more. A pipe counts as
+is dead; workers notice in the same way that their output is no longer read. A pipe counts as
 closed once no process has its other end open. But forked workers inherit both ends of all pipes
 that spaCy has created for its workers, so no pipe ever closes: the parent waits for docs from a
 dead worker, or for a worker that waits for the parent. And when the parent exits, it waits until

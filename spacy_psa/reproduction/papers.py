@@ -36,7 +36,7 @@ METRIC_NAMES = {
     "f1": "F1",
     "accuracy": "accuracy",
     "parameters": "million parameters",
-    "seconds": "s an epoch",
+    "seconds": "s per epoch",
 }
 """The figures reported for a system, and their names in tables."""
 

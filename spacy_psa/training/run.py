@@ -37,7 +37,7 @@ from ..output_errors import OutputError
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
-from .saving import atomic
+from .saving import with_atomic_save
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
@@ -255,7 +255,7 @@ class TrainingRun:
     def _save_pipeline(self, is_best: bool) -> None:
         last, best = self.output / DIR_MODEL_LAST, self.output / DIR_MODEL_BEST
         with self.nlp.use_params(self.optimizer.averages):
-            atomic(self.before_to_disk(self.nlp)).to_disk(last)
+            with_atomic_save(self.before_to_disk(self.nlp)).to_disk(last)
         if is_best:
             copy_folder(last, best)
         elif self.is_first:

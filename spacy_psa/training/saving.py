@@ -40,7 +40,7 @@ def create_atomic_to_disk(callback: Callback | None = None) -> Callback:
     def before_to_disk(nlp: Language) -> Language:
         modified = nlp if callback is None else callback(nlp)
         # If it is not a pipeline, spaCy will raise an error
-        return atomic(modified, replaced) if isinstance(modified, Language) else modified
+        return with_atomic_save(modified, replaced) if isinstance(modified, Language) else modified
 
     return before_to_disk
 
@@ -59,7 +59,7 @@ def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "training": {**training, "before_to_disk": None}}
 
 
-def atomic(nlp: Language, replaced: set[str] | None = None) -> Language:
+def with_atomic_save(nlp: Language, replaced: set[str] | None = None) -> Language:
     """Make a pipeline save itself atomically.
 
     nlp (Language): The pipeline, which is not modified.

@@ -198,7 +198,7 @@ def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | 
         if found[path].shape != tensor.shape:
             return f"'{path}' has shape {tuple(found[path].shape)}, not {tuple(tensor.shape)}"
     unknown = next((path for path in found if path not in expected), None)
-    return None if unknown is None else f"'{unknown}' is not part of it"
+    return None if unknown is None else f"'{unknown}' is not part of this pipeline"
 
 
 def _is(name: str, kind: str) -> bool:

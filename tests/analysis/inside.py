@@ -1,4 +1,4 @@
-"""Pipelines to look into, and readers of the pages about them."""
+"""Pipelines to inspect, and helpers that read the pages about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ torch.set_num_threads(1)
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SENTENCE = ["Ann", "likes", "new", "ham", "."]
-CLOSE = 2e-5  # for the sums of a few products in float32
+CLOSE = 2e-5  # tolerance for the sum of a few float32 products
 SVG = "{http://www.w3.org/2000/svg}"
 
 draws_png = pytest.mark.skipif(
@@ -43,12 +43,12 @@ draws_png = pytest.mark.skipif(
 
 
 def is_png(data: bytes) -> bool:
-    """Whether it begins and ends as a PNG image does."""
+    """Whether the data begins and ends like a PNG image."""
     return data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")
 
 
 def system_nlp(system: str) -> Language:
-    """A system of `configs` for chunks, small and initialized."""
+    """A chunking system from `configs`, small and initialized."""
     config = read_config(system, "chunk")
     nlp = load_model_from_config(Config().from_str(config.to_str(), overrides=small(config)))
     examples = []
@@ -62,18 +62,18 @@ def system_nlp(system: str) -> Language:
 
 
 def ours(nlp: Language) -> LabelSequencePipe:
-    """The component of ours that comes last."""
+    """The last of our components in the pipeline."""
     return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)][-1]
 
 
 def network_of(nlp: Language) -> SequenceLabelerNetwork:
-    """The network of the component."""
+    """The network of that component."""
     return labeler_networks(ours(nlp).model)[0]
 
 
 @contextmanager
 def inputs(network: torch.nn.Module, kind: type) -> Iterator[dict[str, NDArray[np.float64]]]:
-    """What layers of a kind are given for the first sequence of a batch, by their names."""
+    """The inputs of all layers of a type for the first sequence of a batch, by layer name."""
     found: dict[str, NDArray[np.float64]] = {}
 
     def record(name: str, layer: torch.nn.Module) -> Any:
@@ -90,28 +90,28 @@ def inputs(network: torch.nn.Module, kind: type) -> Iterator[dict[str, NDArray[n
 
 
 def make_doc(nlp: Language, words: Sequence[str] = SENTENCE, starts: tuple[int, ...] = ()) -> Doc:
-    """A document without annotation but the first tokens of sentences, if there are any."""
+    """A document without annotation, except for sentence starts if given."""
     sentences = [i in starts for i in range(len(words))] if starts else None
     return Doc(nlp.vocab, words=words, sent_starts=sentences)
 
 
 def look(nlp: Language, words: Sequence[str] = SENTENCE, **settings: int) -> Insight:
-    """See what the component does with words."""
+    """Inspect the component on the given words."""
     return look_inside(ours(nlp), make_doc(nlp, words), **settings)
 
 
 def layers_with(insight: Insight, name: str, passage: int = 0) -> list[Layer]:
-    """The layers that show a kind of value."""
+    """The layers of a passage that show the named kind of value."""
     return [x for x in insight.passages[passage].layers if name in x.view.values]
 
 
 def parse(page: str) -> ElementTree.Element:
-    """A page as a tree, which it only is if it is well formed."""
+    """Parse a page as XML, which fails unless the page is well-formed."""
     return ElementTree.fromstring(page)
 
 
 def tables(page: str) -> dict[str, list[list[str]]]:
-    """The cells of the tables on a page by their captions, names of rows and columns included."""
+    """The cells of a page's tables by caption, including row and column names."""
     return {
         table.findtext("caption"): [
             ["".join(cell.itertext()) for cell in row] for row in table.iter("tr")
@@ -121,17 +121,17 @@ def tables(page: str) -> dict[str, list[list[str]]]:
 
 
 def numbers(table: list[list[str]]) -> NDArray[np.float64]:
-    """The numbers of a table; NaN where there is none."""
+    """The numbers in a table; NaN for empty cells."""
     return np.array([[float(cell or "nan") for cell in row[1:]] for row in table[1:]])
 
 
 def texts(svg: str) -> list[str]:
-    """What can be read in an image, in the order in which it is drawn."""
+    """The texts in an image, in drawing order."""
     return [node.text or "" for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 def browse(page: Path, profile: Path) -> tuple[str, list[str]]:
-    """Open a page in a browser: what it makes of it, and what it logs to its console."""
+    """Open a page in a browser and return its DOM and console messages."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")

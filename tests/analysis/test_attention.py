@@ -1,4 +1,4 @@
-"""What went on in a component, against loops over the equations."""
+"""Inspecting a component, checked against loops over the equations."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_bias_is_averaged_over_all_pairs_that_are_equally_far_apart(psa: Languag
         x = found[layer.view.layer]
         state = part(state_of(network.get_submodule(layer.view.layer)), "attention.bias")
         [rows] = curves[layer.title]
-        # The paper's mask: no token looks at itself.
+        # The paper's mask: no token attends to itself.
         assert rows[:, 0].tolist() == [-4, -3, -2, -1, 1, 2, 3, 4]
         for distance, mean, lowest, highest in rows.tolist():
             values = [
@@ -206,7 +206,7 @@ def test_a_softmax_has_no_transitions() -> None:
 
 
 class Halves(nn.Module):
-    """An encoder of a user: each token looks at itself and at the first one."""
+    """A user's encoder: each token attends to itself and to the first token."""
 
     def __init__(self, input_width: int, n_labels: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page about what went on in a component."""
+"""The page that shows the inside of a component."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def titles(page: str) -> list[str]:
 
 
 def check_page(page: str) -> None:
-    """It is well formed, loads nothing, runs nothing, and its links lead somewhere."""
+    """Check that a page is well-formed, loads and runs nothing, and has no broken links."""
     root = parse(page)
     tags = {node.tag.removeprefix(SVG) for node in root.iter()}
     assert tags.isdisjoint({"script", "link", "img", "image", "iframe", "object", "use"})
@@ -138,7 +138,7 @@ def test_numbers_of_transitions_are_those_of_the_model() -> None:
 
 def test_numbers_of_the_bias_are_those_of_a_curve() -> None:
     found = tables(attention_page(look(pipeline("psa")), "psa"))
-    # Six tokens, none of which sees itself.
+    # Six tokens, none of which attends to itself.
     distances = [f"{d:+d}" for d in range(-5, 6) if d]
     for layer in ("context fusion 1", "context fusion 2"):
         assert [row[0] for row in found[layer][1:]] == distances
@@ -191,7 +191,7 @@ def test_many_tokens_are_inside_the_picture() -> None:
         width = float(root.get("width"))
         for node in root.iter(f"{SVG}rect"):
             assert float(node.get("x", 0)) + float(node.get("width")) <= width + 1e-6
-        # Paths of cells begin with an absolute place.
+        # Paths of cells begin at an absolute position.
         for node in root.iter(f"{SVG}path"):
             for x, across in re.findall(r"M([\d.]+) [\d.]+h([\d.]+)v", node.get("d")):
                 assert float(x) + float(across) <= width

@@ -1,4 +1,4 @@
-"""Training curves from what was logged."""
+"""Training curves from logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ E    #       LOSS PSA_T...  SPANS_CHUN...  SPANS_CHUN...  SPEED   SCORE \n\
 
 
 def entry(step: int, **changes: Any) -> dict[str, Any]:
-    """A line of the log of a run with ten steps an epoch."""
+    """A log entry of a run with ten steps per epoch."""
     line = {
         "step": step,
         "epoch": step // 10,
@@ -48,7 +48,7 @@ def write_log(path: Path, *entries: dict[str, Any]) -> Path:
 
 
 def run(name: str = "run", *, components: tuple[str, ...] = ("tagger",), n: int = 4) -> Run:
-    """A run with a score of 80 % and more, evaluated on the first step of each epoch of ten."""
+    """A run with scores from 80 %, evaluated at the first step of each ten-step epoch."""
     return Run(
         name,
         [
@@ -194,7 +194,7 @@ def test_a_score_is_found_by_the_name_that_spacy_has_shortened() -> None:
 
 
 def diverged(*, score: float) -> Run:
-    """A run whose loss is a number at the first step alone."""
+    """A run whose loss is a number at the first step only."""
     losses = [20.0, math.nan, math.nan, math.nan]
     evaluations = [Evaluation(10 * i, i, score, {}, {"t": loss}) for i, loss in enumerate(losses)]
     return Run("run", evaluations)

@@ -25,7 +25,7 @@ MODEL = {
 
 
 def texts(svg: str) -> dict[str, int]:
-    """The height of each line of text."""
+    """The vertical position of each line of text."""
     nodes = ElementTree.fromstring(svg).iter(f"{SVG}text")
     return {node.text.replace("\u00a0", " "): int(node.get("y")) for node in nodes}
 

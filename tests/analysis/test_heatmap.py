@@ -16,7 +16,7 @@ def drawn(values: list[list[float]], **settings: object) -> ElementTree.Element:
 
 
 def fills(image: ElementTree.Element) -> list[str]:
-    """The colors of the cells, which are those that tell their value."""
+    """The colors of the cells, which are the rectangles with a tooltip."""
     cells = [rect for rect in image.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None]
     return [cell.get("fill") for cell in cells]
 
@@ -81,7 +81,7 @@ def test_cells_are_inside_the_picture(n: int):
 
 
 def in_cells(image: ElementTree.Element) -> list[ElementTree.Element]:
-    """What is written into cells, through which the mouse sees."""
+    """The texts in cells, which ignore the mouse."""
     return [n for n in image.iter(f"{SVG}text") if n.get("pointer-events") == "none"]
 
 
@@ -95,7 +95,7 @@ def test_numbers_are_written_into_all_cells_in_the_size_of_the_longest(n: int, l
     assert [node.text for node in in_cells(image)] == [longest] + ["0.1"] * (n * n - 1)
     [size] = {float(node.get("font-size")) for node in in_cells(image)}
     cell = next(r for r in image.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None)
-    # Of Arial's digits and signs
+    # Relative widths of Arial's digits and signs
     width = size * sum(0.56 if sign.isdigit() else 0.33 for sign in longest)
     assert size > 5.5 and width <= float(cell.get("width"))
 
@@ -117,14 +117,14 @@ def test_no_number_has_the_colour_of_empty_cells(signed: bool):
     assert EMPTY not in shades
     for shade in shades:
         red, green, blue = (int(shade[i : i + 2], 16) for i in (1, 3, 5))
-        # All but the lightest have a hue, which greys have not.
+        # Unlike grays, all but the lightest shades have a hue.
         assert max(red, green, blue) - min(red, green, blue) > 8 or lightness(shade) > 3 * 240
 
 
 def test_the_legend_says_what_empty_cells_are():
     with_gap = drawn([[float("nan"), 1.0], [0.0, 1.0]], empty="impossible")
     assert texts(with_gap)[-2:] == ["count", "impossible"]
-    # A cell and its key, each with a stroke.
+    # The cell and its legend entry.
     assert [n.get("fill") for n in with_gap.iter(f"{SVG}rect")].count(EMPTY) == 2
     assert "impossible" not in texts(drawn([[1.0]], empty="impossible"))
 

@@ -16,7 +16,7 @@ def drawn(**settings: object) -> ElementTree.Element:
 
 
 def points(image: ElementTree.Element) -> list[tuple[float, float]]:
-    """The places of the points; the one in the legend tells no number."""
+    """The positions of the points, without the one in the legend, which has no tooltip."""
     circles = [c for c in image.iter(f"{SVG}circle") if c.find(f"{SVG}title") is not None]
     return [(float(c.get("cx")), float(c.get("cy"))) for c in circles]
 

@@ -1,4 +1,4 @@
-"""Maps of labels."""
+"""Label maps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_pca_keeps_the_two_directions_of_greatest_variance() -> None:
     expected = (vectors - middle) @ directions[:, [3, 2]]
     np.testing.assert_allclose(np.abs(points), np.abs(expected), atol=1e-10)
     assert shown == pytest.approx(values[2:].sum() / values.sum())
-    # The same picture whatever sign the axes come out with.
+    # The map is the same whatever signs the axes are computed with.
     np.testing.assert_allclose(project_pca(vectors[:, ::-1])[0], points, atol=1e-10)
 
 
@@ -112,7 +112,7 @@ def test_checkpoints_can_be_seen_in_the_plane_of_the_last() -> None:
     order = [TAGS.index(label) for label in maps[0].labels]
     expected, _ = project_pca(last.vectors[order])
     np.testing.assert_allclose(maps[1].points, expected, atol=1e-10)
-    # The plane is the same for both: what moves a label there moves it on the map.
+    # Both share one plane: labels that move in it also move on the map.
     both = map_labels([last, last], align="last")
     np.testing.assert_allclose(both[0].points, both[1].points, atol=1e-12)
     shifted = LabelVectors("shifted", TAGS, last.vectors + 1.0)

@@ -1,4 +1,4 @@
-"""Pictures and pages of maps of labels."""
+"""Figures and pages of label maps."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_points_stand_where_the_map_has_them() -> None:
 
 
 def boxes(svg: str, labels: list[str]) -> dict[str, tuple[float, float, float, float]]:
-    """About the room that the names on a map take."""
+    """Approximate bounding boxes of the names on a map."""
     found = {}
     for node in ElementTree.fromstring(svg).iter(f"{SVG}text"):
         if node.get("pointer-events") == "none" and node.text in labels:
@@ -94,7 +94,7 @@ def test_no_name_covers_another_and_those_left_out_are_counted(spread: float) ->
     assert shown and (left_out > 0) == (spread < 1.0)
     above = next(text for text in texts(svg) if text.startswith("model ("))
     assert (f"; {left_out} of 40 names omitted)" in above) == (left_out > 0)
-    # All points are there, and tell their labels.
+    # All points are drawn, with their labels as tooltips.
     marks = [node.findtext(f"{SVG}title") for node in parse(svg).iter(f"{SVG}path")]
     assert sorted(filter(None, marks)) == sorted(labels)
 

@@ -1,4 +1,4 @@
-"""Lattices: what is drawn, compared with all sequences, and how."""
+"""Lattices: their contents, checked against all sequences, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = ["a", "<b>", "c", "d", "e", "f" * 40]
 
 
 def potentials(kind: str = "chain", seed: int = 0, scale: float = 1.0) -> Potentials:
-    """Random scores of a decoder's kind."""
+    """Random potentials for a kind of decoder."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -52,7 +52,7 @@ def image(found: Lattice, **settings: object) -> ElementTree.Element:
 
 
 def hints(drawn: ElementTree.Element, shape: str) -> dict[str, ElementTree.Element]:
-    """What is told when the mouse is over a node ("circle") or an edge ("path")."""
+    """The nodes ("circle") or edges ("path"), by tooltip."""
     shapes = ((node, node.find(f"{SVG}title")) for node in drawn.iter(f"{SVG}{shape}"))
     return {hint.text: node for node, hint in shapes if hint is not None}
 

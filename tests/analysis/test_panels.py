@@ -25,7 +25,7 @@ def drawn(matrices: dict[str, list[list[float]]], top: float = 1.0) -> ElementTr
 
 
 def areas(image: ElementTree.Element) -> dict[str, float]:
-    """The area of each color of the cells."""
+    """The area of the cells of each color."""
     found: dict[str, float] = {}
     for path in image.iter(f"{SVG}path"):
         fill = path.get("fill")
@@ -58,7 +58,7 @@ def test_all_matrices_have_titles_and_names_of_columns() -> None:
     texts = [node.text for node in image.iter(f"{SVG}text")]
     assert [text for text in texts if text.startswith("head")] == [f"head {i}" for i in range(6)]
     assert texts.count("c1") == 6
-    # Four stand side by side, and share the names of their rows.
+    # Four fit side by side and share their row names.
     assert texts.count("r0") == 2
     assert {"T", "columns: x; rows: y", "share"} <= set(texts)
 

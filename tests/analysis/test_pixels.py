@@ -1,4 +1,4 @@
-"""Images as pixels."""
+"""Raster images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = Path("asked") / "for.png"
 
 
 def size(png: bytes) -> tuple[int, int]:
-    """Its width and height, as its first chunk has them."""
+    """The width and height in a PNG image's first chunk."""
     width, height = struct.unpack(">II", png[16:24])
     return width, height
 

@@ -27,12 +27,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(svg: str) -> list[str]:
-    """All that can be read."""
+    """The texts in an image."""
     return [node.text for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 def hints(svg: str) -> dict[str, ElementTree.Element]:
-    """The points and bars, by what they say when the mouse is over them."""
+    """The points and bars, by tooltip."""
     root = ElementTree.fromstring(svg)
     return {
         node.find(f"{SVG}title").text: node for node in root if node.find(f"{SVG}title") is not None
@@ -102,7 +102,7 @@ def test_lines_and_bands_do_not_go_across_breaks() -> None:
     series, bands = {"a": points}, {"a": [(0.0, 2.0)] * 4}
 
     def drawn(breaks: list[float]) -> list[list[str]]:
-        """The pieces of the line, and the bands."""
+        """The segments of the line, and the bands."""
         svg = line_plot(series, "x", "y", bands=bands, breaks=breaks)
         assert len(hints(svg)) == 4
         nodes = list(ElementTree.fromstring(svg))
@@ -113,7 +113,7 @@ def test_lines_and_bands_do_not_go_across_breaks() -> None:
     assert [len(found) for found in drawn([0.0])] == [2, 2]
     left, right = drawn([0.0])[0]
     assert left.count("L") == right.count("L") == 1
-    # A point at the place itself is not left out, and a break beyond the points is none.
+    # A break at a point or beyond the last one cuts nothing, and no point is lost.
     assert [len(found) for found in drawn([1.0, 5.0])] == [1, 1]
 
 
@@ -178,7 +178,7 @@ def test_slanted_names_are_all_different_and_end_above_that_of_the_axis(name: st
         assert len({node.text for node in slanted}) == len(names)
         [below] = [n for n in image.iter(f"{SVG}text") if n.text == "label"]
         for node in slanted:
-            # The end of the name is where it begins, turned around its last letter.
+            # The name is rotated around its end, so that its first letter is the lowest.
             length = text_width(node.text, NAME_SIZE)
             depth = math.sin(math.radians(SLANT)) * length
             assert float(node.get("y")) + depth < float(below.get("y")) - 12

@@ -1,4 +1,4 @@
-"""Which tokens of which sequences are looked at, and where they are read from."""
+"""Which tokens of which sequences are recorded, and from which windows they are read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_tokens_of_long_sequences_are_read_from_their_windows() -> None:
     words = ["Ann", "Lee", "likes", "green", "Berlin", "blue", "ham"]
     layer = layers_with(look(nlp, words), "attention")[0]
     [weights] = layer.view.values["attention"]
-    # Windows begin at 0, 2 and 3; two of them part in the middle of what they share.
+    # Windows begin at 0, 2 and 3; adjacent ones divide their overlap in the middle.
     for start, first, last in ((0, 0, 3), (2, 3, 4), (3, 5, 7)):
         inside = slice(start, start + 4)
         [own] = layers_with(look(nlp, words[inside]), "attention")[0].view.values["attention"]

@@ -1,4 +1,4 @@
-"""The benchmark of calibration, on a pipeline that knows three sentences."""
+"""The calibration benchmark, on a pipeline that has memorized three sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_are_about_the_test_set(folder: Path) -> None:
     found, picture = calibration.measure(folder / "model", folder)
     assert found["spans"]["right"] == found["tokens"]["right"] == 100.0
-    # All is right, so that the sharper the better
+    # All predictions are correct, so sharper is better
     assert found["temperatures"][0] == 1.0 > max(found["temperatures"][1:])
     assert found["spans"]["ECE"][2] <= found["spans"]["ECE"][0]
     assert found["thresholds"][0] == [0.0, 1.0, 1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Whole components side by side: what they learn, what is timed, and the page."""
+"""The benchmark of whole components: what they learn, what is timed, and the page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_pipeline_is_trained_and_tags(name: str, docs: list[Doc]) -> None:
 def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
     for doc in docs:
         chunks.tag_words(doc, 1000)
-    # Two of the words have the same tag, outside of chunks
+    # Two of the words had the same chunk tag, O
     assert len({token.tag_ for token in docs[0]}) == len({token.text for token in docs[0]})
     for doc in docs:
         chunks.tag_words(doc, 4)
@@ -81,7 +81,7 @@ def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(
         return reduce(nlp, precision)
 
     monkeypatch.setattr(components, "reduce_pipeline", reduce_pipeline)
-    # Which takes long
+    # The original is slow
     monkeypatch.setattr(components, "seconds_of_products", lambda *args: 0.0)
     options = "--precision bf16 --repeat 1 --sentences 4 --warm-up 4 --hidden 8 --systems psa"
     paths = ["--data", str(tmp_path), "--output", str(tmp_path)]
@@ -114,7 +114,7 @@ def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
     nlp = components.make_pipeline("bilstm-softmax", docs, None, hidden=8)
     ticks = itertools.count()
     share = components.overhead(nlp, docs, 1, lambda: float(next(ticks)))
-    # By this clock: one tick around `predict`, three in all
+    # By this clock, `predict` takes one tick of three
     assert share == pytest.approx(2 / 3)
     assert nlp.get_pipe("psa_tagger").predict.__name__ == "predict"
 

@@ -9,7 +9,7 @@ from spacy_psa.corpora.readers import get_format
 
 @pytest.fixture
 def cases(tmp_path, monkeypatch):
-    """The files made from the sample corpus, without repetition."""
+    """The files built from the sample corpus, without repeating it."""
     monkeypatch.setenv("PSA_SHARED", str(tmp_path / "nothing"))
     monkeypatch.setattr(convert, "MIN_LINES", 0)
     return convert.make_cases(tmp_path)
@@ -22,7 +22,7 @@ def test_both_sides_read_the_same_words_and_entities(cases, tmp_path):
         )
         path = (tmp_path / case.path.name).with_suffix(".spacy")
         theirs = list(DocBin().from_disk(path).get_docs(Vocab()))
-        # spaCy's converter makes Docs of the boundaries of documents.
+        # spaCy's converter turns document boundaries into Docs.
         theirs = [doc for doc in theirs if doc[0].text != "-DOCSTART-"]
         ours = list(get_format(case.form).read(case.path))
         assert [[token.text for token in doc] for doc in theirs] == [s.words for s in ours]

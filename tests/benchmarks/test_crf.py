@@ -40,8 +40,8 @@ def test_all_systems_find_the_same_best_sequences(batch, peer):
 
 
 class BruteForceCRF:
-    """What torch-struct's `LinearChainCRF` promises: `edges[b, n, later, earlier]` are the scores
-    of neighbours, and so are marginals and the best sequence. Goes through all sequences."""
+    """Brute-force stand-in for torch-struct's `LinearChainCRF`. `edges[b, n, later, earlier]` are
+    the scores of adjacent labels; marginals and the best sequence have the same layout."""
 
     def __init__(self, edges):
         n, n_labels = edges.shape[1] + 1, edges.shape[2]
@@ -55,14 +55,14 @@ class BruteForceCRF:
 
 
 class Concatenated(NamedTuple):
-    """What torchrua's `C` is: sequences one after the other."""
+    """Stand-in for torchrua's `C`: concatenated sequences."""
 
     data: torch.Tensor
     token_sizes: torch.Tensor
 
 
 class BruteForceDecoder(torch.nn.Module):
-    """What torchlatent's `CrfDecoder` promises. Goes through all sequences."""
+    """Brute-force stand-in for torchlatent's `CrfDecoder`."""
 
     def __init__(self, num_targets):
         super().__init__()
@@ -101,7 +101,7 @@ def test_torch_struct_gets_the_scores_as_it_wants_them(monkeypatch):
 
 
 def assert_same(make):
-    """What a peer makes of random scores is what we make of them."""
+    """Check that a peer agrees with our CRF on random scores."""
     torch.manual_seed(2)
     fields = {"transitions": torch.randn(3, 3), "start": torch.randn(3), "end": torch.randn(3)}
     potentials = Potentials(torch.randn(8, 3), (4, 4), **fields)
@@ -126,7 +126,7 @@ def test_results_have_every_case_and_system(monkeypatch, tmp_path):
     assert sizes == [(2, 3, 2), (2, 3, 3), (1, 4, 2), (1, 4, 3)]
     for case in results["cases"]:
         for task, times in case["milliseconds"].items():
-            # "fused" is for GPUs: on a CPU it is another backend, or takes long
+            # "fused" is for GPUs: on a CPU it is another backend, or slow
             ours = ["spacy-psa"] if task == "viterbi" else ["scaled", "logspace", "scan"]
             assert list(times) == [*ours, *installed()]
             for time in times.values():
@@ -135,7 +135,7 @@ def test_results_have_every_case_and_system(monkeypatch, tmp_path):
     table = (tmp_path / "crf.md").read_text(encoding="utf8")
     assert table.count("| 2 × 3 × 3 |") == 3
     image = (tmp_path / "crf.svg").read_text(encoding="utf8")
-    assert image.count("spacy-psa, 2 × 3") == 3  # the name in the legend, two points
+    assert image.count("spacy-psa, 2 × 3") == 3  # the name in the legend and two points
     assert "\n".join(crf.tables(results)).count("| 2 × 3 × 3 |") == 3
 
 
@@ -169,7 +169,7 @@ def test_ratios_are_those_to_the_last_system():
 
 
 def test_a_peer_is_left_out_of_cases_beyond_its_limit(monkeypatch, tmp_path):
-    # The cases have 24, 54, 16 and 36 numbers
+    # The (tokens, L, L) tensors of the cases have 24, 54, 16 and 36 elements
     monkeypatch.setitem(PEERS, "pytorch-crf", PEERS["pytorch-crf"]._replace(limit=24))
     cases = run_main(monkeypatch, tmp_path)["cases"]
     assert ["pytorch-crf" in case["milliseconds"]["loss"] for case in cases] == [

@@ -1,4 +1,4 @@
-"""What fusion layers have learnt, against what each document shows by itself."""
+"""Statistics of fusion layers, checked against those of each document alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def psa() -> Language:
 
 
 def gates_of(nlp: Language, words: list[str], layer: int) -> list[float]:
-    """λ of a fusion layer, for each token and feature of one document."""
+    """λ of a fusion layer for each token and feature of a document."""
     with inspecting(network_of(nlp)) as shown:
         ours(nlp).predict([make_doc(nlp, words)])
     gates = [inspection.values["gate"] for inspection in shown if "gate" in inspection.values]

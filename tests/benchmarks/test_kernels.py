@@ -1,4 +1,4 @@
-"""Layers beside how they are usually written: they do the same, and all are measured."""
+"""Layers and their usual implementations: they agree, and all are measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of large input, and the page that it writes."""
+"""The benchmark of large input, and its page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def run_here(command: list[str], **settings: object) -> subprocess.CompletedProcess[str]:
-    """Run the benchmark in this process, as if it were another one."""
+    """Run the benchmark in this process instead of a subprocess."""
     assert command[:3] == [sys.executable, "-m", "benchmarks.limits"]
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):

@@ -1,4 +1,4 @@
-"""The benchmark of what mixed precision costs."""
+"""The benchmark of mixed-precision training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..pipeline.conftest import gold_doc, initialized_nlp, tiny_model
 
 
 def make_runs(folder: Path) -> None:
-    """Two runs, a folder that is none, and a corpus."""
+    """Create two runs, a folder that is not a run, and a corpus."""
     for precision in ("fp32", "bf16"):
         setting = None if precision == "fp32" else precision
         nlp = initialized_nlp("spans", model=tiny_model(mixed_precision=setting))

@@ -1,4 +1,4 @@
-"""The benchmark of the k best sequences."""
+"""The benchmark of the k best label sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiment with a part of the annotation: what is hidden, and what is made of it."""
+"""The partial-annotation experiment: what is hidden, the configs and the results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ designs = pytest.mark.parametrize("design", hiding.HIDING)
 
 
 def chunked_docs(n: int = N_DOCS) -> list[Doc]:
-    """Sentences of chunks and tokens outside, which differ in length."""
+    """Sentences of various lengths, with chunks and tokens outside of chunks."""
     rng, vocab, docs = random.Random(1), Vocab(), []
     for i in range(n):
         lengths = [rng.randint(1, 4) for _ in range(rng.randint(1, 8))]
@@ -116,7 +116,7 @@ def test_units_are_spans_and_tokens_outside(docs: list[Doc]) -> None:
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_as_many_tokens_are_hidden_as_asked_for(docs: list[Doc], design: str, share: float) -> None:
     found = sum(map(len, hide(docs, design, share))) / sum(map(len, docs))
-    # On average only, for stretches
+    # Stretches match the share only on average
     assert found == pytest.approx(share, abs=0.1 if design == "stretches" else 0.01)
 
 
@@ -149,7 +149,7 @@ def test_stretches_go_across_the_ends_of_sentences(docs: list[Doc], share: float
     hidden = hide(docs, "stretches", share)
     flat = [i in tokens for doc, tokens in zip(docs, hidden, strict=True) for i in range(len(doc))]
     changes = sum(a != b for a, b in pairwise(flat))
-    # Twice as many tokens a stretch, or half as many, would be far off
+    # Stretches twice or half as long would be far off
     assert len(flat) / changes == pytest.approx(hiding.STRETCHES / 2, rel=0.3)
 
 
@@ -345,7 +345,7 @@ def test_runs_that_lose_very_much_are_in_the_table_only() -> None:
 
 
 def fake_training(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let main work without training, and collect the folders that it would have trained in."""
+    """Let `main` work without training, and collect the names of its training folders."""
     trained: list[str] = []
     result = ConllevalResult(Counts(gold=2, predicted=2, correct=1))
     monkeypatch.setattr(partial, "run_spacy_train", lambda folder: trained.append(folder.name))
@@ -375,7 +375,7 @@ def test_what_is_trained_is_not_trained_again(
     found = run_main(monkeypatch, tmp_path, "--hide", "tokens")
     assert list(found["runs"]) == list(SCORES)
     assert trained[2:] == ["tokens-50-complete", "tokens-50-outside"]
-    # Other settings, other results
+    # Results with other settings are not reused
     run_main(monkeypatch, tmp_path, "--only", "all", "--epochs", "1")
     assert trained[4:] == ["all"]
     assert (tmp_path / "out" / "partial.md").is_file()

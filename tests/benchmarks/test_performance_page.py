@@ -1,4 +1,4 @@
-"""The page of performance, and the command that measures everything for it."""
+"""The performance page, and the command that runs all of its benchmarks."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_results_are_shown_with_their_pictures(
 
 
 def run_suite(monkeypatch: pytest.MonkeyPatch, options: str) -> list[list[str]]:
-    """Run the suite, but not its scripts: of those, `crf` fails."""
+    """Run the suite with stubs for its scripts, of which `crf` fails."""
     commands: list[list[str]] = []
 
     def run(command: list[str], **settings: object) -> subprocess.CompletedProcess[str]:

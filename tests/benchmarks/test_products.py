@@ -1,4 +1,4 @@
-"""What products take by themselves."""
+"""The time of matrix multiplications in isolation."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def training() -> Callable[[], None]:
 def test_products_are_noted_by_shape_with_those_of_gradients() -> None:
     with Products() as found:
         training()()
-    # The second one reads what has other strides than x
+    # The input of the second layer has different strides from x
     assert sum(found.times.values()) == 2 + 4
-    # Other strides are another product
+    # Different strides make a different product
     with Products() as found:
         a = torch.randn(4, 4)
         _ = a @ a, a @ a, a @ a.t(), a.double() @ a.double(), a + a
@@ -96,7 +96,7 @@ def test_each_counts_at_its_fastest_and_as_often_as_it_is_computed(
         for _ in range(5):
             a @ a
     monkeypatch.setattr(products, "repeated", lambda act, clock, least: (act, 10))
-    # Three turns, of 4, 2 and 3 seconds
+    # Three rounds of 4, 2 and 3 seconds
     times = iter([0.0, 4.0, 10.0, 12.0, 20.0, 23.0])
     assert found.seconds(times.__next__) == pytest.approx(5 * 2.0 / 10)
 

@@ -1,4 +1,4 @@
-"""The benchmark of reduced precision."""
+"""The benchmark of pipelines in reduced precision."""
 
 from __future__ import annotations
 

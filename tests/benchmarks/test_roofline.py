@@ -1,4 +1,4 @@
-"""What components compute is counted, and how near they are to a machine's limits."""
+"""Operation counts, and how close components come to the hardware's limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_lstm_is_counted_whoever_computes_it(training: bool) -> None:
             if training:
                 loss.backward()
         found = counting.products / (3 if training else 1)
-        # The first step has no state before it: packed, it has no product there
+        # Packed sequences skip the recurrent product at the first step, which has no state yet
         assert expected * (1 - 1 / n) <= found <= expected
 
 

@@ -1,4 +1,4 @@
-"""What size costs: made-up corpora, all axes, memory, and the page."""
+"""The scaling benchmark: synthetic corpora, axes, memory, and the page."""
 
 from __future__ import annotations
 

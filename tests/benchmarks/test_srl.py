@@ -1,4 +1,4 @@
-"""The benchmark of semantic role labelers, on pipelines that know four sentences or nothing."""
+"""The benchmark of semantic role labelers, on a trained and an untrained pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-up: what is timed, and the page."""
+"""The startup benchmark: what is timed, and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of all systems, on pipelines that hardly know anything."""
+"""The benchmark of all systems, on untrained pipelines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_scores_and_parameters_are_those_of_the_pipelines(
     network = nlp.get_pipe("psa_tagger").model.get_ref("network").shims[0].network
     parameters = results["other"]["parameters"]
     assert parameters["without words"] > sum(p.numel() for p in network.parameters())
-    # Three words and the unknown one, and padding where the table has it, of width 100
+    # Vectors of width 100: three words, the unknown word and, in some tables, padding
     assert (parameters["all"] - parameters["without words"]) % 100 == 0
     assert parameters["all"] > parameters["without words"]
 

@@ -1,4 +1,4 @@
-"""Timing in turns, and the clocks."""
+"""Interleaved timing, and the clocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks import timing
 
 
 def passing(*durations: float) -> tuple[timing.Clock, Callable[[], None]]:
-    """A clock, and what takes these times by it, one after the other."""
+    """A clock, and an action that takes the given durations, one per call."""
     remaining = iter(durations)
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""Other toolkits learn what they are given, and give it back."""
+"""Other toolkits learn the given chunks and predict them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spaCy's commands, run in this process: importing everything anew for each costs seconds."""
+"""Run spaCy's commands in this process, since importing everything again costs seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.testing import Result
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-import spacy_psa.cli  # noqa: F401  (registers ours)
+import spacy_psa.cli  # noqa: F401  (registers the commands of spacy-psa)
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "assets" / "sample"
@@ -23,8 +23,8 @@ class SmallCorpus:
 
     train (Path): The .spacy file for training.
     dev (Path): The .spacy file for evaluation.
-    train_columns (Path): The column file that `train` was made from.
-    dev_columns (Path): The column file that `dev` was made from.
+    train_columns (Path): The column file from which `train` was converted.
+    dev_columns (Path): The column file from which `dev` was converted.
     """
 
     train: Path
@@ -34,24 +34,24 @@ class SmallCorpus:
 
     @property
     def paths(self) -> list[str]:
-        """RETURNS (List[str]): The arguments that put the files into a config."""
+        """RETURNS (List[str]): The command-line overrides that set the paths in a config."""
         return ["--paths.train", str(self.train), "--paths.dev", str(self.dev)]
 
 
 def run(*arguments: object) -> Result:
     """Run one of spaCy's commands.
 
-    *arguments: The words of the command line after `python -m spacy`.
-    RETURNS (Result): The exit code, the output, and the exception if it ended with one.
+    *arguments: The command-line arguments after `python -m spacy`.
+    RETURNS (Result): The exit code, the output, and the exception, if any.
     """
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def succeed(*arguments: object) -> str:
-    """Run one of spaCy's commands, which has to succeed.
+    """Run one of spaCy's commands, which must succeed.
 
-    *arguments: The words of the command line after `python -m spacy`.
-    RETURNS (str): What it printed, without colors.
+    *arguments: The command-line arguments after `python -m spacy`.
+    RETURNS (str): The output, without colors.
     """
     result = run(*arguments)
     if result.exit_code != 0:
@@ -60,11 +60,11 @@ def succeed(*arguments: object) -> str:
 
 
 def plain(output: str) -> str:
-    """Take the colors out of what a command printed."""
+    """Remove the colors from a command's output."""
     return re.sub(r"\x1b\[[\d;]*m", "", output)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, by their paths in it."""
+    """The contents of a folder's files, by relative path."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}

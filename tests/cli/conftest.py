@@ -1,4 +1,4 @@
-"""A small corpus, and a small pipeline that spaCy's own command trained on it."""
+"""A small corpus, and a small pipeline trained on it with `spacy train`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thinc.api import Config
 
 from .commands import ROOT, SAMPLE, SmallCorpus, succeed
 
-# On networks as small as these, threads cost more than they give.
+# For networks this small, threads cost more time than they save.
 torch.set_num_threads(1)
 
 N_SENTENCES = {"train": 120, "dev": 20}
@@ -25,7 +25,7 @@ Save = Callable[..., Path]
 
 @pytest.fixture
 def save(tmp_path: Path) -> Save:
-    """Writes documents to a file of a name, and says where that is."""
+    """A function that saves documents to a named file and returns its path."""
 
     def save(name: str, *docs: Doc) -> Path:
         path = tmp_path / f"{name}.spacy"
@@ -37,7 +37,7 @@ def save(tmp_path: Path) -> Save:
 
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The GPUs that have been asked for, of which there need not be any."""
+    """The IDs of the requested GPUs, none of which need exist."""
     asked: list[int] = []
     monkeypatch.setattr("spacy.cli._util.setup_gpu", lambda gpu, **_: asked.append(gpu))
     return asked
@@ -62,7 +62,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> SmallCorpus:
 
 @pytest.fixture(scope="session")
 def tiny_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample config with two of its components, tiny, and for seconds of training."""
+    """The sample config with two of its components, small enough to train in seconds."""
     config = Config().from_disk(ROOT / "configs" / "sample.cfg", interpolate=False)
     config["nlp"]["pipeline"] = list(COMPONENTS)
     config["components"] = {name: config["components"][name] for name in COMPONENTS}
@@ -83,7 +83,7 @@ def tiny_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(
     tmp_path_factory: pytest.TempPathFactory, tiny_config: Path, corpus: SmallCorpus
 ) -> Path:
-    """The output of `python -m spacy train`, in a process of its own as users run it."""
+    """The output folder of `python -m spacy train`, run in its own process as users run it."""
     output = tmp_path_factory.mktemp("training") / "tiny"
     command = [sys.executable, "-m", "spacy", "train", str(tiny_config), "--output", str(output)]
     done = subprocess.run(

@@ -47,7 +47,7 @@ def tagger(nlp: Language) -> PSATagger:
 
 
 def tasks(*arguments: object) -> list[dict[str, Any]]:
-    """What the command prints, line by line."""
+    """The tasks that the command prints, one per line."""
     return [json.loads(line) for line in succeed("psa", "annotate", *arguments).splitlines()]
 
 

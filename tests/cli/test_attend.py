@@ -27,7 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline in which the second component sees the sentences of the first."""
+    """A pipeline whose second component sees the sentences set by the first."""
     nlp = make_nlp()
     nlp.add_pipe("sentencizer", first=True)
     nlp.add_pipe("psa_tagger", name="names", config={"model": tiny_model(), "target": "ents"})
@@ -135,7 +135,7 @@ def test_what_the_component_itself_writes_does_not_count(tmp_path: Path) -> None
     succeed("psa", "attend", tmp_path / "model", "Bob saw Ann .", "-o", tmp_path / "p.html")
     page = (tmp_path / "p.html").read_text(encoding="utf8")
     sure = [row[2] for row in tables(page)["Tokens and their labels"][1:]]
-    # Were its own entities there already, all labels would be certain.
+    # If the component saw its own entities as annotation, all labels would be certain.
     assert any(cell != "100.0" for cell in sure)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in what `spacy train` is given: one clear error, and no model."""
+"""Mistakes in the input of `spacy train`: one clear error, and no model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ BILSTM = "--components.psa_ner.model.encoder.recurrent"
 
 
 def message_of(result: Result) -> str:
-    """The error that a command ended with, in one line without the box that typer draws."""
+    """The error message of a command, on one line and without typer's box."""
     if isinstance(result.exception, SystemExit):
         return " ".join(re.sub("[─│╭╮╰╯]", " ", plain(result.output)).split())
     return str(result.exception)
 
 
 def fail(output: Path, *arguments: object) -> str:
-    """Run a training that has to fail before there is any model, and give its error."""
+    """Run a training that must fail before it saves a model, and return its error."""
     result = run("train", *arguments, "--output", output)
     assert result.exit_code == 1
     assert list(output.iterdir()) == [], "left behind"
@@ -60,7 +60,7 @@ def test_a_development_corpus_that_is_missing(
     result = run("train", tiny_config, "--output", output, *paths)
     assert result.exit_code == 1
     assert "No such file" in str(result.exception) and str(path) in str(result.exception)
-    # spaCy saves what it has when a training ends with an error, but no model was chosen.
+    # If training fails, spaCy saves the current model, but no best model was chosen yet.
     assert not (output / "model-best").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_setting(
 def test_a_setting_that_spacy_refuses(
     tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, setting: str, value: str, message: str
 ) -> None:
-    # In the words of its release: before 3.8.12 they are those of pydantic 1
+    # The wording depends on spaCy's release: before 3.8.12, it is pydantic 1's
     assert re.search(message, fail(tmp_path / "out", tiny_config, *corpus.paths, setting, value))
 
 
@@ -209,11 +209,11 @@ def test_users_see_the_error_and_no_traceback(
     assert not any((tmp_path / "o").iterdir())
 
 
-# The commands `psa …` say what may have been meant
+# The `psa` commands suggest what was meant
 
 
 def fail_psa_train(output: Path, *arguments: object) -> str:
-    """Run `psa train`, which has to end with a message, not a traceback."""
+    """Run `psa train`, which must end with a message, not a traceback."""
     result = run("psa", "train", *arguments, "--output", output)
     assert result.exit_code == 1 and isinstance(result.exception, SystemExit), result.exception
     assert not (output / "model-last").exists()

@@ -34,7 +34,7 @@ Fixture = Callable[..., Path]
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A pipeline that finds chunks."""
+    """A pipeline that predicts chunks."""
     path = tmp_path / "model"
     trained_nlp("spans").to_disk(path)
     return path
@@ -42,7 +42,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dev(tmp_path: Path) -> Path:
-    """Documents in which the pipeline makes a mistake."""
+    """Documents on which the pipeline makes mistakes."""
     docs = [gold_doc(spacy.blank("xx"), i) for i in range(len(WORDS))]
     docs[0].spans["sc"] = [Span(docs[0], 0, 2, "NP"), Span(docs[0], 2, 3, "NP")]
     return saved(tmp_path / "dev.spacy", docs)
@@ -65,7 +65,7 @@ def fail(*arguments: object) -> str:
 
 
 def rows(shown: str) -> dict[str, list[str]]:
-    """The table: what stands in front of two numbers, and the numbers."""
+    """The rows of the table: two numbers by row name."""
     split = (line.rsplit(maxsplit=2) for line in shown.splitlines())
     return {row[0].strip(): row[1:] for row in split if len(row) == 3 and row[1][0].isdigit()}
 
@@ -103,7 +103,7 @@ def test_table_equals_what_users_see(model: Path, dev: Path):
     tagger_of(nlp).cfg["probabilities"] = True
     docs = list(nlp.pipe(make_docs(nlp)))
     scores = [span._.psa_score for doc in docs for span in doc.spans["sc"]]
-    # The chunks of the first sentence are NP, VP, NP; its gold standard has the first one
+    # The first sentence is labeled NP, VP, NP; only the first chunk is in its gold standard
     right = np.array([1, 0, 0] + [1] * (len(scores) - 3))
     assert float(table["spans: correct (%)"][1]) == pytest.approx(100 * right.mean(), abs=0.006)
     confidence = float(table["spans: mean confidence (%)"][1])
@@ -190,7 +190,7 @@ def test_components_before_run_and_those_after_do_not(dev: Path):
     found = command.calibrate(nlp, "psa_tagger", gold, "dev")
     assert len(seen) == len(gold)
     assert (found.fit.n_chains, found.fit.n_impossible) == (2, 1)
-    # What is there already is kept, is certain, and is wrong
+    # The existing span is kept, has confidence 1, and is wrong
     assert found.after["spans"].confidence[0] == pytest.approx(1.0)
     assert not found.after["spans"].correct[0]
     assert tagger_of(nlp).cfg["temperature"] == 1.0
@@ -298,7 +298,7 @@ def test_what_cannot_be_written_leaves_no_trace(
     model: Path, dev: Path, tmp_path: Path, output: str | None, monkeypatch: pytest.MonkeyPatch
 ):
     before = contents(tmp_path)
-    # A file is replaced, a folder renamed
+    # Without --output a file is replaced, with it a folder is renamed
     monkeypatch.setattr(os, "replace" if output is None else "rename", raiser)
     options = [] if output is None else ["--output", tmp_path / output]
     assert "the disk is full" in fail(model, dev, *options)

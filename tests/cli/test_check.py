@@ -29,7 +29,7 @@ def flat(text):
 
 
 def make_doc(vocab):
-    """Two sentences, three tokens, everything that is counted."""
+    """Two sentences with three tokens and every kind of annotation that is counted."""
     doc = Doc(
         vocab,
         words=["EU", "rejects", "It"],
@@ -51,7 +51,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def known(tmp_path, monkeypatch):
-    """Published figures of a corpus that `path` is a complete copy of."""
+    """Published statistics of a corpus, which `path` matches completely."""
     figures = [
         {"count": "sentences", "splits": {"train": 4}, "offset": {"train": 2}, "why": "twice"},
         {"count": "tokens", "splits": {"train": 3}},
@@ -163,7 +163,7 @@ def test_size_of_a_treebank_is_compared_with_its_own_statistics(path, tmp_path):
     stats.write_text(STATS, encoding="utf8")
     with pytest.raises(ValueError, match=r"P172.*2 sentences instead of 3.*3 tokens instead of 6"):
         check([path], stats_path=stats, split="total")
-    # Where no token is split, there need not be a number of words.
+    # If no token is split, the statistics may lack the number of words.
     with pytest.raises(ValueError, match=r"P172.*3 tokens instead of 4, by stats\.xml"):
         check([path], stats_path=stats, split="train")
 
@@ -236,7 +236,7 @@ def test_published_figures_are_of_known_kinds_with_a_source():
 
 
 def test_figures_that_count_the_same_agree():
-    """Of a corpus whose size is published in several ways there is but one size."""
+    """Published figures that count the same thing must be equal."""
     for corpus in published.published_corpora().values():
         expected = {}
         for split in corpus.splits:

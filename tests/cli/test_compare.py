@@ -25,7 +25,7 @@ Compared = Callable[..., tuple[dict[str, Any], str]]
 
 
 def tags(*sentences: str) -> list[Doc]:
-    """Documents of the same words with these tags."""
+    """Documents of equal words with the given tags."""
     return [doc_with(["a"] * len(s), tags=list(s)) for s in sentences]
 
 
@@ -90,14 +90,14 @@ def test_one_test_can_be_chosen(save: Save, test: str):
 
 
 def guesses(seed: int) -> list[Doc]:
-    """Documents of the same words with random tags."""
+    """Documents of equal words with random tags."""
     rng = random.Random(seed)
     return tags(*("".join(rng.choices("XY", k=4)) for _ in range(30)))
 
 
 @pytest.fixture
 def compared(save: Save, tmp_path: Path) -> Compared:
-    """Runs the command on two systems that guess, and reads what it wrote and printed."""
+    """A function that compares two guessing systems and returns the JSON and the output."""
     files = [save(name, *guesses(seed)) for seed, name in enumerate(("old", "new", "gold"), 2)]
     path = tmp_path / "out.json"
 
@@ -196,7 +196,7 @@ def test_versions_belong_to_the_names(first: str, second: str, names: tuple[str,
 
 
 def failure(*arguments: object) -> str:
-    """What a command prints that has to fail, without a traceback."""
+    """The output of a command that must fail without a traceback."""
     result = run("psa", "compare", *arguments)
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)

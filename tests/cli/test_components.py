@@ -1,4 +1,4 @@
-"""Components that commands look for."""
+"""Finding the component that a command needs."""
 
 from __future__ import annotations
 

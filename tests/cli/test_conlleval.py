@@ -66,7 +66,7 @@ def test_tokens_without_a_gold_tag_do_not_count(save):
 
 
 def doc_of(spans, missing=(), blocked=(), n=5):
-    """Entities; tokens whose annotation is missing; tokens where no entity may be."""
+    """A document with entities, missing tokens and blocked tokens."""
     doc = Doc(Vocab(), words=[f"w{i}" for i in range(n)])
     doc.set_ents(
         [Span(doc, *span) for span in spans],
@@ -78,7 +78,7 @@ def doc_of(spans, missing=(), blocked=(), n=5):
 
 
 def both(save, gold, predicted, target="ents"):
-    """The counts of `psa conlleval`, which have to be those of `psa evaluate`."""
+    """The counts of `psa conlleval`, checked against those of `psa evaluate`."""
     paths = save("gold", *gold), save("predicted", *predicted)
     found = score_docbins(*paths, target=target)
     (report,) = evaluate_files(str(paths[1]), [paths[0]], target=target, n_resamples=1)
@@ -93,10 +93,10 @@ def both(save, gold, predicted, target="ents"):
 @pytest.mark.parametrize(
     "gold,missing,predicted,counts",
     [
-        # Nothing is cut,
+        # Spans are not cut
         ([(0, 1, "X")], [1, 2], [(0, 3, "X")], (1, 0, 0)),
         ([(0, 1, "X")], [2, 3], [(0, 1, "X"), (1, 3, "Y"), (3, 5, "Y")], (1, 1, 1)),
-        # or joined
+        # Spans are not joined
         ([(0, 1, "X"), (2, 3, "X")], [1], [(0, 1, "X"), (2, 3, "X")], (2, 2, 2)),
         ([(0, 1, "X")], [1, 2], [(0, 1, "X"), (2, 5, "X")], (1, 1, 1)),
     ],
@@ -111,7 +111,7 @@ def test_figures_on_incomplete_entities_are_those_of_evaluate(save):
     rng = random.Random(0)
 
     def some(n):
-        """Spans, and what is missing or blocked between them."""
+        """A document of random spans, with missing or blocked tokens between them."""
         spans, others, i = [], ([], [], []), rng.randrange(3)
         while i < n:
             end = min(n, i + rng.randint(1, 3))

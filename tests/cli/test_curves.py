@@ -16,7 +16,7 @@ from .commands import plain, run, succeed
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two runs of the same name."""
+    """Two runs with the same name."""
     for parent in ("first", "second"):
         output = tmp_path / parent / "psa"
         output.mkdir(parents=True)
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def names(svg: Path) -> set[str]:
-    """What can be read in an image."""
+    """The texts in an image."""
     root = ElementTree.fromstring(svg.read_text(encoding="utf8"))
     return {node.text for node in root.iter() if node.text}
 

@@ -24,7 +24,7 @@ Reported = Callable[..., tuple[dict[str, Any], str]]
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline that knows the documents of the tests by heart."""
+    """A pipeline that has memorized the tests' documents."""
     nlp = trained_nlp("ents")
     path = tmp_path_factory.mktemp("model") / "ner"
     nlp.to_disk(path)
@@ -64,7 +64,7 @@ def test_words_of_the_model_stand_for_the_training_data(pipeline: Path, save: Sa
     path = save("new", doc_with(words, ents=["B-PER", "B-PER", "O", "B-LOC"]))
     [report] = evaluate_files(str(pipeline), [path], n_resamples=5)
     found = {row.name: row.counts.gold for row in report.breakdowns["vocabulary"].rows}
-    # Without vectors every word is out of the embedding vocabulary.
+    # Without vectors, every word is out of the embedding vocabulary.
     assert found == {"IV": 0, "OOTV": 0, "OOEV": 2, "OOBV": 1}
     assert "no vectors" in report.breakdowns["vocabulary"].note
 
@@ -136,7 +136,7 @@ def test_buckets_of_length_can_be_chosen(save: Save):
 
 @pytest.fixture
 def reported(save: Save, tmp_path: Path) -> Reported:
-    """Runs the command on sentences with mistakes, and reads what it wrote and printed."""
+    """A function that evaluates flawed predictions and returns the JSON and the output."""
     data = save("data", *(doc_with(["a", "b", "c"], tags=list("XYX")) for _ in range(24)))
     found = [doc_with(["a", "b", "c"], tags=list(s)) for s in ("XYX", "XXX", "YXX", "YYX") * 6]
     predicted, path = save("predicted", *found), tmp_path / "report.json"
@@ -150,7 +150,7 @@ def reported(save: Save, tmp_path: Path) -> Reported:
 
 
 def widths(report: dict[str, Any]) -> list[float]:
-    """How wide the intervals are of all tokens, and of each label."""
+    """The widths of the intervals, over all tokens and for each label."""
     rows = [row["f1_interval"] for row in report["by_label"]]
     return [high - low for low, high in (report["intervals"]["accuracy"], *rows)]
 
@@ -201,7 +201,7 @@ def test_target_and_component_together_are_an_error():
 
 
 def failure(*arguments: object) -> str:
-    """What a command prints that has to fail, without a traceback."""
+    """The output of a command that must fail without a traceback."""
     result = run("psa", "evaluate", *arguments)
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
@@ -247,7 +247,7 @@ def test_missing_data_is_one_error(pipeline: Path, tmp_path: Path):
 
 
 def test_unknown_output_is_an_error_before_the_work_begins(tmp_path: Path):
-    # Neither the model nor the data exist: the output is looked at first.
+    # Neither the model nor the data exists: the output is checked first.
     assert "[P265]" in failure(tmp_path / "none", tmp_path / "none", "-o", tmp_path / "a.txt")
 
 

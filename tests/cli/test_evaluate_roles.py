@@ -23,7 +23,7 @@ from ..pipeline.srl_data import FRAMES, WORDS, gold_doc, trained_nlp
 from .commands import plain, run, succeed
 from .conftest import Save
 
-# What the pipeline has learnt, but for an A0 that is now an A2, and a proposition too many
+# What the pipeline has learned, with one A0 changed to A2 and an extra proposition
 OTHER_FRAMES = [
     FRAMES[0],
     FRAMES[1][:2],
@@ -34,7 +34,7 @@ OTHER_FRAMES = [
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline that knows the sentences by heart, if their predicates are given."""
+    """A pipeline that has memorized the sentences, given their predicates."""
     path = tmp_path_factory.mktemp("model") / "srl"
     trained_nlp().to_disk(path)
     return path
@@ -42,7 +42,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, but one that finds its own predicates, of which it knows but one."""
+    """The same pipeline with predicted predicates, of which it finds only one."""
     path = tmp_path_factory.mktemp("model") / "finder"
     nlp = trained_nlp(predicates={"@misc": "spacy_psa.SpanPredicates.v1"})
     ruler = nlp.add_pipe("span_ruler", config={"spans_key": "predicates"}, first=True)
@@ -67,7 +67,7 @@ def other(save: Save) -> Path:
 
 
 def assert_same(report: Report, result: SRLResult) -> None:
-    """Whether a report has the scores of the evaluator."""
+    """Check that a report has the evaluator's scores."""
     total = result.arguments
     assert report.scores == pytest.approx(
         {
@@ -135,7 +135,7 @@ def test_what_is_given_for_roles_does_not_reach_other_components(gold: Path):
     nlp.add_pipe("psa_tagger", config={"model": tiny_tagger(), "target": "tag"}, first=True)
     system = System("model", nlp, layers=layers_of(nlp))
     seen: list[bool] = []
-    # Only what reaches the components matters here, not what they predict.
+    # Only the components' input matters here, not their predictions.
     nlp.pipe = lambda docs: [seen.append("frames" in doc.spans) or doc for doc in docs]  # type: ignore[method-assign]
     docs = [gold_doc(spacy.blank("xx"), 0)]
     system.predict(docs, "gold", list(system.layers.values()))
@@ -172,7 +172,7 @@ def test_comparison_is_printed_proposition_by_proposition(other: Path, gold: Pat
 
 
 def failure(*arguments: object) -> str:
-    """What a command prints that has to fail, without a traceback."""
+    """The output of a command that must fail without a traceback."""
     result = run("psa", *arguments)
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
@@ -196,7 +196,7 @@ def test_other_words_are_one_error(gold: Path, save: Save):
 def test_pipeline_without_the_component_is_one_error(gold: Path, tmp_path: Path):
     spacy.blank("xx").to_disk(tmp_path / "blank")
     assert "[P262]" in failure("evaluate", tmp_path / "blank", gold)
-    # Nothing is given to it that could be taken for its predictions.
+    # The pipeline is given no gold roles that could pass for its predictions.
     assert "[P261]" in failure("evaluate", tmp_path / "blank", gold, "--target", "roles")
     assert "[P331]" in failure("evaluate", tmp_path / "blank", gold, "--given")
 

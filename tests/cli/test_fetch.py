@@ -33,7 +33,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *arguments):
-        """Keep the output of the tests clean."""
+        """Do not log to the tests' output."""
 
 
 @pytest.fixture(scope="module")

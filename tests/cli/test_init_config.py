@@ -1,4 +1,4 @@
-"""`python -m spacy psa init-config` and the configs that it made."""
+"""`psa init-config` and the configs that it writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
 
 
 def config_of(system: str = "psa", task: str = "ner", **settings: Any) -> Config:
-    """A config that is made here and now."""
+    """Make a config."""
     text = make_config(system, task, name="x.cfg", **settings)
     return Config().from_str(text, interpolate=False)
 
@@ -50,19 +50,19 @@ def blocks(config: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """25 sentences of 1 to 25 words, and one without any."""
+    """25 sentences of 1 to 25 words, and an empty one."""
     vocab = Vocab()
     docs = [Doc(vocab, words=["word"] * n) for n in range(26)]
     DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
     return tmp_path / "train.spacy"
 
 
-# Some releases of spaCy sort sections, and write those of a single setting in that of another one.
+# Some releases of spaCy sort sections, and write a section of one setting inside another.
 KEEPS_TEXT = list(Config().from_str("[a]\n[a.c]\n[a.b]\n")["a"]) == ["c", "b"]
 
 
 def comparable(text: str) -> str | Config:
-    """A config as text where that tells, and what it means otherwise."""
+    """The text of a config if spaCy keeps its format, and the parsed config otherwise."""
     return text if KEEPS_TEXT else Config().from_str(text, interpolate=False)
 
 

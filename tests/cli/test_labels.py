@@ -16,7 +16,7 @@ from .commands import plain, run, succeed
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two checkpoints of one run, and a model of other labels."""
+    """Two checkpoints of one run, and a model with other labels."""
     folder = tmp_path_factory.mktemp("models")
     (folder / "run").mkdir()
     (folder / "copy").mkdir()

@@ -34,7 +34,7 @@ from .commands import contents, plain, run, succeed
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A pipeline that finds chunks."""
+    """A pipeline that predicts chunks."""
     path = tmp_path / "model"
     trained_nlp("spans").to_disk(path)
     return path
@@ -42,7 +42,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def output(model: Path, tmp_path: Path) -> Path:
-    """The same in reduced precision."""
+    """The same pipeline in reduced precision."""
     path = tmp_path / "reduced"
     succeed("psa", "quantize", model, path)
     return path
@@ -110,7 +110,7 @@ def test_force_replaces_neither_model_nor_what_is_no_pipeline(model: Path, tmp_p
     (other / "letter.txt").write_text("x", encoding="utf8")
     for path in (model, tmp_path, model / "inside", other, other / "letter.txt"):
         assert "[P443]" in fail(model, path, "--force")
-    # It would not help
+    # Do not suggest an option that would not help
     assert "--force" not in fail(model, other)
     assert contents(model) == before
     assert (other / "letter.txt").is_file()

@@ -1,4 +1,4 @@
-"""`psa reproduce`: systems with several seeds on a tiny corpus."""
+"""`psa reproduce`: systems trained with several seeds on a tiny corpus."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .commands import plain, run
 
 torch.set_num_threads(1)
 
-UPDATES = 4  # an epoch of the corpus
+UPDATES = 4  # per epoch
 HEAD = "[paths]\ntrain = null\ndev = null\nvectors = null\n\n[system]\nseed = 0\n"
 
 
 def write_system(path: Path, **encoder: Any) -> Path:
-    """Write a config as users write theirs."""
+    """Write a system's config as a user would."""
     config = Config().from_str(HEAD + CONFIG, interpolate=False)
     for part in ("train", "dev"):
         config["corpora"][part]["path"] = f"${{paths.{part}}}"
@@ -45,7 +45,7 @@ def write_system(path: Path, **encoder: Any) -> Path:
 
 
 def call(folder: Path, home: Path, *more: object, systems: str = "") -> Any:
-    """Run the command on the corpus and the configs of a folder. What it writes is in `home`."""
+    """Run the command on a folder's corpus and configs, with its output in `home`."""
     two = f"small={folder / 'small.cfg'} smaller={folder / 'smaller.cfg'}"
     options: dict[str, object] = {
         "--corpus-name": "tiny",
@@ -62,14 +62,14 @@ def call(folder: Path, home: Path, *more: object, systems: str = "") -> Any:
 
 
 def fail(*arguments: Any, **options: Any) -> str:
-    """Run the command, which has to end with an error. RETURNS (str): What it says, in a line."""
+    """Run the command, which must fail. RETURNS (str): The message, on one line."""
     result = call(*arguments, **options)
     assert result.exit_code == 1, result.output
     return " ".join(plain(result.output).split())
 
 
 def results(home: Path) -> list[Result]:
-    """The results in a folder, by their places, without times."""
+    """The results in a folder, sorted by place and without times."""
     found = sorted(read_results(home / "results.json"), key=lambda result: result.place)
     return [Result(**{**vars(result), "seconds": 0.0}) for result in found]
 
@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
-    """Where two systems are trained with two seeds."""
+    """The output of two systems trained with two seeds each."""
     home = tmp_path_factory.mktemp("finished")
     done = call(folder, home)
     assert done.exit_code == 0, done.output
@@ -97,13 +97,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
 
 @pytest.fixture
 def home(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of `finished`."""
     return Path(shutil.copytree(finished, tmp_path / "home"))
 
 
 @pytest.fixture
 def updates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many updates have been made is the sum."""
+    """The updates made so far: their number is the sum of the list."""
     done: list[int] = []
     original = Language.update
 
@@ -124,7 +124,7 @@ def test_there_is_a_result_for_each_system_and_seed(finished: Path) -> None:
         assert result.max_epochs == 1 and 0 < result.best_epoch <= result.epochs <= 1
         assert result.parameters["all"] > result.parameters["without words"] > 0
         assert {"python", "spacy", "torch", "spacy-psa"} <= set(result.versions)
-        # The test set of these is their development set.
+        # The test set is a copy of the development set.
         assert result.test == result.dev
     assert found[0].parameters["all"] > found[2].parameters["all"]
     assert len({result.config for result in found}) == 4
@@ -222,7 +222,7 @@ def test_a_result_tells_what_was_trained_with_wherever_it_is_scored(
     assert updates == [] and gpus == [0]
     assert results(home) == before[:1]
 
-    # A run from before that was kept
+    # A run that did not record its environment
     (home / "results.json").unlink()
     (run_folder,) = (home / "runs" / "tiny-pos").glob("small-0-*")
     (run_folder / ENVIRONMENT).unlink()
@@ -265,7 +265,7 @@ def test_a_matrix_that_was_broken_off_goes_on(
     updates.clear()
 
     assert call(folder, tmp_path).exit_code == 0
-    # It goes on after the first update of the second training, of which there is a checkpoint.
+    # Resumes from the checkpoint after the first update of the second training.
     assert len(updates) == 3 * UPDATES - 1
     assert results(tmp_path) == results(finished)
 

@@ -32,7 +32,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
-    """Where a small system has been trained."""
+    """The output of training a small system."""
     home = tmp_path_factory.mktemp("finished")
     config = Config().from_disk(ROOT / "configs" / "bilstm-crf-srl-small.cfg", interpolate=False)
     config["components"]["psa_srl"]["model"] = tiny_model()
@@ -77,7 +77,7 @@ def test_the_second_test_set_stands_in_the_tables(finished: Path) -> None:
 
 
 def row_of(result: Result, label: str) -> str:
-    """What the page of results says of DeepAtt on a part of CoNLL-2005."""
+    """DeepAtt's row on the results page for a part of CoNLL-2005."""
     page = to_page(read_papers(), [result])
     (row,) = (row for row in page.splitlines() if row.startswith(f"| {label}: DeepAtt (FFN) |"))
     return row

@@ -41,6 +41,6 @@ def test_the_page_is_markdown(tmp_path: Path) -> None:
 
 def test_the_page_of_the_project_is_up_to_date() -> None:
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf8")
-    # The workflow `reproduce` adds the results of whoever runs it
+    # The `reproduce` workflow adds the user's own results
     own = ROOT / "metrics" / "reproduce.json"
     assert page == write_page([path for path in (KEPT, own) if path.exists()])

@@ -1,4 +1,4 @@
-"""spaCy's commands that use a trained pipeline, or look into one, on our component."""
+"""spaCy's commands that use or inspect a pipeline, with our components."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS = ["Mr. Lincoln said that shares moved higher.", "Canada is in the north."
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """Texts in the format of `apply` and `debug profile`."""
+    """Texts in the input format of `apply` and `debug profile`."""
     path = tmp_path / "texts.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
     return path
@@ -103,7 +103,7 @@ def test_debug_config_accepts_ours(tiny_config: Path, corpus: SmallCorpus) -> No
 
 
 def test_debug_diff_config_shows_what_is_not_default() -> None:
-    # It takes the names of components for those of factories, which in this config they are.
+    # The command takes component names for factory names; in this config they are the same.
     output = succeed("debug", "diff-config", ROOT / "configs" / "psa-chunk.cfg", "--markdown")
     assert '+ target = "spans"' in output and '- target = "tag"' in output
     assert "+ momentum = 0.9" in output
@@ -125,14 +125,14 @@ def test_debug_model_shows_dimensions_at_every_step(tiny_config: Path, corpus: S
 def test_debug_profile_runs_the_pipeline(
     tmp_path: Path, trained: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It leaves a file in the working directory.
+    # The command leaves a file in the working directory.
     monkeypatch.chdir(tmp_path)
     output = succeed("debug", "profile", trained / "model-best", texts, "--n-texts", 2)
     assert "tagger.py" in output
 
 
 def test_debug_data_reads_the_corpus(tiny_config: Path, corpus: SmallCorpus) -> None:
-    # It has checks for spaCy's own components alone.
+    # The command only checks spaCy's own components.
     output = succeed("debug", "data", tiny_config, *corpus.paths)
     assert "Pipeline can be initialized with data" in output
     assert "Training pipeline: psa_pos, psa_ner" in output

@@ -1,4 +1,4 @@
-"""`spacy package` makes a package of a trained pipeline that pip installs and spaCy loads."""
+"""`spacy package`: pip installs the packaged pipeline, and spaCy loads it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, trained: Path) -> Path:
     """The package of the trained pipeline."""
     folder = tmp_path_factory.mktemp("packages")
     with pytest.MonkeyPatch.context() as patch:
-        # No network: setuptools is taken from this environment, not from the package index.
+        # No network: setuptools comes from this environment, not from the package index.
         patch.setenv("PIP_NO_INDEX", "1")
         succeed(
             *("package", trained / "model-best", folder, "--name", "psa_sample"),

@@ -1,4 +1,4 @@
-"""`spacy train` and what prepares it, as a user runs them on our component."""
+"""`spacy train` and the commands that prepare it, as a user runs them on our components."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS = ["Mr.", "Lincoln", "said", "that", "shares", "in", "Canada", "moved", "h
 
 
 def label(nlp: Language) -> Doc:
-    """What a pipeline makes of words that the corpus has."""
+    """Process words from the corpus."""
     return nlp(Doc(nlp.vocab, words=WORDS))
 
 
@@ -41,7 +41,7 @@ def model_bytes(pipeline: Path, component: str) -> bytes:
 
 
 def write_sourcing_config(path: Path, tiny_config: Path, pipeline: Path, *, frozen: str) -> Path:
-    """A config that takes both components from a trained pipeline, and trains one of them on."""
+    """Write a config that sources both components and continues to train one of them."""
     config = Config().from_disk(tiny_config, interpolate=False)
     config["components"] = {name: {"source": str(pipeline)} for name in config["components"]}
     config["training"].update(frozen_components=[frozen], max_steps=4, eval_frequency=2)
@@ -70,7 +70,7 @@ def test_filling_a_filled_config_changes_nothing(tmp_path: Path) -> None:
 def test_our_configs_are_filled(tmp_path: Path, name: str) -> None:
     path = ROOT / "configs" / f"{name}.cfg"
     succeed("init", "fill-config", path, tmp_path / "full.cfg")
-    # Not the text: the order of sections differs between versions of spaCy's config library
+    # Not compared as text: the order of sections depends on the version of confection
     filled, ours = (
         Config().from_disk(config, interpolate=False) for config in (tmp_path / "full.cfg", path)
     )
@@ -101,7 +101,7 @@ def test_the_best_model_is_not_worse_than_the_last(trained: Path) -> None:
 def test_the_same_seed_gives_the_same_weights(
     tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, trained: Path
 ) -> None:
-    # The other training ran in another process: string hashes, for one, were different there.
+    # `trained` ran in another process, where, for instance, string hashes differ.
     succeed("train", tiny_config, "--output", tmp_path, *corpus.paths)
     for component in ("psa_pos", "psa_ner"):
         for name in ("model-best", "model-last"):
@@ -154,7 +154,7 @@ def test_train_on_gpu(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) ->
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     pytest.importorskip("cupy", reason="thinc needs CuPy to train on a GPU")
-    # In a process of its own, since spaCy then uses the GPU for everything.
+    # In its own process, since spaCy then uses the GPU for everything.
     command = [sys.executable, "-m", "spacy", "train", str(tiny_config), "--gpu-id", "0"]
     done = subprocess.run(
         [*command, "--output", str(tmp_path), *corpus.paths], capture_output=True, text=True
@@ -207,7 +207,7 @@ def test_vectors_from_a_text_file_are_used_in_training(
     assert embedding.network.words.width == 4
     row = 1 + embedding.cfg["words"].index("said")
     weight = embedding.network.words.weight[row].detach()
-    # Two steps of Adam move a weight by 0.03 each at most, or a little more.
+    # Each of the two Adam steps moves a weight by at most about 0.03.
     torch.testing.assert_close(weight, torch.tensor([0.5, 0.25, -0.5, 1.0]), atol=0.1, rtol=0.0)
 
 

@@ -142,7 +142,7 @@ def test_a_pipeline_without_the_component_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def members(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two trained pipelines, of different encoders."""
+    """Two trained pipelines with different decoders."""
     folder = tmp_path_factory.mktemp("members")
     crf = tiny_model(decoder={"@architectures": "spacy_psa.CRF.v1"})
     other = initialized_nlp(crf)

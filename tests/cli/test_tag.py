@@ -18,7 +18,7 @@ from .commands import plain, run, succeed
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline of rules, for an output that is known."""
+    """A rule-based pipeline, whose output is known."""
     nlp = spacy.blank("en")
     names = [
         {"label": "PER", "pattern": "Ann Lee"},
@@ -34,7 +34,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(output: str) -> list[list[str]]:
-    """The cells of the lines of an output."""
+    """The cells of each nonempty line of output."""
     return [line.split() for line in plain(output).splitlines() if line.strip()]
 
 

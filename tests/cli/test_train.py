@@ -1,4 +1,4 @@
-"""`psa train`: what it refuses to go on with, and how it says so."""
+"""`psa train`: resuming a run, and the errors if it cannot be resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .commands import plain, run, succeed
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus, a config, and the run `out` that has come to step 6."""
+    """A folder with a corpus, a config, and the run `out`, killed after step 6."""
     folder = tmp_path_factory.mktemp("killed")
     write_corpora(folder)
     config = write_config(folder, training={"max_epochs": 2, "eval_frequency": 2})
@@ -30,7 +30,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, killed: Path) -> Path:
-    """A copy of the output folder of the run that was killed."""
+    """A copy of the killed run's output folder."""
     shutil.copytree(killed / "out", tmp_path / "out")
     return tmp_path / "out"
 
@@ -42,7 +42,7 @@ def config(killed: Path) -> Path:
 
 
 def fail(*arguments: object) -> str:
-    """Run `psa train`, which has to end with an error. RETURNS (str): What it says, in one line."""
+    """Run `psa train`, which must fail. RETURNS (str): The message, on one line."""
     result = run("psa", "train", *arguments)
     assert result.exit_code == 1, result.output
     return " ".join(plain(result.output).split())

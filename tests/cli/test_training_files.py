@@ -1,4 +1,4 @@
-"""`psa train` says that a file is missing before it trains or writes anything."""
+"""`psa train` reports a missing file before it trains or writes anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def fail(config: Path, output: Path, *arguments: object) -> str:
-    """Run `psa train`, which must not begin. RETURNS (str): What it says, in one line."""
+    """Run `psa train`, which must fail before training. RETURNS (str): The message, on one line."""
     result = run("psa", "train", config, "--output", output, *arguments)
     assert result.exit_code == 1 and isinstance(result.exception, SystemExit), result.exception
     assert not output.exists(), "left behind"

@@ -18,7 +18,7 @@ CODES = ["cs", "da", "en", "fr", "nl", "no", "pt", "sv"]
 
 
 def write_release(folder, code):
-    """The files of a treebank as in its repository, each with its name as text."""
+    """Write a treebank's files as in its repository, each containing its own name."""
     folder.mkdir(parents=True)
     for split in SPLITS:
         for name in treebanks()[code].files(split):

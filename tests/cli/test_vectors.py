@@ -88,7 +88,7 @@ def test_other_text_is_an_error_and_leaves_nothing(source, tmp_path, text):
 
 
 def table(n_announced: int) -> bytes:
-    """50 words with 100 numbers each, in as few bytes as there can be."""
+    """50 words with 100 numbers each, in as few bytes as possible."""
     rows = [" ".join(f"{word}{i:0100}") for i, word in enumerate(ascii_letters[:50])]
     return "\n".join([f"{n_announced} 100", *rows, ""]).encode("utf8")
 

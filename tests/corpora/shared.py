@@ -1,4 +1,4 @@
-"""Where the published corpora are, for tests that need them."""
+"""Locate published corpora for the tests that need them."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def shared_corpus(name: str) -> Path:
-    """The folder of a corpus; skips the test where there is none."""
+    """Get the folder of a corpus, or skip the test if there is none."""
     folder = Path(os.environ.get("PSA_SHARED", ROOT.parent / "shared")) / "corpora" / name
     if not folder.is_dir():
         pytest.skip(f"needs the corpus {name} in the folder corpora of $PSA_SHARED or ../shared")

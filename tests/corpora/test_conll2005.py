@@ -51,7 +51,7 @@ def write_pair(folder, words=WORDS, props=PROPS, name="train"):
 
 
 def to_propbank(label):
-    """Labels of OntoNotes for those of CoNLL-2005: A0 is ARG0, AM-TMP is ARGM-TMP, AA is ARGA."""
+    """Convert a CoNLL-2005 label to OntoNotes: A0 to ARG0, AM-TMP to ARGM-TMP, AA to ARGA."""
     return re.sub(r"^((?:[CR]-)?)A(?=[0-9AM])", r"\1ARG", label)
 
 

@@ -229,7 +229,7 @@ def test_words_are_neither_dropped_nor_reordered(tmp_path_factory, sentences):
 
 
 def read_slowly(path):
-    """Form, UPOS, XPOS, FEATS of the words of each sentence, by another way than ours."""
+    """FORM, UPOS, XPOS and FEATS of each sentence's words, read independently of our parser."""
     for block in path.read_text(encoding="utf8").strip("\n").split("\n\n"):
         columns = [row.split("\t") for row in block.split("\n") if row[0] != "#"]
         words = [row for row in columns if row[0].isdigit()]

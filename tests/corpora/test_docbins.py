@@ -1,4 +1,4 @@
-"""DocBins made without Docs are those of spaCy, to the byte."""
+"""DocBins built without Docs are byte-identical to spaCy's."""
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +32,7 @@ FULL = Sentence(
 NOTHING = Sentence(["Oh"], chunks=[], ents=[], frames=[])
 ADJACENT = Sentence(["a", "b", "c"], ents=[(0, 1, "X"), (1, 3, "X")])
 BARE = Sentence(["Oh", "IS_ALPHA", "_", "ORTH", "\u00a0"])
-# Words and labels that spaCy has as symbols, as features or as nothing.
+# Words and labels, some of which spaCy reads as symbols, as features or as empty.
 TEXTS = st.sampled_from(["a", "A", "Zoë", "_", "VERB", "IS_ALPHA", "Case=Nom", "1"])
 
 

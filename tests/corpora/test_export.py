@@ -73,7 +73,7 @@ def sentences(draw, senses=True):
 
 
 def write(sents, folder, form, scheme="BIO"):
-    """Write sentences, and give the path that the format is read from."""
+    """Write sentences and return the path to read them from."""
     writer = get_writer(form)
     texts = list(writer.write(sents, scheme))
     for i, ending in enumerate(writer.endings):
@@ -83,7 +83,7 @@ def write(sents, folder, form, scheme="BIO"):
 
 
 def through_docs(sents, n_sents=1):
-    """The sentences after they have been on Docs, and in bytes."""
+    """Convert sentences to Docs, to bytes and back."""
     stored = make_doc_bin(group_sentences(sents, n_sents=n_sents)).to_bytes()
     with fast_msgpack():
         return list(make_sentences(DocBin().from_bytes(stored).get_docs(Vocab())))
@@ -100,7 +100,7 @@ def read_back(sents, form, written_scheme="BIO", **options):
 
 
 def normalized(path):
-    """The lines of a file with single blanks between columns, and single blank lines."""
+    """The lines of a file, with single spaces between columns and single blank lines."""
     text = re.sub(r"[ \t]+", " ", path.read_bytes().decode("utf8"))
     text = re.sub(r" *\r?\n", "\n", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n").split("\n")
@@ -141,7 +141,7 @@ def test_conll2012_gives_back_any_frames_entities_and_speakers(sents):
 def test_columns_of_tags_give_back_any_spans(sents, scheme):
     sents[-1] = replace(sents[-1], starts_document=True)
     back = read_back(through_docs(sents), "conll2003", scheme, scheme=scheme)
-    # The chunks are in the same scheme, but the reader must not guess that of the entities.
+    # Chunks are written in the same scheme, but `scheme` gives the reader only the entities'.
     layers = ["tags", "ents"]
     assert comparable(back, layers) == comparable(sents, layers)
 
@@ -240,7 +240,8 @@ def test_what_conllu_loses_is_what_is_not_read(tmp_path):
     (tmp_path / "a").write_text(TREEBANK, encoding="utf8")
     sents = list(FORMATS["conllu"].read(tmp_path / "a"))
     exported = write(through_docs(sents), tmp_path, "conllu")
-    # Dependencies, MISC, the multiword token with the white space, the empty node, and comments.
+    # Lost: dependencies, MISC, the multiword token with its whitespace, the empty node and
+    # the other comments.
     assert exported.read_text(encoding="utf8") == (
         "# newdoc id = d\n"
         "1\tde\tde\tADP\tIN\t_\t_\t_\t_\t_\n"
@@ -308,7 +309,7 @@ def test_treebanks_come_back_in_the_columns_that_are_read(tmp_path, corpus, name
     path = shared_corpus(corpus) / f"{name}.conllu"
     sents = list(FORMATS["conllu"].read(path))
     back = list(FORMATS["conllu"].read(write(through_docs(sents), tmp_path, "conllu")))
-    # Names of sentences are not kept on Docs; unknown white space is written like a blank.
+    # Docs do not keep sentence IDs; unknown whitespace is written as a space.
     for sentence, other in zip(sents, back, strict=True):
         spaces = sentence.spaces or [True] * len(sentence.words)
         expected = replace(sentence, spaces=spaces, sent_id=None, line=0)

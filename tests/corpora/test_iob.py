@@ -253,7 +253,7 @@ def test_words_and_spans_come_back_as_written(tmp_path_factory, sentences, separ
 
 
 def read_slowly(path):
-    """The columns of each sentence, by another way than ours."""
+    """The columns of each sentence, read independently of our parser."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf8")
     sentence = []

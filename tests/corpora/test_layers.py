@@ -1,4 +1,4 @@
-"""Each layer of a sentence on a Doc, as made and as stored."""
+"""Each layer of a sentence on a Doc, before and after storage."""
 
 import pytest
 from spacy.tokens import Doc, DocBin

@@ -28,7 +28,7 @@ def text(name):
 
 @pytest.fixture
 def make(tmp_path):
-    """Make a folder with small files; gives the folder."""
+    """A function that creates small files and returns their folder."""
 
     def make(*paths):
         for path in paths:
@@ -246,7 +246,7 @@ def test_missing_folders_tell_what_to_do_in_a_sentence(tmp_path):
         names(root, split="dev", language="chinese")
     assert str(err.value) == (
         f"[P153] There are no _gold_conll files in {root} (the folder does not exist). Unpack the "
-        "CoNLL-2012 files of OntoNotes 5.0 (LDC2013T19) and give its folder, which has files such "
+        "CoNLL-2012 files of OntoNotes 5.0 (LDC2013T19) and give the folder, which has files such "
         "as development/data/chinese/annotations/nw/wsj/00/wsj_0001.v4_gold_conll."
     )
 

@@ -98,7 +98,7 @@ def test_folders_without_files_tell_what_to_do_in_a_sentence(make, folder, reaso
         names(root, split="train")
     assert str(err.value) == (
         f"[P153] There are no .mrg or .pos or .prd files in {root}{reason}. Unpack the Penn "
-        "Treebank (LDC95T7 or LDC99T42) and give its folder, which has files such as "
+        "Treebank (LDC95T7 or LDC99T42) and give the folder, which has files such as "
         "00/wsj_0001.mrg."
     )
 

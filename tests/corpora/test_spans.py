@@ -13,7 +13,7 @@ COLUMNS = ("word", "NER")
 
 
 def rows_of(sentences):
-    """Rows of sentences of tags in text, numbered like the lines of a file."""
+    """Rows of sentences given as strings of tags, numbered like the lines of a file."""
     line = 0
     for tags in sentences:
         rows = [Row(line + i, ("w", tag)) for i, tag in enumerate(tags.split(), start=1)]

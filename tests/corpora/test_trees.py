@@ -46,7 +46,7 @@ def leaves_of(tree):
 )
 def test_random_trees_give_their_leaves(tmp_path_factory, trees, space, between):
     path = tmp_path_factory.mktemp("trees") / "random.mrg"
-    # Universal newlines are no part of the format: written as bytes.
+    # Written as bytes, since newlines must not be translated.
     path.write_bytes(between.join(render(tree, space) for tree in trees).encode())
     found = [[leaf[:2] for leaf in tagged_leaves(tree, path)] for tree in read_trees(path)]
     assert found == [leaves_of(tree) for tree in trees]

@@ -1,4 +1,4 @@
-"""Sentences and documents to evaluate, written down in short."""
+"""Build sentences and documents for evaluation from short notations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def doc_with(
 
 
 def random_pairs(n: int, seed: int, skill: float = 0.7) -> list[ScoredSentence]:
-    """Sentences with random tags, of which a share is predicted rightly."""
+    """Sentences with random tags, predicted correctly with probability `skill` or by chance."""
     rng = random.Random(seed)
     sentences = []
     for _ in range(n):

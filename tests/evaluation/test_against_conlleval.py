@@ -1,4 +1,4 @@
-"""The figures of our evaluation are those of the CoNLL script, on real data with many mistakes."""
+"""Our scores equal those of the CoNLL script on real data with many mistakes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sentences_of(kind: str) -> list[Sentence]:
 
 
 def spoiled(docs: list[Doc], kind: str, rng: random.Random) -> list[Doc]:
-    """The same words with other spans: some left out, moved, shortened or of other labels."""
+    """The same words with some spans left out, shortened, lengthened or relabeled."""
     result = []
     for doc in docs:
         gold = list(doc.spans["chunks"] if kind == "chunks" else doc.ents)
@@ -57,7 +57,7 @@ def spoiled(docs: list[Doc], kind: str, rng: random.Random) -> list[Doc]:
 
 
 def conlleval_of(gold: list[Doc], found: list[Doc], kind: str) -> ConllevalResult:
-    """The script's figures, by way of tags."""
+    """The script's scores, computed from tags."""
 
     def tags(doc: Doc) -> list[str]:
         spans = doc.spans["chunks"] if kind == "chunks" else doc.ents

@@ -1,4 +1,4 @@
-"""Calibration and scores by threshold, against slow loops."""
+"""Calibration and scores by threshold, checked against slow loops."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TAG, ENTS = make_layer("tag", ""), make_layer("ents", "")
 
 
 def two_systems(**settings: object) -> Comparison:
-    """The second system is better in two sentences, the first one in one."""
+    """The second system is better on two sentences, the first on one."""
     first = [tagged("X Y Z", "X X X"), tagged("X X", "Y X"), tagged("Y", "Y"), tagged("Z", "Z")]
     second = [tagged("X Y Z", "X Y Z"), tagged("X X", "X X"), tagged("Y", "X"), tagged("Z", "Z")]
     return compare(first, second, TAG, ("old", "new"), n_trials=200, **settings)
@@ -69,7 +69,7 @@ def test_both_tests_are_run_unless_one_is_chosen():
 
 def test_few_sentences_have_an_exact_p_value():
     [test] = two_systems(tests=["randomization"]).tests
-    # Gains of 2, 1 and -1 tokens: of the 8 ways to sign them only two come to less than 2.
+    # Gains of 2, 1 and -1 tokens: only 2 of the 8 sign assignments give a difference below 2.
     assert (test.exact, test.n_trials, test.p_value) == (True, 8, 0.75)
 
 

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.evaluation.conlleval import ConllevalResult, Counts, conlleval, format_table
 
-# The tags, before and here, that the script lists one pair after the other.
+# The pairs of previous and current tags that the script lists one by one.
 ENDS = {("B", "BOS"), ("I", "BOS"), ("E", "BIEOS"), ("S", "BIEOS")}
 STARTS = {("B", "BS"), ("I", "BS"), ("O", "BIES"), ("E", "BIES"), ("S", "BIES")}
 
 
 def slow_conlleval(sentences):
-    """A transcription of the script's loop: one pass, comparing two open chunks as it goes."""
+    """A transcription of the script's loop: one pass that compares open chunks on the way."""
     correct, found_correct, found_guessed = {}, {}, {}
     tokens = correct_tags = 0
     last_gold, last_guess = ("O", ""), ("O", "")
@@ -73,19 +73,19 @@ def test_counts_are_those_of_the_script_for_any_tags(corpus):
 @pytest.mark.parametrize(
     "gold,predicted,counts",
     [
-        # An I after O, or after another type, begins a chunk.
+        # I after O or after another type begins a chunk.
         ("B-X I-X O", "O I-X O", (1, 1, 0)),
         ("B-X I-X O", "I-X I-X O", (1, 1, 1)),
         ("B-X B-Y O", "B-X I-Y O", (2, 2, 2)),
-        # The boundary must be the same, and so must the type.
+        # Boundaries and type must match.
         ("B-X I-X O", "B-X O O", (1, 1, 0)),
         ("B-X I-X O", "B-X B-X O", (1, 2, 0)),
         ("B-X I-X O", "B-Y I-Y O", (1, 1, 0)),
         ("B-X O B-X", "B-X O O", (2, 1, 1)),
-        # IOB1: B parts adjacent chunks.
+        # IOB1: B separates adjacent chunks.
         ("I-X B-X I-X", "I-X B-X I-X", (2, 2, 2)),
         ("I-X B-X I-X", "I-X I-X I-X", (2, 1, 0)),
-        # BIOES, well formed or not.
+        # BIOES, well-formed or not.
         ("S-X B-X E-X", "B-X B-X I-X", (2, 2, 2)),
         ("B-X E-X O", "B-X I-X O", (1, 1, 1)),
         ("B-X E-X S-X", "B-X E-X I-X", (2, 2, 2)),

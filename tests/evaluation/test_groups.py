@@ -44,7 +44,7 @@ def test_buckets_that_do_not_rise_are_errors(starts: tuple[int, ...]):
         ("vector", "OOTV"),
         ("train", "OOEV"),
         ("none", "OOBV"),
-        # One word of a span is enough, and the two may be out for different words.
+        # One word is enough, and each vocabulary may lack a different word of the span.
         ("both vector", "OOTV"),
         ("both train", "OOEV"),
         ("vector train", "OOBV"),
@@ -77,7 +77,7 @@ def test_complexity_is_the_number_of_basic_categories(category: str, n: int):
         ({"N", "NP[nb]/N", "(S[dcl]\\NP)/NP", ".", "((S\\NP)\\(S\\NP))/NP"}, True),
         ({"S[b]\\NP", "NP", "conj", "(N/N)/(N/N)"}, True),
         ({"NN", "VBD", ".", "``", "-LRB-"}, False),
-        # A tag or two with a slash do not make a grammar.
+        # One or two tags with a slash do not make a grammar.
         ({"NN", "VBD", "JJ", "NN/NNS"}, False),
         ({"S/NP", "(S/NP"}, False),
         ({"A|B/C", "N/N"}, False),

@@ -21,7 +21,7 @@ SETTINGS = Settings(n_resamples=20, vocabulary=ByVocabulary("w1".__ne__, "w2".__
 
 
 class Checker(HTMLParser):
-    """Complains of tags that do not match, and collects what a page loads."""
+    """Check that tags match, and collect what a page loads."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ def texts(image: ElementTree.Element) -> list[str]:
 
 
 def hinted(image: ElementTree.Element, tag: str) -> dict[str, ElementTree.Element]:
-    """Points or bars, by what they say when the mouse is over them."""
+    """Points or bars, by tooltip."""
     return {
         node.find(f"{SVG}title").text: node
         for node in image.iter(f"{SVG}{tag}")
@@ -85,7 +85,7 @@ def test_axes_units_and_legend_are_written():
         "1k",
     ):
         assert text in found
-    # In the legend of the points and in that of the bars
+    # Once in the legend of the points, once in the legend of the bars
     assert [found.count(name) for name in DIAGRAMS] == [2, 2]
 
 

@@ -58,7 +58,7 @@ def test_equal_sentences_have_an_interval_without_width():
 
 
 def test_standard_error_is_that_of_the_binomial():
-    # One token a sentence, 80 of 100 of them right: the standard error is sqrt(0.8 * 0.2 / 100).
+    # One token per sentence, 80 of 100 correct: the standard error is sqrt(0.8 * 0.2 / 100).
     counts = np.ones((100, 5), dtype=np.int64)
     counts[80:, [2, 4]] = 0
     values = SCORES["accuracy"](resampled_sums(counts, 4000, seed=0))

@@ -1,4 +1,4 @@
-"""Semantic roles as a layer: the same counts as those of the CoNLL-2005 evaluator."""
+"""Semantic roles as a layer: the same counts as the CoNLL-2005 evaluator's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def paired(gold: list[Frame], predicted: list[Frame]) -> list[ScoredSentence]:
 
 
 def with_roles(*replaced: tuple[str, str]) -> list[Frame]:
-    """The gold standard, with other roles of the second predicate."""
+    """The gold standard, with other roles for the second predicate."""
     roles = dict(replaced)
     return [
         GOLD[0],
@@ -53,7 +53,7 @@ def with_roles(*replaced: tuple[str, str]) -> list[Frame]:
 
 @st.composite
 def frames(draw: st.DrawFn) -> list[Frame]:
-    """Frames of different predicates, whose arguments do not overlap."""
+    """Frames of different predicates with non-overlapping arguments."""
     found = []
     for token in draw(st.lists(st.integers(0, 4), max_size=3, unique=True)):
         lemma = draw(st.sampled_from([None, "go", "say"]))
@@ -67,7 +67,7 @@ def frames(draw: st.DrawFn) -> list[Frame]:
 
 
 def assert_same(report: Report, result: SRLResult) -> None:
-    """Whether a report has the scores and counts of the evaluator."""
+    """Check that a report has the evaluator's scores and counts."""
     total = result.arguments
     assert report.scores == pytest.approx(
         {
@@ -98,7 +98,8 @@ def test_scores_are_those_of_the_evaluator(pairs: list[tuple[list[Frame], list[F
     report = evaluate(pair_sentences(*sides, ROLES), ROLES, FEW)
     result = srl_eval(*zip(*pairs, strict=True))
     assert_same(report, result)
-    # V is left out: what was taken for V is missed, what V was taken for is invented.
+    # V is excluded: a gold argument predicted as V is missed, a V predicted as an argument is
+    # spurious.
     for pair, n in report.confusion.counts.items():
         if NOTHING not in pair:
             assert n == result.confusion[pair]
@@ -125,7 +126,7 @@ def test_arguments_belong_to_the_sentence_of_their_predicate():
     assert (first.gold, first.anchors) == ([], ())
     assert second.anchors == (2,)
     assert second.gold == [Unit(-4, -3, "A1", 2), Unit(1, 2, "AM-MOD", 2)]
-    # What is outside of the sentence has no words in it, and is a mistake all the same.
+    # An argument outside the sentence has no words in it, but is still a mistake.
     assert [m.text for m in mistakes_in(second)] == ["", "will"]
 
 

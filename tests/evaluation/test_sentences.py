@@ -46,7 +46,7 @@ def test_units_belong_to_the_sentence_in_which_they_begin():
     assert (first.gold, first.predicted) == ([Unit(0, 2, "NP")], [Unit(1, 3, "NP")])
     assert second.gold == second.predicted == [Unit(1, 3, "NP")]
     assert (first.start, second.start) == (0, 2)
-    # The token of the second sentence that the span reaches into is wrong.
+    # The span reaches into the second sentence, whose first token is therefore wrong.
     assert second.right.tolist() == [False, True, True]
 
 

@@ -21,12 +21,12 @@ from .helpers import random_pairs
 
 
 def right_or_wrong(pattern: str) -> NDArray[np.int64]:
-    """Sentences of one token each: 1 if it is right, 0 if it is wrong."""
+    """Counts of one-token sentences: 1 is correct, 0 is wrong."""
     return np.array([[1, 1, int(c), 1, int(c)] for c in pattern])
 
 
 def all_swaps(first: NDArray, second: NDArray, score: str) -> float:
-    """The exact p-value, from every way to swap the outputs of each sentence."""
+    """The exact p-value, over all ways to swap the two outputs for each sentence."""
 
     def gap(swaps: tuple[bool, ...]) -> float:
         a = sum(b if swap else a for a, b, swap in zip(first, second, swaps, strict=True))
@@ -39,7 +39,7 @@ def all_swaps(first: NDArray, second: NDArray, score: str) -> float:
 
 
 def uneven_counts(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts of spans for two systems, of sentences of all sizes."""
+    """Span counts of two systems on sentences of various sizes."""
     rng = np.random.default_rng(seed)
     gold = rng.integers(1, 6, size=n)
     systems = []
@@ -58,7 +58,7 @@ def test_identical_systems_differ_by_chance_alone(test: str):
 
 @pytest.mark.parametrize("n", [1, 3, 5, 8])
 def test_p_value_of_a_system_that_is_never_worse(n: int):
-    # Of 2^n ways to swap only two are as extreme: none, and all.
+    # Only two of the 2^n swaps are as extreme: swapping none, and swapping all.
     first, second = right_or_wrong("0" * n + "11"), right_or_wrong("1" * n + "11")
     result = approximate_randomization(first, second, accuracy)
     assert result.p_value == 2 / 2**n
@@ -74,7 +74,7 @@ def test_all_ways_are_looked_at_if_there_are_trials_enough(n_trials: int, exact:
 
 
 def test_p_value_is_that_of_the_sign_test():
-    # 7 sentences gained and 2 lost: two-sided binomial test with 9 fair coins.
+    # 7 sentences gained, 2 lost: a two-sided binomial test with 9 fair coins.
     first, second = right_or_wrong("0000000" + "11"), right_or_wrong("1111111" + "00")
     expected = 2 * sum(comb(9, k) for k in (7, 8, 9)) / 2**9
     assert approximate_randomization(first, second, accuracy).p_value == pytest.approx(expected)
@@ -99,7 +99,7 @@ def test_few_sentences_are_permuted_exhaustively(score: str, seed: int):
 def test_random_swaps_come_close_to_all_of_them(seed: int):
     first, second = uneven_counts(11, seed)
     n_differing = int((first != second).any(axis=1).sum())
-    # One trial more, and all ways would be looked at instead of random ones.
+    # With one more trial, all swaps would be enumerated instead of sampled.
     drawn = approximate_randomization(first, second, f1, n_trials=2**n_differing - 1, seed=1)
     assert not drawn.exact
     assert drawn.p_value == pytest.approx(all_swaps(first, second, "f1"), abs=0.08)
@@ -159,7 +159,7 @@ def test_interval_of_identical_systems_is_zero():
 
 
 def test_p_values_are_uniform_if_there_is_no_difference():
-    # The share of p-values up to 0.2 is at most about 0.2: the test is no better than it says.
+    # At most about a share of 0.2 of the p-values is up to 0.2: the test keeps its level.
     below = 0
     for seed in range(60):
         first, second = uneven_counts(25, seed + 100)
@@ -171,5 +171,5 @@ def test_a_single_sentence_says_nothing_of_others():
     first, second = uneven_counts(1, seed=0)
     assert paired_bootstrap(first, second, f1, n_trials=50).p_value is None
     assert bootstrap_interval(first, second, f1, n_trials=50) is None
-    # Of the two ways to swap it, both are as extreme.
+    # Swapping the only sentence or not is equally extreme.
     assert approximate_randomization(first, second, f1, n_trials=50).p_value == 1.0

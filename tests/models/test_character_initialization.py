@@ -1,4 +1,4 @@
-"""Embeddings of characters that start from the vectors of words of one character."""
+"""Character embeddings initialized from the vectors of one-character words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_vocab(*words: str, width: int = 4) -> Vocab:
 
 
 def start_of(vocab: Vocab, part: PartBuilder, *, seed: int = 0, initialize: bool = True) -> Model:
-    """An embedding of words and characters, at the start of training."""
+    """A word and character embedding at the start of training."""
     model = build_word_char_embed(
         part, min_freq=1, character_initialization=project_word_vectors if initialize else None
     )
@@ -72,7 +72,7 @@ def test_only_words_of_one_character_are_projected(part: Callable[[], PartBuilde
         embeddings(start_of(vocab, part(), initialize=initialize)) for initialize in (False, True)
     )
     changed = {c for c in CHARACTERS if not torch.equal(plain[c], found[c])}
-    # Not 'A', of which there is only the lower case.
+    # Not 'A': only its lower case has a vector.
     assert changed == {"中", "语"}
 
 
@@ -82,7 +82,7 @@ def test_the_projection_is_orthogonal(width: int) -> None:
     found = torch.zeros(len(CHARACTERS), width)
     project_word_vectors(found, CHARACTERS, vocab.vectors)
     vectors = torch.from_numpy(np.stack([vocab.get_vector(c) for c in CHARACTERS]))
-    # The matrix that was used: the vectors are as many as they are wide, and independent.
+    # The projection matrix: there are as many vectors as dimensions, linearly independent.
     matrix = torch.linalg.solve(vectors, found)
     gram = matrix @ matrix.t() if width >= 4 else matrix.t() @ matrix
     torch.testing.assert_close(gram, torch.eye(min(width, 4)), atol=1e-5, rtol=0.0)

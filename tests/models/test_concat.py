@@ -1,4 +1,4 @@
-"""Embeddings side by side."""
+"""Concatenated embeddings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_docs() -> list[Doc]:
 
 
 def constant(value: float, width: int, *, gradients: list | None = None) -> Model:
-    """An embedding that is the same for all tokens, and keeps the gradients that it gets."""
+    """An embedding that is the same for all tokens, and records its gradients."""
 
     def forward(model, docs, is_train):
         def backprop(d_outputs):

@@ -1,4 +1,4 @@
-"""Builders of encoders and their parts: what they build, and what they refuse."""
+"""Builders of encoders and their parts: what they build, and what they reject."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LSTM = build_bilstm(hidden_width=WIDTH)
 
 
 def small_transformer(**settings: Any) -> Callable[..., nn.Module]:
-    """A Transformer with little in it."""
+    """A tiny Transformer."""
     defaults = {"positions": build_sinusoidal_positions(), "bias": None, "width": 6, "n_heads": 2}
     return build_transformer(**{**defaults, **settings})
 

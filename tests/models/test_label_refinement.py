@@ -1,4 +1,4 @@
-"""BiLSTM-LAN and structured refinement as configs build them: sharing, sizes, errors."""
+"""BiLSTM-LAN and structured refinement as built from configs: sharing, sizes, errors."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_labels_of_the_decoder_deviate_as_those_of_the_encoder(
 
 
 def test_what_is_not_used_is_not_made() -> None:
-    # Attention has no transitions; a single layer has no attention.
+    # Attention needs no transitions; a single layer needs no attention.
     encoder, _ = build(make_encoder(*LAN_PARTS), LAN_DECODER)
     assert encoder.transitions is None
     encoder, decoder = build(make_encoder(*STRUCTURED_PARTS, depth=1), build_label_crf())
@@ -145,7 +145,7 @@ def test_the_distribution_of_the_last_layer_is_that_of_the_potentials() -> None:
 
 
 def count(encoder: EncoderBuilder, decoder: DecoderBuilder, input_width: int, labels: int) -> int:
-    """Parameters of encoder and decoder, those that they share once. Makes no tensors."""
+    """Count the parameters of encoder and decoder, shared ones once, without allocating memory."""
     with torch.device("meta"):
         encoder_module = encoder(input_width, labels)
         both = nn.ModuleList([encoder_module, decoder(encoder_module, labels)])
@@ -153,10 +153,11 @@ def count(encoder: EncoderBuilder, decoder: DecoderBuilder, input_width: int, la
 
 
 def count_lan(width: int, depth: int) -> int:
-    """BiLSTM-LAN for the 45 tags of WSJ, as published: words of 100, characters of 50.
+    """Count the parameters of BiLSTM-LAN for the 45 tags of WSJ, as published: word embeddings of
+    width 100, character representations of width 50.
 
-    Its code counts a projection of values in the last layer, too, which nothing uses and we do not
-    have.
+    The published code also counts a value projection in the last layer, which it does not use and
+    we do not have.
     """
     refine = build_label_attention(build_relu_projection(), 5)
     encoder = make_encoder(refine, build_concatenation(), width=width, depth=depth)
@@ -183,24 +184,26 @@ def count_bilstm_crf(width: int, depth: int) -> int:
     ],
 )
 def test_sizes_of_bilstm_lan_are_those_of_table_2(size: int, base: int, millions: float) -> None:
-    """Differences, in which the embeddings of words and characters cancel out, to 2 %.
+    """Compare differences, in which the word and character embeddings cancel out, to 2 %.
 
-    Two rows do not fit the others: 400 wide with 3 layers has 10.0M, but lies halfway between 8.1M
-    and 12.2M by its construction; and 200 wide with 3 layers has 5.7M, just 0.6M above a
-    BiLSTM-CRF of one layer, although two further LSTMs that read 400 numbers have 0.8M alone.
+    Two rows contradict the others: width 400 with 3 layers has 10.0M, but by construction lies
+    halfway between 8.1M and 12.2M; width 200 with 3 layers has 5.7M, only 0.6M more than a
+    one-layer BiLSTM-CRF, although two more LSTMs with 400 inputs have 0.8M alone.
     """
     assert size - base == pytest.approx(millions * 1e6, rel=0.02)
 
 
 def test_sizes_of_bilstm_lan_grow_by_the_same_for_each_layer() -> None:
-    """A BiLSTM that reads 800 numbers, and three projections with biases."""
+    """Each adds a BiLSTM with 800 inputs, and three projections with biases."""
     layer = 8 * (800 * 200 + 200 * 200 + 2 * 200) + 3 * (400 * 400 + 400)
     assert count_lan(400, 3) - count_lan(400, 2) == layer
     assert count_lan(400, 4) - count_lan(400, 3) == layer
 
 
 def count_structured(width: int, layers: int, labels: int = 73, **tying: Any) -> int:
-    """Structured refinement for OntoNotes 5.0: words of 100, characters of 100."""
+    """Count the parameters of structured refinement for OntoNotes 5.0, with words and characters
+    of width 100.
+    """
     encoder = make_encoder(*STRUCTURED_PARTS, width=width, depth=layers + 1, **tying)
     return count(encoder, build_label_crf(), 200, labels)
 
@@ -216,7 +219,7 @@ TABLE_9 = {
 
 
 def test_sizes_of_structured_refinement_are_those_of_table_9() -> None:
-    """Exactly, but for the embeddings of words and characters, which are the same in all rows."""
+    """They match except for the word and character embeddings, the same in all rows."""
     rest = {size - count_structured(d, L) for (L, d), size in TABLE_9.items()}
     assert len(rest) == 1
     assert rest.pop() > 0
@@ -238,7 +241,7 @@ SEPARATE = {"tie_embeddings": False, "tie_transitions": False}
     ],
 )
 def test_sizes_with_separate_labels_are_those_of_table_7(tying: dict[str, Any], size: int) -> None:
-    """Exactly."""
+    """The differences match exactly."""
     assert count_structured(600, 1, **tying) - count_structured(600, 1) == size - 8_206_385
 
 
@@ -261,7 +264,7 @@ def test_values_out_of_range_are_errors(make) -> None:
 
 
 def test_layers_of_different_widths_are_an_error() -> None:
-    # An attention is as wide as its input, which concatenation doubles.
+    # Attention is as wide as its input, which concatenation doubles.
     fusion = partial(build_layer, ContextFusion)
     refine = build_label_attention(build_linear_projection(), 1)
     builder = build_label_refinement(fusion, refine, build_concatenation(), build_label_set(), 2)

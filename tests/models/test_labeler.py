@@ -24,7 +24,7 @@ WIDTH = 3
 
 
 def forward_random(model: Model, docs: list[Doc], is_train: bool):
-    """Vectors that depend on nothing but the place."""
+    """Vectors that depend only on the length of the document."""
     outputs = [
         np.random.default_rng(len(doc)).normal(size=(len(doc), WIDTH)).astype("f") for doc in docs
     ]

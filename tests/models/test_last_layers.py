@@ -1,4 +1,4 @@
-"""Contextual embeddings: the mean of a transformer's last layers over the sub-words of a token."""
+"""Contextual embeddings: the mean over a transformer's last layers and a token's sub-words."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def both(bert: Path) -> Language:
 
 
 def embed(nlp: Language, words: list[str]) -> np.ndarray:
-    """The token embeddings of the component, of a document."""
+    """The component's token embeddings of a document."""
     doc = Doc(nlp.vocab, words=words)
     for name, pipe in nlp.pipeline:
         doc = doc if name == NAME else pipe(doc)
@@ -136,7 +136,7 @@ def embed(nlp: Language, words: list[str]) -> np.ndarray:
 
 
 def expected_vectors(bert: Path, words: list[str], n_layers: int) -> np.ndarray:
-    """The mean by loops, from the transformer itself."""
+    """The mean, computed in loops from the transformer itself."""
     tokenizer = transformers.BertTokenizerFast.from_pretrained(bert)
     model = transformers.BertModel.from_pretrained(bert).eval()
     encoding = tokenizer(words, is_split_into_words=True, return_tensors="pt")
@@ -190,7 +190,7 @@ def test_another_component_can_train_the_transformer(bert: Path) -> None:
         "pooling": {"@layers": "reduce_mean.v1"},
     }
     model = {**nlp.get_pipe_config(NAME)["model"], "tok2vec": listener}
-    # Before ours: the last of the listeners is the one that updates the transformer.
+    # Before ours: the last listener is the one that updates the transformer.
     nlp.add_pipe(NAME, "other", config={"model": model}, before=NAME)
     fix_random_seed(0)
     nlp.initialize(lambda: make_examples(nlp))

@@ -1,4 +1,4 @@
-"""From tokens to rows, keys of vectors and characters."""
+"""From tokens to rows, vector keys and characters."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_normalized_form_is_found_after_the_form_itself(word: str, row: int)
 )
 def test_vectors_are_looked_up_by_the_form_itself_first(word: str, key: str | None) -> None:
     vocab = vocab_with("1990", "0000", "ann-7")
-    # Also where the normalized form is a word of the training data.
+    # Even if the normalized form is a word of the training data.
     lookup = digits_lookup("ann-0")
     features = lookup.features([Doc(vocab, words=[word])], vocab)
     if key is None:

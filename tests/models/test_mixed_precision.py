@@ -1,4 +1,4 @@
-"""Networks that are trained in mixed precision: what is rounded, and gradients that add up."""
+"""Networks trained in mixed precision: what is rounded, and how gradients accumulate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL, LARGE = 0.125, 1e3
 
 
 class Network(nn.Module):
-    """A linear layer, and the types of what it gave."""
+    """A linear layer that records the types of its outputs."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def test_full_precision_leaves_what_the_user_has_turned_on() -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_gradients_of_several_batches_add_up(setting: str | None) -> None:
-    """Thinc's own shim divides what was there by the scale, with each batch once more."""
+    """Thinc's own shim divides the accumulated gradients by the scale again with each batch."""
     alone = []
     for seed in range(3):
         shim, x = make_shim(setting), vectors(seed)
@@ -109,7 +109,7 @@ def test_gradients_of_several_batches_add_up(setting: str | None) -> None:
 
 @pytest.mark.parametrize("setting", HALF_PRECISIONS)
 def test_gradients_that_are_too_small_for_half_precision_are_kept(setting: str) -> None:
-    # Next to zero in float16
+    # Underflows in float16
     size = 2.0**-26
     wanted, found = make_shim(None), make_shim(setting)
     for shim in (wanted, found):
@@ -128,7 +128,7 @@ def test_a_batch_that_overflows_is_skipped_and_the_next_is_scaled_by_less(
     for size in sizes:
         x = vectors()
         backpropagate(shim, x, size)
-        # What goes on to other layers is finite
+        # What is passed on to other layers is finite
         assert x.grad is not None and bool(x.grad.any()) == (size == SMALL)
     assert gradient_of(shim).isfinite().all()
     assert shim.scaler.found_inf

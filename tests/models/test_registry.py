@@ -1,4 +1,4 @@
-"""What other packages find by name."""
+"""Entry points: what other packages find by name."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_an_entry_point_is_found_under_its_name(group: str, name: str, target: s
     "target", [target for group, _, target in entry_points() if group != "spacy_cli"]
 )
 def test_arguments_have_types_that_any_pydantic_can_read(target: str) -> None:
-    # spaCy up to 3.8.11 makes a schema of the signature with pydantic 1, which cannot find the
-    # names in annotations that are strings, as `from __future__ import annotations` makes them.
+    # spaCy up to 3.8.11 builds a schema from the signature with pydantic 1, which cannot resolve
+    # annotations that `from __future__ import annotations` turns into strings.
     path, _, attribute = target.partition(":")
     signature = inspect.signature(getattr(import_module(path), attribute))
     strings = {

@@ -1,4 +1,4 @@
-"""Parameters that modules share: the bridge to thinc takes each of them once."""
+"""Parameters shared by modules: the bridge to thinc handles each of them once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_shim() -> NetworkShim:
 
 
 def backpropagate(shim: NetworkShim) -> torch.Tensor:
-    """The gradient of the shared weight, in both its places together."""
+    """The gradient of the shared weight, summed over both of its uses."""
     output, backward = shim.begin_update(ArgsKwargs(args=(torch.ones(2, 3),), kwargs={}))
     backward([output], [torch.ones_like(output)])
     return shim.network.encoder.labels.weight.grad.clone()

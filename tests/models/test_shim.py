@@ -1,4 +1,4 @@
-"""The bridge to thinc: updates in place, averages, bytes without code."""
+"""The bridge to thinc: in-place updates, averages, serialization without code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spacy_psa.models.shim import NetworkShim
 
 
 class Network(nn.Module):
-    """Something with parameters of some shapes, a buffer, and layers that know modes."""
+    """A network with parameters of several shapes, a buffer, and layers that depend on the mode."""
 
     def __init__(self, width: int, depth: int) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ def test_averages_are_used_for_a_while() -> None:
 
 
 class Keeper(Forgetful):
-    """Keeps the double of its weight."""
+    """Caches twice its weight."""
 
     def __init__(self) -> None:
         super().__init__()

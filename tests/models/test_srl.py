@@ -1,4 +1,4 @@
-"""The model of semantic roles against its equations, in plain loops."""
+"""The semantic role model, compared with its equations in plain loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_mask_stands_beside_the_word() -> None:
 
 def test_marks_begin_as_in_the_authors_code() -> None:
     torch.manual_seed(0)
-    marks = PredicateIndicator(900, 400).marks  # what stands beside them does not count
+    marks = PredicateIndicator(900, 400).marks  # the width of the words does not matter
     assert marks.std().item() == pytest.approx(400**-0.5, rel=0.1)
 
 

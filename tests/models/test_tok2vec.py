@@ -1,4 +1,4 @@
-"""Our embedding as a layer of its own."""
+"""Our embedding as a separate layer."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_gradient_of_a_word_adds_up_over_its_tokens() -> None:
     outputs, backprop = model.begin_update(docs)
     backprop([np.ones_like(output) for output in outputs])
     gradient = model.shims[0].network.words.weight.grad
-    # Row 0 is unknown words; then Ann, Bob, saw, us.
+    # Row 0 is for unknown words; then come Ann, Bob, saw, us.
     assert gradient[:, 0].tolist() == [0.0, 1.0, 2.0, 2.0, 1.0]
 
 
@@ -188,7 +188,7 @@ def test_weights_of_another_width_than_the_configured_one_are_refused(has_weight
 
 
 def pretrained(nlp: Language) -> bytes:
-    """The weights that `spacy pretrain` begins with."""
+    """The weights with which `spacy pretrain` starts."""
     settings = {"component": NAME, "layer": "tok2vec", "dropout": 0.0}
     objective = partial(create_pretrain_characters(2, 8, 4), nlp.vocab)
     with pytest.warns(UserWarning, match=r"W201.*spacy pretrain"):

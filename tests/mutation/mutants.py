@@ -1,4 +1,4 @@
-"""Small changes of the code, by cosmic-ray: which there are, and which of them are of code."""
+"""List and apply the small code changes that cosmic-ray can make, type hints excluded."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec
 
 Place = tuple[int, int]
-"""Line, from 1, and column, from 0."""
+"""Line, counted from 1, and column, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Mutant:
     """A module with one change.
 
-    module (str): The module's path from the root of the project.
-    function (str): The function or class that the change is in; "" for the module itself.
+    module (str): The path of the module, relative to the project root.
+    function (str): The function or class that contains the change; "" for the module itself.
     operator (str): cosmic-ray's name for the kind of change.
-    occurrence (int): Which of the places that the operator could change.
-    before (str): What stood there, whole lines.
-    after (str): What stands there instead.
+    occurrence (int): Which of the places that the operator can change.
+    before (str): The original lines.
+    after (str): The lines that replace them.
     """
 
     module: str
@@ -40,15 +40,15 @@ class Mutant:
     after: str
 
     def as_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): For JSON."""
+        """RETURNS (Dict[str, Any]): The fields, for JSON."""
         return asdict(self)
 
     def code(self, root: Path) -> str:
         """Apply the change.
 
-        root (Path): The root of the project.
+        root (Path): The project root.
         RETURNS (str): The source code of the module with the change.
-        RAISES (ValueError): If the module is no longer the one that the mutant was made of.
+        RAISES (ValueError): If the module has changed since the mutant was made.
         """
         source = (root / self.module).read_text(encoding="utf8")
         changed = apply(source, self.operator, self.occurrence)
@@ -61,7 +61,7 @@ def find(paths: Iterable[Path]) -> list[MutationSpec]:
     """List all changes that cosmic-ray can make.
 
     paths (Iterable[Path]): The modules.
-    RETURNS (List[MutationSpec]): The changes, in an order that depends on the code alone.
+    RETURNS (List[MutationSpec]): The changes, in an order that depends only on the code.
     """
     with use_db(":memory:", WorkDB.Mode.create) as database:
         init(sorted(paths), database, {})
@@ -70,11 +70,11 @@ def find(paths: Iterable[Path]) -> list[MutationSpec]:
 
 
 def is_code(change: MutationSpec, hints: Iterable[tuple[Place, Place]]) -> bool:
-    """Tell whether a change can make a difference when the module runs.
+    """Check whether a change can make a difference at run time.
 
     change (MutationSpec): The change.
-    hints (Iterable[Tuple[Place, Place]]): Where type hints of the module begin and end.
-    RETURNS (bool): Whether it is in none of them.
+    hints (Iterable[Tuple[Place, Place]]): Where the module's type hints begin and end.
+    RETURNS (bool): Whether the change is outside all of them.
     """
     return not any(start <= tuple(change.start_pos) < end for start, end in hints)
 
@@ -83,12 +83,12 @@ def type_hints(source: str) -> Iterator[tuple[Place, Place]]:
     """Find the type hints of a module.
 
     source (str): Its source code.
-    YIELDS (Tuple[Place, Place]): Where each begins, and the place after it.
+    YIELDS (Tuple[Place, Place]): The start of each hint, and its end (exclusive).
     """
     lines = source.splitlines()
 
     def place(line: int, offset: int) -> Place:
-        # Python counts the bytes of UTF-8, cosmic-ray characters
+        # `ast` counts UTF-8 bytes, cosmic-ray counts characters
         return line, len(lines[line - 1].encode()[:offset].decode())
 
     for node in ast.walk(ast.parse(source)):
@@ -100,10 +100,10 @@ def type_hints(source: str) -> Iterator[tuple[Place, Place]]:
 
 
 def code_mutants(paths: Iterable[Path]) -> tuple[list[MutationSpec], int]:
-    """List the changes of code, without those of type hints.
+    """List the possible changes, without those to type hints.
 
     paths (Iterable[Path]): The modules.
-    RETURNS (Tuple[List[MutationSpec], int]): The changes, and how many were left out.
+    RETURNS (Tuple[List[MutationSpec], int]): The changes, and the number left out.
     """
     changes = find(paths)
     hints = {
@@ -115,13 +115,13 @@ def code_mutants(paths: Iterable[Path]) -> tuple[list[MutationSpec], int]:
 
 
 def draw(changes: list[MutationSpec], seed: int, root: Path) -> Iterator[Mutant]:
-    """Make mutants, in random order. What Python cannot read is left out: cosmic-ray takes the `*`
-    of keyword-only arguments for a product.
+    """Make mutants in random order. Invalid Python is left out: cosmic-ray takes the `*` before
+    keyword-only arguments for a multiplication.
 
     changes (List[MutationSpec]): The changes.
     seed (int): The seed.
-    root (Path): The root of the project.
-    YIELDS (Mutant): The mutants. The first of them are a random sample.
+    root (Path): The project root.
+    YIELDS (Mutant): The mutants; the first n are a random sample.
     """
     shuffled = list(changes)
     random.Random(seed).shuffle(shuffled)
@@ -145,19 +145,19 @@ def apply(source: str, operator: str, occurrence: int) -> str:
     """Change source code.
 
     source (str): The source code.
-    operator (str): The kind of change.
-    occurrence (int): Which of the places.
-    RETURNS (str): The changed source code; if there is no such place, as it was.
+    operator (str): cosmic-ray's name for the kind of change.
+    occurrence (int): Which of the places to change.
+    RETURNS (str): The changed source code, or the original if there is no such place.
     """
     return mutate_code(source, get_operator(operator)(), occurrence) or source
 
 
 def difference(before: str, after: str) -> tuple[str, str]:
-    """Find the lines in which source code differs.
+    """Find the lines in which two versions of source code differ.
 
-    before (str): The source code.
-    after (str): The changed one.
-    RETURNS (Tuple[str, str]): The lines of either, without white space around them.
+    before (str): The original.
+    after (str): The changed version.
+    RETURNS (Tuple[str, str]): The differing lines of each version, stripped.
     """
     lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
     removed, added = (

@@ -1,4 +1,4 @@
-"""The page about mutants, from results and from the reasons why some survive."""
+"""The page about mutants, built from the results and the reasons why some mutants survive."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ for which tests were written, and says less about the rest.
 def write_page(path: Path, results: dict[str, Any]) -> None:
     """Write the page.
 
-    path (Path): Where to.
+    path (Path): The file to write.
     results (Dict[str, Any]): The results, by package.
     """
     path.write_text(page(results, reasons()), encoding="utf8")
 
 
 def reasons() -> list[dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): What has been found out about survivors."""
+    """RETURNS (List[Dict[str, Any]]): The known reasons why mutants survive."""
     return json.loads(REASONS.read_text(encoding="utf8"))
 
 
 def page(results: dict[str, Any], known: list[dict[str, Any]]) -> str:
-    """Write the text of the page.
+    """Build the text of the page.
 
     results (Dict[str, Any]): The results, by package.
-    known (List[Dict[str, Any]]): What has been found out about survivors.
+    known (List[Dict[str, Any]]): The known reasons why mutants survive.
     RETURNS (str): Markdown.
     """
     header = (
@@ -69,11 +69,11 @@ def page(results: dict[str, Any], known: list[dict[str, Any]]) -> str:
 
 
 def interval(successes: int, trials: int) -> tuple[float, float]:
-    """The range of a share.
+    """Estimate the range of a proportion.
 
-    successes (int): How often it was so.
-    trials (int): How often it was tried.
-    RETURNS (Tuple[float, float]): Limits of the 95 % confidence interval.
+    successes (int): The number of successes.
+    trials (int): The number of trials.
+    RETURNS (Tuple[float, float]): The limits of the 95 % confidence interval.
 
     SOURCE: Wilson (1927), 'Probable inference, the law of succession, and statistical inference'.
     """
@@ -86,12 +86,12 @@ def interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def reason_for(mutant: dict[str, Any], known: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Look up what has been found out about a survivor.
+    """Look up why a mutant survives.
 
     mutant (Dict[str, Any]): The survivor.
-    known (List[Dict[str, Any]]): What has been found out.
-    RETURNS (Optional[Dict[str, Any]]): The reason, and whether it is equivalent; None if it has not
-        been looked at.
+    known (List[Dict[str, Any]]): The known reasons why mutants survive.
+    RETURNS (Optional[Dict[str, Any]]): The reason, and whether the mutant is equivalent; None if it
+        has not been inspected.
     """
     keys = ("module", "before", "after")
     return next((r for r in known if all(r[key] == mutant[key] for key in keys)), None)

@@ -1,14 +1,15 @@
-"""How many mutants the tests notice: small changes of the code, each of which should fail a test.
+"""Mutation testing: measure how many small changes to the code make a test fail.
 
     python -m tests.mutation.run annotation inference --sample 60
     python -m tests.mutation.run --again
 
-A sample of what cosmic-ray can change in a package is tried, one at a time, in a copy of the tree:
-the tests of the package are run, until one fails. What is left is to be looked at. If it is a gap,
-write a test, and run what survived `--again`; if it is none, write the reason into `reasons.json`.
+A random sample of the changes that cosmic-ray can make to a package is tried, one at a time, in a
+copy of the tree: the package's tests run until one fails. Inspect the mutants that survive. If one
+reveals a gap, write a test and retry the survivors with `--again`; otherwise, add the reason to
+`reasons.json`.
 
-Each run of the tests is a fork of this process, which has imported everything but the project. So
-it works on Linux and macOS only.
+Each test run is a fork of this process, which has imported everything except the project, so this
+works on Linux and macOS only.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ RESULTS = ROOT / "benchmarks" / "results"
 NEEDED = ("spacy_psa", "tests", "benchmarks", "pyproject.toml", "setup.cfg")
 LOADED = (spacy, thinc.api, torch)
 
-# Which tests are about a package.
+# The tests of each package.
 TESTS = {"annotation": ["tests/annotation"], "inference": ["tests/inference"]}
-# Of a module that has no tests of its own name, those that are asked first.
+# Run first for a module without a test file of the same name.
 TARGETS, CHAIN = "tests/annotation/test_targets.py", "tests/inference/test_linear_chain.py"
 FIRST = {"annotation": TARGETS, "inference": CHAIN}
-# More tests of some modules, and slow ones that have nothing to do with others.
+# MORE: additional tests of a module. ONLY: slow tests that concern one module and no other.
 OF_FRAMES = ["tests/corpora/test_frames.py", "tests/pipeline/test_srl_frames.py"]
 MORE = {"annotation/frames.py": OF_FRAMES, "annotation/propositions.py": OF_FRAMES}
 ONLY = {"tests/annotation/test_schemes.py": "annotation/schemes.py"}
 
-# A change may make an endless loop, or an array of any size. Seconds are those of the processor, in
-# times of what the tests take without any change: a machine that is busy ends nothing.
+# A mutant may loop forever or allocate an array of any size. Its limit is a multiple of the CPU
+# time that the tests take on the unchanged code, so that a busy machine stops nothing.
 MOST_TIME = 4.0
 LEAST_SECONDS = 60
 MOST_MEMORY = 4 << 30
@@ -63,7 +64,7 @@ PASSED, FAILED, STOPPED = "survived", "killed", "stopped"
 
 
 def main() -> None:
-    """Try mutants, and write `mutation.json` and `mutation.md`."""
+    """Try mutants and write `mutation.json` and `mutation.md`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("packages", nargs="*", help=f"default: {' '.join(TESTS)}")
     parser.add_argument("--sample", type=int, default=60, help="mutants of each package")
@@ -72,7 +73,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     arguments = parser.parse_args()
     sys.dont_write_bytecode = True
-    torch.set_num_threads(1)  # threads are lost in forks
+    torch.set_num_threads(1)  # threads do not survive a fork
     for package in arguments.packages or TESTS:
         with copied_tree() as tree:
             if arguments.again:
@@ -83,9 +84,9 @@ def main() -> None:
 
 @contextmanager
 def copied_tree() -> Iterator[Path]:
-    """Copy what the tests need. The working tree is not touched.
+    """Copy what the tests need, so that the working tree is not touched.
 
-    YIELDS (Path): The copy, which is there as long as the context.
+    YIELDS (Path): The copy, which is removed on exit.
     """
     ignored = shutil.ignore_patterns("__pycache__", "results")
     with tempfile.TemporaryDirectory() as folder:
@@ -99,14 +100,14 @@ def copied_tree() -> Iterator[Path]:
 
 
 def anew(package: str, tree: Path, output: Path, n: int, seed: int) -> None:
-    """Draw mutants of a package and try them.
+    """Draw a sample of the mutants of a package and try them.
 
     package (str): One of `TESTS`.
     tree (Path): A copy of the project.
-    output (Path): The folder of the results, which are written after each mutant: of a run that
-        was broken off the sample is smaller.
-    n (int): The size of the sample.
-    seed (int): Its seed.
+    output (Path): The folder of the results, which are written after each mutant, so that an
+        interrupted run leaves a smaller sample.
+    n (int): The sample size.
+    seed (int): The seed of the sample.
     """
     seconds = time_limit(tree, package)
     possible, hints = code_mutants((tree / "spacy_psa" / package).glob("*.py"))
@@ -124,12 +125,12 @@ def anew(package: str, tree: Path, output: Path, n: int, seed: int) -> None:
 
 
 def again(package: str, tree: Path, output: Path) -> None:
-    """Try the mutants that survived the last time.
+    """Retry the mutants that survived the last run.
 
     package (str): One of `TESTS`.
     tree (Path): A copy of the project.
     output (Path): The folder of the results.
-    RAISES (ValueError): If the code has changed since.
+    RAISES (ValueError): If the code has changed since then.
     """
     seconds = time_limit(tree, package)
     results = load(output)[package]
@@ -144,9 +145,9 @@ def try_mutant(mutant: Mutant, tree: Path, seconds: int) -> str:
     """Run the tests on a mutant.
 
     mutant (Mutant): The mutant.
-    tree (Path): A copy of the project, which is afterwards as it was.
-    seconds (int): The time that the tests may take.
-    RETURNS (str): What became of it.
+    tree (Path): A copy of the project, restored afterwards.
+    seconds (int): The CPU time limit.
+    RETURNS (str): `PASSED`, `FAILED` or `STOPPED`.
     """
     path = tree / mutant.module
     source, changed = path.read_text(encoding="utf8"), mutant.code(tree)
@@ -165,10 +166,10 @@ def try_mutant(mutant: Mutant, tree: Path, seconds: int) -> str:
 def tests_of(module: str, tree: Path) -> list[list[str]]:
     """Choose the tests for a module.
 
-    module (str): The module's path from the root of the project.
+    module (str): The path of the module, relative to the project root.
     tree (Path): The project.
-    RETURNS (List[List[str]]): Arguments for pytest: those of the module itself, and those of the
-        package, which are needed only if the first find nothing.
+    RETURNS (List[List[str]]): Arguments for pytest: first the module's own tests, then the
+        package's, which need to run only if the first ones pass.
     """
     package, name = Path(module).parts[1:]
     own = f"tests/{package}/test_{name}"
@@ -179,12 +180,12 @@ def tests_of(module: str, tree: Path) -> list[list[str]]:
 
 
 def time_limit(tree: Path, package: str) -> int:
-    """Run the tests without any change.
+    """Time the tests on the unchanged code.
 
     tree (Path): A copy of the project.
     package (str): The package whose tests are run.
-    RETURNS (int): How many seconds of the processor they may take with a change.
-    RAISES (RuntimeError): If a test fails as it is.
+    RETURNS (int): The CPU time limit for a mutant, in seconds.
+    RAISES (RuntimeError): If a test fails on the unchanged code.
     """
     more = {test for place, some in MORE.items() if place.startswith(package) for test in some}
     outcome, seconds = run_tests(tree, [*TESTS[package], *sorted(more)], resource.RLIM_INFINITY)
@@ -195,12 +196,12 @@ def time_limit(tree: Path, package: str) -> int:
 
 
 def run_tests(tree: Path, tests: Sequence[str], seconds: int) -> tuple[str, float]:
-    """Run tests in a process of their own, until one fails.
+    """Run tests in a separate process until one fails.
 
     tree (Path): The project.
-    tests (Sequence[str]): Files and folders of tests, and options of pytest.
-    seconds (int): The time of the processor that they may take.
-    RETURNS (Tuple[str, float]): What became of it, and the time that it took.
+    tests (Sequence[str]): Test files and folders, and pytest options.
+    seconds (int): The CPU time limit.
+    RETURNS (Tuple[str, float]): The outcome, and the CPU time in seconds.
     """
     loaded = {name for name in sys.modules if name.split(".")[0] == "spacy_psa"}
     assert not loaded, f"the tests would not see changes of {loaded}"
@@ -220,7 +221,7 @@ def run_tests(tree: Path, tests: Sequence[str], seconds: int) -> tuple[str, floa
 
 
 class _NoShrinking:
-    """A plugin for pytest: an example that fails is enough, it need not be the smallest one."""
+    """A pytest plugin that turns off shrinking: any failing example is enough."""
 
     def pytest_configure(self) -> None:
         phases = (Phase.explicit, Phase.generate)
@@ -229,14 +230,14 @@ class _NoShrinking:
 
 
 def _tests_here(tree: Path, tests: Sequence[str], seconds: int) -> int:
-    """Run tests in this process. RETURNS (int): pytest's exit code."""
+    """Run tests in this process. RETURNS (int): The exit code of pytest."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     os.chdir(tree)
-    # `tests` itself is that of the working tree so far
+    # Until here, `tests` is the package in the working tree
     for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
         del sys.modules[name]
     sys.path[:] = [str(tree), *(part for part in sys.path if part not in ("", str(ROOT)))]
@@ -252,14 +253,14 @@ def load(output: Path) -> dict[str, Any]:
     """Read results.
 
     output (Path): The folder of the results.
-    RETURNS (Dict[str, Any]): Those of each package.
+    RETURNS (Dict[str, Any]): The results by package.
     """
     path = output / "mutation.json"
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
 
 
 def save(package: str, results: dict[str, Any], output: Path) -> None:
-    """Write the results of a package, beside those of others.
+    """Write the results of a package, and keep those of the others.
 
     package (str): The package.
     results (Dict[str, Any]): Its results.
@@ -267,7 +268,7 @@ def save(package: str, results: dict[str, Any], output: Path) -> None:
     """
     everything = load(output) | {package: results}
     text = json.dumps(everything, indent=1, sort_keys=True, ensure_ascii=False)
-    # All at once, for the packages may be tried side by side
+    # Atomically, because packages may be tried in parallel
     with tempfile.NamedTemporaryFile("w", dir=output, delete=False, encoding="utf8") as file:
         file.write(text + "\n")
     os.replace(file.name, output / "mutation.json")

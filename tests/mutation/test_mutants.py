@@ -1,4 +1,4 @@
-"""Which changes of the code are tried, and what becomes of them."""
+"""Which changes to the code are tried, and with what outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def module(tmp_path: Path) -> Path:
 
 
 class WithoutHints(ast.NodeTransformer):
-    """Takes the type hints away."""
+    """Removes type hints."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.generic_visit(node)
@@ -98,7 +98,7 @@ def test_what_is_drawn_is_random_and_can_be_read(module: Path) -> None:
     assert drawn == list(draw(changes, 1, module.parent))
     others = list(draw(changes, 2, module.parent))
     assert drawn != others and set(drawn) == set(others)
-    # `*rest` is no product. `*,` is none, either, but `/,` can be read.
+    # `*rest` is not a multiplication. Nor is `*,`, but `/,` is valid syntax.
     assert all(is_python(mutant.code(module.parent)) for mutant in drawn)
     stars = sum("_Mul_" in change.operator_name for change in changes)
     kept = [mutant for mutant in drawn if "_Mul_" in mutant.operator]
@@ -125,7 +125,7 @@ def test_a_mutant_of_other_code_is_refused(module: Path) -> None:
         mutant.code(module.parent)
 
 
-# In a process of its own, for this one has imported the package.
+# In a separate process, because this one has imported the package.
 OUTCOMES = """
 import sys
 from pathlib import Path

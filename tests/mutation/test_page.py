@@ -1,4 +1,4 @@
-"""The page about mutants."""
+"""The page about mutation testing."""
 
 from __future__ import annotations
 

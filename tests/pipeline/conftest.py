@@ -1,4 +1,4 @@
-"""A model small enough to learn by heart in a second, and data for each target."""
+"""A model small enough to memorize its data in a second, and data for each target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thinc.api import Adam, Optimizer
 
 from spacy_psa.pipeline.tagger import PSATagger
 
-# On networks as small as these, threads cost more than they give.
+# For networks this small, threads cost more than they gain.
 torch.set_num_threads(1)
 
 NAME = "psa_tagger"
@@ -28,7 +28,7 @@ WORDS = (
     ["Bob", "saw", "New", "York", "City", "and", "Ann", "."],
     ["They", "eat", "blue", "ham", "."],
 )
-# A small one of spaCy's
+# A small embedding of spaCy's
 HASH = {
     "@architectures": "spacy.HashEmbedCNN.v2",
     "width": 8,
@@ -91,9 +91,9 @@ SCORES = {
 
 
 def tiny_model(**overrides: Any) -> dict[str, Any]:
-    """The default architecture, very small and without dropout.
+    """The default architecture, tiny and without dropout.
 
-    **overrides: Values to change; a double underscore leads into a section, as in
+    **overrides: Values to change; a double underscore enters a section, as in
         `tok2vec__min_freq=2`.
     """
 
@@ -151,7 +151,7 @@ def make_nlp(
     model: dict[str, Any] | None = None,
     **config: Any,
 ) -> Language:
-    """A pipeline with a tiny component, which is not initialized."""
+    """A pipeline with a tiny, uninitialized component."""
     nlp = spacy.blank(lang)
     model = tiny_model() if model is None else model
     nlp.add_pipe(NAME, config={"model": model, "target": target, **config})
@@ -166,7 +166,7 @@ def tagger_of(nlp: Language) -> PSATagger:
 
 
 def gold_doc(nlp: Language, i: int) -> Doc:
-    """The i-th document, with the annotation of all targets."""
+    """The i-th document, annotated for all targets."""
     empty = Doc(nlp.vocab, words=WORDS[i])
     doc = Example.from_dict(empty, {name: layer[i] for name, layer in LAYERS.items()}).reference
     doc.spans["sc"] = [Span(doc, start, end, label) for start, end, label in SPANS[i]]
@@ -174,17 +174,17 @@ def gold_doc(nlp: Language, i: int) -> Doc:
 
 
 def make_examples(nlp: Language) -> list[Example]:
-    """Examples with the annotation of all targets."""
+    """Examples annotated for all targets."""
     return [Example(Doc(nlp.vocab, words=words), gold_doc(nlp, i)) for i, words in enumerate(WORDS)]
 
 
 def make_adam(learn_rate: float = 0.03, **settings: Any) -> Optimizer:
-    """An optimizer that learns tiny data quickly."""
+    """An optimizer that fits tiny data quickly."""
     return Adam(learn_rate, **{"L2": 0.0, "grad_clip": 0.0, "use_averages": False, **settings})
 
 
 def train(nlp: Language, examples: list[Example], *, steps: int = 30) -> float:
-    """Train, and give the last loss."""
+    """Train, and return the last loss."""
     optimizer = make_adam()
     losses: dict[str, float] = {}
     for _ in range(steps):
@@ -193,7 +193,7 @@ def train(nlp: Language, examples: list[Example], *, steps: int = 30) -> float:
 
 
 def initialized_nlp(target: str = "tag", *, seed: int = 0, **settings: Any) -> Language:
-    """A pipeline that is initialized from the examples."""
+    """A pipeline initialized from the examples."""
     nlp = make_nlp(target, **settings)
     fix_random_seed(seed)
     nlp.initialize(lambda: make_examples(nlp))
@@ -208,7 +208,7 @@ def _trained(target: str) -> bytes:
 
 
 def trained_nlp(target: str = "tag", **config: Any) -> Language:
-    """A pipeline that has learnt the examples; each call gives another one."""
+    """A pipeline that has memorized the examples; each call returns a new one."""
     nlp = make_nlp(target, **config).from_bytes(_trained(target))
     tagger_of(nlp).cfg.update(config)
     return nlp
@@ -220,7 +220,7 @@ def make_docs(nlp: Language, words: Any = WORDS) -> list[Doc]:
 
 
 def annotation(doc: Doc) -> tuple[Any, ...]:
-    """All that any target writes."""
+    """Everything that any target writes."""
     return (
         [token.tag_ for token in doc],
         [token.pos_ for token in doc],
@@ -245,7 +245,7 @@ def weights(nlp: Language) -> dict[str, NDArray]:
 
 
 def assert_same_weights(actual: dict[str, NDArray], expected: dict[str, NDArray]) -> None:
-    """Compare exactly."""
+    """Compare weights exactly."""
     assert actual.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(actual[name], value, err_msg=name)

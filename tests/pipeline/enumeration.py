@@ -1,4 +1,4 @@
-"""All label sequences of short documents with their probabilities, one by one: slow and obvious."""
+"""Brute force: all label sequences of short documents, with their probabilities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _random(target: str, decoder: str) -> bytes:
 
 
 def random_nlp(target: str, decoder: str = "CRF", **config: object) -> Language:
-    """A pipeline whose weights are random: all label sequences have some probability."""
+    """A pipeline with random weights, which gives every label sequence some probability."""
     model = tiny_model(decoder={"@architectures": f"spacy_psa.{decoder}.v1"})
     nlp = make_nlp(target, model=model).from_bytes(_random(target, decoder))
     tagger_of(nlp).cfg.update(config)
@@ -46,7 +46,7 @@ def random_nlp(target: str, decoder: str = "CRF", **config: object) -> Language:
 
 
 def short_docs(nlp: Language) -> list[Doc]:
-    """Documents of a few tokens: of one sentence, several, none; and one of a single token."""
+    """Short documents: one sentence, no tokens, several sentences, and a single token."""
     first = Doc(nlp.vocab, words=["Ann", "saw", "Berlin", "."])
     starts = [True, False, True, True]
     sentences = Doc(nlp.vocab, words=["New", "ham", "They", "eat"], sent_starts=starts)
@@ -54,7 +54,7 @@ def short_docs(nlp: Language) -> list[Doc]:
 
 
 def all_labelings(tagger: PSATagger, doc: Doc) -> Labelings:
-    """The probability of each sequence of tags of a document that the tag scheme allows."""
+    """The probability of each tag sequence of a document that the tag scheme allows."""
     if not len(doc):
         return {(): 1.0}
     potentials = tagger.model.predict([doc]).detach()

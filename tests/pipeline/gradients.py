@@ -1,4 +1,4 @@
-"""Gradients: those that were found, and those of the loss against differences."""
+"""Gradients: copy them, and check those of the loss against finite differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def assert_gradient_is_that_of_the_loss(
 ) -> None:
     """Compare a few numbers of each gradient with central differences, in float64.
 
-    potentials (Optional[Potentials]): Where to; by default the model's output.
+    potentials (Optional[Potentials]): Where to compare; by default, the model's output.
     """
     found = potentials or tagger.model.predict([eg.predicted for eg in examples])
     fields = {name: tensor.double() for name, tensor in found.tensors().items()}
@@ -43,7 +43,7 @@ def assert_gradient_is_that_of_the_loss(
 
 
 def gradients(nlp: Language) -> dict[str, np.ndarray]:
-    """The gradients of all parameters of PyTorch that have one, copied."""
+    """Copies of the gradients of all PyTorch parameters that have one."""
     return {
         f"{i}.{name}": parameter.grad.numpy().copy()
         for i, node in enumerate(tagger_of(nlp).model.walk())

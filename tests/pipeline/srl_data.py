@@ -1,4 +1,4 @@
-"""A tiny `psa_srl` and sentences that it learns by heart."""
+"""A tiny `psa_srl`, and sentences that it memorizes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SUBLAYERS: dict[str, dict[str, Any]] = {
 
 
 def deepatt(sublayer: str = "FFN") -> dict[str, Any]:
-    """The default encoder, very small and without dropout."""
+    """The default encoder, tiny and without dropout."""
     return {
         "@architectures": "spacy_psa.DeepAtt.v1",
         "sublayer": SUBLAYERS[sublayer],
@@ -69,7 +69,7 @@ def deepatt(sublayer: str = "FFN") -> dict[str, Any]:
 
 
 def tiny_model(**settings: Any) -> dict[str, Any]:
-    """The default model, very small and without dropout."""
+    """The default model, tiny and without dropout."""
     return {
         "@architectures": "spacy_psa.RoleLabeler.v1",
         "mask_width": 8,
@@ -86,7 +86,7 @@ def tiny_model(**settings: Any) -> dict[str, Any]:
 
 
 def make_nlp(model: dict[str, Any] | None = None, **config: Any) -> Language:
-    """A pipeline with a tiny component, which is not initialized."""
+    """A pipeline with a tiny, uninitialized component."""
     nlp = spacy.blank("xx")
     config = {"label_smoothing": 0.0, **config}
     nlp.add_pipe(NAME, config={"model": model or tiny_model(), **config})
@@ -108,19 +108,19 @@ def gold_doc(nlp: Language, i: int) -> Doc:
 
 
 def given_doc(nlp: Language, i: int) -> Doc:
-    """The i-th sentence with its predicates alone."""
+    """The i-th sentence with its predicates only."""
     doc = Doc(nlp.vocab, words=WORDS[i])
     set_predicates(doc, [frame.predicate for frame in FRAMES[i]])
     return doc
 
 
 def make_examples(nlp: Language) -> list[Example]:
-    """All sentences; predicates are given."""
+    """All sentences, with given predicates."""
     return [Example(given_doc(nlp, i), gold_doc(nlp, i)) for i in range(len(WORDS))]
 
 
 def initialized_nlp(model: dict[str, Any] | None = None, **config: Any) -> Language:
-    """A pipeline that is initialized from the examples."""
+    """A pipeline initialized from the examples."""
     nlp = make_nlp(model, **config)
     fix_random_seed(0)
     nlp.initialize(lambda: make_examples(nlp))
@@ -128,7 +128,7 @@ def initialized_nlp(model: dict[str, Any] | None = None, **config: Any) -> Langu
 
 
 def train(nlp: Language, examples: list[Example] | None = None, steps: int = 60) -> float:
-    """Train, and give the last loss."""
+    """Train, and return the last loss."""
     examples = make_examples(nlp) if examples is None else examples
     optimizer = make_adam(0.01)
     losses: dict[str, float] = {}
@@ -145,7 +145,7 @@ def _trained() -> bytes:
 
 
 def trained_nlp(**config: Any) -> Language:
-    """A pipeline that has learnt the examples; each call gives another one."""
+    """A pipeline that has memorized the examples; each call returns a new one."""
     return make_nlp(**config).from_bytes(_trained())
 
 
@@ -158,5 +158,5 @@ def arguments(doc: Doc) -> list[tuple[int, list[tuple[int, int, str]]]]:
 
 
 def expected(i: int) -> list[tuple[int, list[tuple[int, int, str]]]]:
-    """The same of the annotation."""
+    """The same for the gold standard."""
     return [(frame.predicate, frame.arguments) for frame in FRAMES[i]]

@@ -35,7 +35,7 @@ def unannotated(nlp: Language) -> list[Example]:
 
 
 def randomize(nlp: Language, scale: float = 3.0) -> None:
-    """Weights with which the model would prefer anything."""
+    """Set random weights with which the model could prefer anything."""
     fix_random_seed(3)
     for node in tagger_of(nlp).model.walk():
         for shim in node.shims:
@@ -145,7 +145,7 @@ def test_spans_never_overlap_whatever_the_weights(target: str, decoder: str) -> 
     for doc, prediction in zip(docs, predictions, strict=True):
         spans = spans_of(doc, target)
         tags = [tagger.tags[i] for i in prediction.ids]
-        # Nothing was repaired: writing the spans as tags gives what was predicted.
+        # Nothing was repaired: encoding the spans as tags gives the prediction.
         assert tagger.target.gold_tags(Example(Doc(doc.vocab, [t.text for t in doc]), doc), ()) == (
             tags
         )
@@ -201,7 +201,7 @@ def _last(doc: Doc, target: str) -> Any:
     if target == "ents":
         return doc[4].ent_type_
     if target == "spans":
-        # The span of two tokens there touches the old one, and the label is no more predicted.
+        # The two-token span there touches the old one, and the label is no longer predicted.
         return None
     return str(getattr(doc[4], "morph" if target == "morph" else f"{target}_"))
 

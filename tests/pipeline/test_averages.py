@@ -1,4 +1,4 @@
-"""Averaged parameters: used for evaluation and saving, and taken back."""
+"""Averaged parameters: used for evaluation and saving, then swapped back."""
 
 import numpy as np
 import pytest

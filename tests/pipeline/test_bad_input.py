@@ -1,4 +1,4 @@
-"""Wrong values and damaged files: one clear error each, and nothing is changed."""
+"""Wrong values and damaged files: one clear error each, and nothing changes."""
 
 import pickle
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from .conftest import (
 
 
 def state(nlp: Language) -> tuple[Any, ...]:
-    """All that loading could change."""
+    """Everything that loading could change."""
     tagger = tagger_of(nlp)
     dims = [{d: node.maybe_get_dim(d) for d in node.dim_names} for node in tagger.model.walk()]
     return tagger.cfg, tagger.tags, dims, tagger.model.to_bytes()
@@ -97,7 +97,7 @@ def test_predictions_for_other_docs_are_an_error() -> None:
         tagger_of(nlp).set_annotations(docs, tagger_of(nlp).predict(docs[:2]))
 
 
-# Files of something else
+# Files that belong to something else
 
 
 @pytest.mark.parametrize("initialized", [True, False])
@@ -126,7 +126,7 @@ def test_the_model_of_another_configuration_is_refused(
 ) -> None:
     nlp = initialized_nlp() if initialized else make_nlp()
     data = tagger_of(initialized_nlp(**saved)).to_bytes()
-    # thinc may be the first to find the difference, if there are weights already.
+    # If there are weights already, thinc may find the difference first.
     match = "P311" if initialized else match
     assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), match)
 
@@ -205,7 +205,7 @@ def test_flipped_bits_are_refused_or_harmless(tmp_path: Path) -> None:
     attributes = [set(node.attrs) for node in tagger_of(nlp).model.walk()]
     rng = np.random.default_rng(0)
     refused = 0
-    # The structure stands mostly at the beginning, the numbers behind.
+    # Most of the structure is at the beginning, the numbers follow.
     places = [*rng.integers(0, 3000, size=60), *rng.integers(0, len(data), size=20)]
     for place in places:
         changed = bytearray(data)
@@ -219,12 +219,12 @@ def test_flipped_bits_are_refused_or_harmless(tmp_path: Path) -> None:
             assert state(nlp) == before
             refused += 1
         else:
-            # A number may have changed, but nothing that it is a number of.
+            # Numbers may have changed, but no names or shapes.
             assert {k: v.shape for k, v in weights(nlp).items()} == {
                 k: v.shape for k, v in weights(source).items()
             }
             tagger_of(nlp).cfg = dict(before[0])
-            # thinc takes attributes of any name, which nothing reads.
+            # thinc accepts attributes of any name, which nothing reads.
             for node, known in zip(tagger_of(nlp).model.walk(), attributes, strict=True):
                 for name in set(node.attrs) - known:
                     del node.attrs[name]
@@ -255,7 +255,7 @@ def test_spacy_load_names_the_component(tmp_path: Path) -> None:
 
 
 class Payload:
-    """Writes a file if it is unpickled."""
+    """Writes a file when unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What is read of held-out data is what users get."""
+"""Calibration on held-out data uses the distribution that users get."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_spans_are_right_if_boundaries_and_label_are():
     )
     assert found["spans"].correct.tolist() == [False, True, False]
     assert found["spans"].n_gold == 3
-    # Of tokens, only the label counts
+    # For tokens, only the label counts
     assert found["tokens"].correct.tolist() == [False, False, True, True, True, False]
 
 
@@ -110,7 +110,7 @@ def test_sentences_with_new_labels_are_left_out_of_the_fit_and_counted():
     batch = hold_out(tagger_of(nlp), make_docs(nlp), gold)
     fit = fit_temperature([batch.labeled])
     assert (batch.n_new, fit.n_unknown, fit.n_chains) == (1, 1, 2)
-    # For users, what is predicted there is wrong
+    # For users, the predictions there are wrong
     found = confidences(tagger_of(nlp), [batch], 1.0)["tokens"]
     assert found.correct.tolist() == [i != len(gold[0]) + 2 for i in range(found.n_gold)]
 

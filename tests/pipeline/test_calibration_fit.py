@@ -1,4 +1,4 @@
-"""The temperature that fits what is predicted."""
+"""The temperature that fits the predictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import gold_doc, make_docs, tagger_of, trained_nlp
 
 
 def held_out() -> tuple[object, list[HeldOut]]:
-    """Chunks, with a mistake."""
+    """Chunks, with a mistake in the gold standard."""
     nlp = trained_nlp("spans")
     gold = [gold_doc(nlp, i) for i in range(3)]
     gold[0].spans["sc"] = [Span(gold[0], 0, 2, "NP"), Span(gold[0], 2, 3, "NP")]

@@ -1,4 +1,4 @@
-"""A damaged model is noticed, wherever the damage is."""
+"""A damaged model is detected, wherever the damage is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The component's life: factory, labels, initialization, learning."""
+"""The component's life cycle: factory, labels, initialization, learning."""
 
 import json
 from pathlib import Path

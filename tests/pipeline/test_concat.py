@@ -1,4 +1,4 @@
-"""Several embeddings side by side in the component: words beside a shared embedding."""
+"""Concatenated embeddings in the component: words with a shared embedding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATH = "model.tok2vec.*.shared"
 
 
 def concatenated(*shared: dict[str, Any], dropout: float = 0.0) -> dict[str, Any]:
-    """Words and characters beside shared embeddings."""
+    """Words and characters, concatenated with shared embeddings."""
     parts = {"words": tiny_model()["tok2vec"]}
     parts |= {f"shared{i or ''}": part for i, part in enumerate(shared)}
     return {"@architectures": "spacy_psa.ConcatTok2Vec.v1", "dropout": dropout, "*": parts}

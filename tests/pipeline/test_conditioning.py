@@ -1,4 +1,4 @@
-"""What is annotated already: it is kept, and the rest is predicted given that it is right."""
+"""Existing annotation is kept, and the rest is predicted given that it is right."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Holds = Callable[[list[str]], bool]
 
 @cache
 def random_nlp(target: str, decoder: str) -> Language:
-    """A pipeline with weights with which the model could prefer anything."""
+    """A pipeline whose random weights could prefer anything."""
     nlp = initialized_nlp(target, model=tiny_model(decoder={"@architectures": decoder}))
     fix_random_seed(3)
     for node in tagger_of(nlp).model.walk():
@@ -47,7 +47,7 @@ def random_nlp(target: str, decoder: str) -> Language:
 
 
 def assert_distribution(nlp: Language, doc: Doc, holds: Holds) -> None:
-    """Compare with the sequences of tags that are well formed and agree with what is known."""
+    """Compare with enumeration of the well-formed tag sequences that agree with what is known."""
     tagger = tagger_of(nlp)
     tags = tagger.tags
     brute = BruteForce(tagger.model.predict([doc]))
@@ -74,7 +74,7 @@ def assert_distribution(nlp: Language, doc: Doc, holds: Holds) -> None:
 
 
 def agrees(known: dict[int, str]) -> Holds:
-    """Whether tokens have the tags that are known, among those that a sequence is about."""
+    """Whether the known tokens have their tags, or None if the sequence does not cover them."""
     return lambda tags: all(tags[i] in (None, tag) for i, tag in known.items())
 
 
@@ -131,7 +131,7 @@ def test_a_span_across_sentences_leaves_no_room(decoder: str) -> None:
 def test_tags_condition_their_neighbours(decoder: str) -> None:
     nlp = random_nlp("tag", decoder)
     (doc,) = make_docs(nlp, [FOUR])
-    # The component does not know UH, and sums over what else could stand there
+    # The component does not know UH, and sums over all tags there
     doc[1].tag_, doc[3].tag_ = "VBD", "UH"
     assert_distribution(nlp, doc, agrees({1: "VBD"}))
 
@@ -156,7 +156,7 @@ def test_overwriting_asks_for_no_annotation(target: str) -> None:
 
 
 def annotate_all(doc: Doc) -> None:
-    """Annotation of all layers that no model would predict."""
+    """Annotate all layers in a way that no model would predict."""
     doc[0].tag_, doc[0].pos_ = "JJ", "VERB"
     doc[0].set_morph("Tense=Past")
     doc.set_ents([Span(doc, 0, 2, "LOC")])

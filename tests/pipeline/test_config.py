@@ -1,4 +1,4 @@
-"""Every block can be exchanged in the config."""
+"""Every block can be replaced in the config."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DeepAtt from a config: learned, saved and loaded, and out of range."""
+"""DeepAtt from a config: learning, saving, loading, and values out of range."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POSITIONS: dict[str, dict[str, Any] | None] = {
 
 
 def deepatt(sublayer: str = "feed-forward", positions: str = "timing", **settings: Any) -> dict:
-    """A section of a config."""
+    """The config section of a tiny DeepAtt encoder."""
     return {
         "@architectures": "spacy_psa.DeepAtt.v1",
         "sublayer": SUBLAYERS[sublayer],
@@ -67,8 +67,8 @@ def model(**settings: Any) -> dict[str, Any]:
 
 
 def sentences(nlp: Language) -> list[Example]:
-    """20 sentences of 2 to 7 words. A word's tag depends on the word before it, so that it takes
-    its neighbours and their order to know it.
+    """20 sentences of 2 to 7 words. A word's tag depends on the previous word, so that predicting
+    it takes the neighbors and their order.
     """
     rng = np.random.default_rng(0)
     examples = []

@@ -1,4 +1,4 @@
-"""Documents of all shapes: empty, tiny, huge, with blanks, with and without sentences."""
+"""Documents of all shapes: empty, tiny, huge, with white space, with and without sentences."""
 
 import numpy as np
 import pytest

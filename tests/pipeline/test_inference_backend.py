@@ -1,4 +1,4 @@
-"""The setting `inference_backend` of the component."""
+"""The component's `inference_backend` setting."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ PEOPLE = ("Ann", "Bob", "Eve", "Max", "Lee")
 
 
 def sentences() -> list[tuple[list[str], list[str]]]:
-    """Twenty sentences, each with words and entity tags."""
+    """Twenty sentences, as words and entity tags."""
     chosen, found = random.Random(0), []
     for i in range(20):
         person, place = chosen.choice(PEOPLE), chosen.choice(PLACES)
@@ -189,7 +189,7 @@ def test_sentences_do_not_depend_on_their_batch(name: str) -> None:
 
 
 def test_updates_are_those_of_one_shared_parameter() -> None:
-    # One step of plain gradient descent moves it by the sum of the gradients of all its places.
+    # A step of plain gradient descent moves it by the sum of the gradients from all its uses.
     nlp = initialized("structured refinement")
     network, keys = network_of(nlp), []
     before = network.encoder.labels.weight.detach().clone()

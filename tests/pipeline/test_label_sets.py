@@ -1,4 +1,4 @@
-"""The setting `set_separator` of the component: labels that are known only as a set."""
+"""The component's `set_separator` setting: labels that are known only as a set."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def agrees_with_tags(tags: Sequence[str]) -> bool:
 
 
 def span_example(nlp: Language, kind: str) -> Example:
-    """A span of two labels, then a token outside, and one that is not annotated."""
+    """A span with two labels, then a token outside, and one without annotation."""
     reference = Doc(nlp.vocab, words=WORDS)
     span = Span(reference, 0, 2, "PER|LOC")
     if kind == "ents":
@@ -68,7 +68,7 @@ def enumerated(
     agrees: Callable[[Sequence[str]], bool],
     possible: Callable[[Sequence[str]], bool] = lambda tags: True,
 ) -> float:
-    """The negative log of the share of the sequences that agree among those that are possible."""
+    """The negative log probability of the agreeing sequences among the possible ones."""
     (paths, scores), *others = BruteForce(potentials).chains
     assert not others
     sequences = [[tags[i] for i in path] for path in paths]
@@ -80,7 +80,7 @@ def enumerated(
 
 def loss_of(nlp: Language, eg: Example) -> tuple[float, Potentials]:
     tagger = tagger_of(nlp)
-    # Scores far from zero, where wrong sums would be far from right
+    # Scores far from zero, for which wrong sums are far off
     potentials = tagger.model.predict([eg.predicted])
     rng = np.random.default_rng(0)
     fields = {
@@ -135,7 +135,7 @@ def test_the_gradient_is_that_of_the_loss(kind: str) -> None:
     nlp = initialized_nlp(kind, set_separator="|")
     tagger = tagger_of(nlp)
     own = tag_example(nlp) if kind == "tag" else span_example(nlp, kind)
-    # In the middle of a batch, where tokens have other numbers than in their documents
+    # In the middle of a batch, where token indices differ from those in the document
     examples = [make_examples(nlp)[0], own, make_examples(nlp)[2]]
     assert_gradient_is_that_of_the_loss(tagger, examples)
 
@@ -182,7 +182,7 @@ def test_labels_are_the_parts_of_sets(kind: str, labels: tuple[str, ...]) -> Non
 def test_other_sentences_tell_which_label_of_a_set_is_right() -> None:
     nlp = make_nlp(set_separator="|")
     examples = make_examples(nlp)
-    # "Ann" and "Lee" are NNP in all other places, and "." is only one thing
+    # "Ann" and "Lee" are NNP everywhere else, and "." is unambiguous
     for token, tag in zip(examples[1].reference, ["NNP|VBZ", "VBD"], strict=False):
         token.tag_ = tag
     examples[1].reference[7].tag_ = ".|NNP"

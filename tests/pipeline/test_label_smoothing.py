@@ -1,4 +1,4 @@
-"""The setting `label_smoothing` of the component."""
+"""The component's `label_smoothing` setting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_softmax_learns_from_smoothed_labels_as_pytorch_has_them() -> None:
 def test_the_gradient_is_that_of_the_loss(target: str) -> None:
     nlp = initialized_nlp(target, label_smoothing=0.1)
     tagger, examples = tagger_of(nlp), make_examples(nlp)
-    # Annotation that is incomplete, within a sentence and altogether.
+    # Incomplete annotation: part of one sentence, and all of another.
     examples[1].reference[2].tag_ = ""
     examples.append(Example(*(Doc(nlp.vocab, words=["Ann", "Lee"]) for _ in range(2))))
     assert_gradient_is_that_of_the_loss(tagger, examples)

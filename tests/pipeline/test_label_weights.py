@@ -1,4 +1,4 @@
-"""The setting `label_weights` of the component: errors that count more, or less, than others."""
+"""The component's `label_weights` setting: errors that count more or less than others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def label_of(tag: str) -> str:
 
 
 def cost(tags: Sequence[str], gold: Gold, weights: dict[str, float]) -> float:
-    """What a sequence costs: the log of the weight of each label that it misses."""
+    """The cost of a sequence: the sum of the log weights of the labels that it misses."""
     return sum(
         log(weights.get(label_of(right), 1.0))
         for tag, right in zip(tags, gold, strict=True)
@@ -83,8 +83,8 @@ def enumerated(
     possible: Callable[[list[str]], bool] = lambda tags: True,
     smoothing: float = 0.0,
 ) -> float:
-    """The loss by enumeration: equation 4 of Gimpel and Smith (2010), where tokens without
-    annotation are summed over; or a cross-entropy.
+    """Compute the loss by enumeration: equation 4 of Gimpel and Smith (2010), summed over the
+    labels of unannotated tokens; or a cross-entropy.
     """
     (paths, scores), *others = BruteForce(potentials).chains
     assert not others
@@ -117,7 +117,7 @@ def is_well_formed(tags: Sequence[str]) -> bool:
 
 
 def random_scores(nlp: Language, docs: list[Doc]) -> Potentials:
-    """Scores of the kind that the model gives, but larger."""
+    """Scores like those of the model, but larger."""
     potentials = tagger_of(nlp).model.predict(docs)
     rng = np.random.default_rng(0)
     fields = {
@@ -216,16 +216,16 @@ def test_weights_are_saved_with_the_component() -> None:
     check_loss(other, "ents")
 
 
-# What weights are for
+# Precision and recall
 
 
-# A word, and how often it has the label and how often another one
+# Words, and how often each has the label A and another label
 OCCURRENCES = {"always": (6, 0), "mostly": (12, 8), "rarely": (8, 12), "never": (0, 6)}
 
 
 @cache
 def precision_and_recall(kind: str, weights: tuple[tuple[str, float], ...]) -> tuple[float, float]:
-    """Those of the label A, after training on data that contradicts itself."""
+    """The precision and recall of the label A, after training on contradictory data."""
     nlp = make_nlp(kind, label_weights=dict(weights) or None)
     fix_random_seed(0)
     examples = []
@@ -250,14 +250,14 @@ def precision_and_recall(kind: str, weights: tuple[tuple[str, float], ...]) -> t
 @kinds
 def test_a_weight_above_one_raises_recall_at_the_cost_of_precision(kind: str) -> None:
     precision, recall = precision_and_recall(kind, ())
-    # 'rarely' is found as well
+    # 'rarely' is predicted as well
     assert (precision, recall) == pytest.approx((18 / 26, 18 / 26))
     assert precision_and_recall(kind, (("A", 10.0),)) == pytest.approx((26 / 46, 1.0))
 
 
 @kinds
 def test_a_weight_below_one_raises_precision_at_the_cost_of_recall(kind: str) -> None:
-    # 'mostly' is not found any more
+    # 'mostly' is no longer predicted
     assert precision_and_recall(kind, (("A", 0.1),)) == pytest.approx((1.0, 6 / 26))
 
 

@@ -151,7 +151,7 @@ def test_our_embedding_in_another_component_warns_and_works() -> None:
 
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Language]:
-    """Pipelines with a transformer of one layer, with random weights."""
+    """Build pipelines with a one-layer transformer with random weights."""
     pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("transformer")

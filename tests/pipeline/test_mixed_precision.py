@@ -1,4 +1,4 @@
-"""Components that are trained in mixed precision, as a config says."""
+"""Components trained in mixed precision, as set in a config."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .gradients import gradients
 
 
 def shim_of(model: Model) -> NetworkShim:
-    """That of the network which is trained in mixed precision."""
+    """The shim of the network that is trained in mixed precision."""
     return labeler.shim_of(model.get_ref("network"))
 
 
@@ -53,7 +53,7 @@ def mixed_nlp(target: str = "tag", setting: str = "bf16", **config: Any) -> Lang
 def test_overfits(target: str, setting: str) -> None:
     nlp = mixed_nlp(target, setting)
     examples = make_examples(nlp)
-    # The first steps may overflow, until the scale fits
+    # The first steps may overflow, until the scale is small enough
     assert train(nlp, examples, steps=60) < 0.1
     assert nlp.evaluate(examples)[SCORES[target]] == 1.0
 
@@ -106,7 +106,9 @@ def test_gradients_of_parts_of_a_batch_add_up(setting: str) -> None:
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_an_update_that_overflows_is_none_of_any_layer(parts: int) -> None:
-    """Neither of the network, nor of what embeds its tokens, by momentum or by another part."""
+    """It changes neither the network nor the embeddings, by momentum or by another part of the
+    batch.
+    """
     nlp, optimizer = mixed_nlp(setting="fp16"), make_adam()
     scaler, examples = shim_of(tagger_of(nlp).model).scaler, make_examples(nlp)
     scaler._scale.fill_(2.0**10)
@@ -215,7 +217,7 @@ def test_a_checkpoint_has_the_scale() -> None:
 
 
 def some_outside(nlp: Language, words: list[list[str]]) -> list[NDArray[np.float32]]:
-    """The emissions of sentences, one by one, of which every other one is read under autocast."""
+    """The emissions of sentences, predicted one by one, every other one under autocast."""
     found = []
     for i, of_one in enumerate(words):
         doc = Doc(nlp.vocab, words=of_one)

@@ -1,4 +1,4 @@
-"""The best ways to label documents, compared with all there are."""
+"""The n best labelings of documents, compared with all labelings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_fewer_if_there_are_no_more() -> None:
     words = [["Ann"], ["Ann", "saw"], []]
     tagger, docs = tagger_of(nlp), [Doc(nlp.vocab, words=ws) for ws in words]
     found = tagger.nbest(docs, 1000)
-    # One token: O and two of S. Two tokens: three times three, and two spans of both.
+    # One token: O or one of two S tags. Two tokens: 3 × 3 of these, or one of two spans over both.
     assert [len(labelings) for labelings in found] == [3, 11, 1]
     for labelings in found:
         assert sum(labeling.probability for labeling in labelings) == pytest.approx(1.0, abs=1e-5)

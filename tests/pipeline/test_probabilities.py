@@ -1,4 +1,4 @@
-"""Probabilities of a `psa_tagger`, compared with those of all label sequences, one by one."""
+"""Probabilities of a `psa_tagger`, compared with an enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES = [
 
 
 def places(doc: Doc, labels: tuple[str, ...]) -> list[tuple[int, int, str]]:
-    """All spans that a document can have."""
+    """All spans that a document can contain."""
     return [place for place in PLACES if place[1] <= len(doc) and place[2] in labels]
 
 
@@ -200,7 +200,7 @@ def test_temperature_makes_probabilities_flatter(target: str, decoder: str) -> N
     nlp = random_nlp(target, decoder, temperature=2.5)
     tagger, docs = tagger_of(nlp), short_docs(nlp)
     for doc, rows in zip(docs, tagger.marginals(docs), strict=True):
-        # All labelings are tempered, too, in their own way
+        # The enumeration applies the temperature independently
         expected = marginals_of(tagger, all_labelings(tagger, doc), len(doc))
         np.testing.assert_allclose(rows, expected, atol=1e-5)
     hot, warm = tagger.entropy(docs), tagger_of(random_nlp(target, decoder)).entropy(docs)

@@ -26,8 +26,8 @@ from .conftest import (
 
 TEXTS = ["Ann saw Berlin .", "", "They eat green ham .", "Bob", "New York City likes Bob ."] * 4
 
-# More threads than one, and a document that is long enough to use them, so that a child inherits
-# a pool of threads that it does not have.
+# Several threads, and a document long enough to use them, so that a child inherits a pool whose
+# threads it does not have.
 SCRIPT = """
 import multiprocessing, sys
 import torch
@@ -54,9 +54,9 @@ def test_processes(tmp_path: Path, method: str) -> None:
     trained_nlp().to_disk(tmp_path / "model")
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    # Waiting threads would otherwise keep a busy machine busy.
+    # Otherwise, waiting threads would keep a busy machine busy.
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}
-    # In a process group of its own, so that children which hang can be ended with their parent.
+    # In a separate process group, to end hanging children together with their parent.
     process = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path / "model"), method],
         env=environment,

@@ -1,4 +1,4 @@
-"""The encoders and characters of the PSA papers, from a config to labels learnt by heart."""
+"""The encoders and character layers of the PSA papers, from a config to memorized labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEARNERS = {
 
 
 def sentences() -> list[tuple[list[str], list[str]]]:
-    """Twenty short sentences of a few letters, whose tags depend on the word before."""
+    """Twenty short sentences of single letters, whose tags depend on the previous word."""
     numbers = random.Random(0)
     found = []
     for _ in range(20):

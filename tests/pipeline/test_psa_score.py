@@ -46,7 +46,7 @@ def scored(target: str) -> tuple[Language, list[Doc]]:
 
 
 def both(*targets: str) -> Language:
-    """A pipeline of several components, untrained, so that their probabilities differ."""
+    """A pipeline of several untrained components, whose probabilities differ."""
     nlp = spacy.blank("xx")
     for seed, target in enumerate(targets):
         source = initialized_nlp(target, seed=seed, probabilities=True)
@@ -66,7 +66,7 @@ def test_scores_of_tokens_are_their_marginals(target: str) -> None:
     nlp, docs = scored(target)
     tagger = tagger_of(nlp)
     for doc, rows in zip(docs, tagger.marginals(make_docs(nlp)), strict=True):
-        # Models that have learnt their data choose the most probable label
+        # Models that have memorized their data choose the most probable label
         np.testing.assert_allclose(scores(doc)[0], rows.max(axis=1), atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Rehearsal: not to forget what the model knew when training was resumed."""
+"""Rehearsal: keep what the model knew when training was resumed."""
 
 from copy import deepcopy
 
@@ -42,7 +42,7 @@ def test_there_is_nothing_to_rehearse_at_first() -> None:
 
 
 def drift(nlp: Language) -> None:
-    """Forget: learn that all is something else."""
+    """Make the pipeline forget, by training on other tags."""
     examples = [Example.from_dict(doc, {"tags": ["NN"] * len(doc)}) for doc in make_docs(nlp)]
     optimizer = make_adam()
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Semantic roles are counted as srl-eval.pl counts them: each rule by hand, all rules at random."""
+"""Semantic roles are scored as by srl-eval.pl: each rule by hand, all rules at random."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_continued_argument_is_wrong_if_a_piece_is():
 
 
 def test_an_argument_without_its_continuation_is_not_the_one_in_between():
-    # From the first piece to the last one both reach as far, but only one has a gap.
+    # Both extend from the same first to the same last word, but only one has a gap.
     gold = frame((3, 4, "A1"), (5, 6, "C-A1"))
     assert counts(score(gold, frame((3, 6, "A1")))) == (0, 1, 1)
 
@@ -215,7 +215,7 @@ def test_confusion_is_in_percent_of_the_errors_of_a_gold_role():
 
 
 def slow_script(gold, predicted):
-    """A transcription of the script's own steps: arguments by their first and last word."""
+    """A transcription of the script's steps, with arguments by their first and last words."""
 
     def load(spans):
         arguments, open_ones = [], {}

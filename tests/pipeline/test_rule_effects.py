@@ -29,12 +29,12 @@ BIOES = SCHEMES["BIOES"]
 
 @cache
 def random_nlp() -> Language:
-    """A pipeline that was not trained."""
+    """An untrained pipeline."""
     return initialized_nlp("ents")
 
 
 def probability(tagger: PSATagger, doc: Doc, start: int, end: int) -> float:
-    """How probable a place is."""
+    """The probability that a span is a LOC."""
     distribution = tagger.distribution([doc])
     names = BIOES.encode([(0, end - start, "LOC")], end - start)
     sets = torch.tensor([[tag == name for tag in tagger.tags] for name in names])

@@ -1,4 +1,4 @@
-"""Rules about labels: from gazetteers and functions, in configs and pipelines."""
+"""Label rules from gazetteers and functions, in configs and pipelines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BIOES = SCHEMES["BIOES"]
 
 @registry.misc("test_rules.capitals.v1")
 def create_capitals(label: str) -> Any:
-    """Tokens without capital letters are in no span of a label."""
+    """Exclude tokens without capital letters from spans of a label."""
     return lambda doc: [
         Rule(token.i, token.i + 1, label, -inf) for token in doc if token.text == token.lower_
     ]
@@ -46,7 +46,7 @@ def create_capitals(label: str) -> Any:
 
 @registry.misc("test_rules.digits.v1")
 def create_digits(label: str) -> Any:
-    """Numbers have a certain tag."""
+    """Give numbers a certain tag."""
     return lambda doc: [Rule(token.i, token.i + 1, label) for token in doc if token.text.isdigit()]
 
 
@@ -65,7 +65,7 @@ def with_ruler(target: str, patterns: list[dict[str, str]], **block: Any) -> Lan
 
 
 def asked(target: str, rules: Callable[[Doc], Any], words: list[str]) -> Doc:
-    """A document that is labeled by a trained pipeline with rules."""
+    """A document labeled by a trained pipeline with rules."""
     nlp = trained_nlp(target)
     tagger_of(nlp).rules = rules
     return nlp(make_docs(nlp, [words])[0])
@@ -123,7 +123,7 @@ def test_a_gazetteer_for_tags() -> None:
 )
 def test_labels_limit_and_rename(labels: Any, expected: list[tuple[int, int, str]]) -> None:
     doc = make_docs(make_nlp(), [WORDS[1]])[0]
-    # Two patterns that match the same span are one rule
+    # Two patterns that match the same span make one rule
     spans = [Span(doc, 0, 1, "PER"), Span(doc, 2, 4, "GPE"), Span(doc, 2, 4, "GPE", span_id="x")]
     doc.spans["mine"] = spans
     found = create_span_rules("mine", 1.5, labels, whole=False)(doc)
@@ -135,7 +135,7 @@ def test_a_document_without_the_spans_is_an_error() -> None:
         create_span_rules("other", 1.0)(make_docs(make_nlp(), [WORDS[1]])[0])
 
 
-# "2.0" is not here: spaCy up to 3.8.11 makes a number of it before we see it.
+# "2.0" is not here: spaCy up to 3.8.11 converts it to a number before we see it.
 @pytest.mark.parametrize("score", ["requre", "", "2,0", 1e9])
 def test_a_wrong_score_is_an_error(score: Any) -> None:
     with pytest.raises(ValueError, match=r'P210.*score.*a number from.*"require" or "forbid"'):
@@ -151,7 +151,7 @@ def test_rules_of_several_sources_add_up() -> None:
         create_all_rules(*sources, lambda doc: None)(doc)
 
 
-# Functions of one's own
+# Custom functions
 
 
 def test_a_function_that_forbids_a_label() -> None:

@@ -1,4 +1,4 @@
-"""Scores, and which of them decide about the best model."""
+"""Scores, and which of them select the best model."""
 
 import logging
 
@@ -95,7 +95,7 @@ def test_without_a_scorer_there_are_no_scores() -> None:
     assert tagger_of(nlp).score(make_examples(nlp)) == {}
 
 
-# Weights of scores
+# Score weights
 
 
 def weights_after_initialize(nlp: Language) -> dict[str, float | None]:

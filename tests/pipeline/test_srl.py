@@ -1,4 +1,4 @@
-"""The component `psa_srl`: what it learns, finds and refuses."""
+"""The component `psa_srl`: what it learns, predicts and rejects."""
 
 from __future__ import annotations
 

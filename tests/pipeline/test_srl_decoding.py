@@ -1,4 +1,4 @@
-"""Which label sequences are chosen, and how probable they are."""
+"""Which label sequences are chosen, and their probabilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RULES = RoleRules(unique=True, continuation=True, reference=True, core=frozenset
 
 
 def scores(*wanted: str, tags: list[str] = TAGS, seed: int | None = None) -> Potentials:
-    """Emissions that prefer a tag of each token, the more the later it is."""
+    """Emissions that prefer one tag per token, later tokens more strongly."""
     emissions = torch.zeros(len(wanted), len(tags))
     for t, tag in enumerate(wanted):
         emissions[t, tags.index(tag)] = 2.0 + t
@@ -37,7 +37,7 @@ def found(decoding, potentials: Potentials, tags: list[str] = TAGS) -> list[str]
 
 
 def keeps_rules(tags) -> bool:
-    """The rules, told in another way."""
+    """Whether tags keep the rules, checked in a different way."""
     roles = [role for _, _, role in read_roles(tags)]
     begun: list[str] = []
     for role in roles:

@@ -1,4 +1,4 @@
-"""Frames on documents: what `psa_srl` writes, how it is read, kept, drawn and scored."""
+"""Frames on documents: what `psa_srl` writes, and how they are read, kept, displayed and scored."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_a_sentence_larger_than_a_batch_is_one() -> None:
 
 
 def batches_of(*lengths: int, seed: int = 0, **settings: int) -> list[list[int]]:
-    """The lengths of the sentences of each batch. They have no predicates."""
+    """The sentence lengths in each batch of documents without predicates."""
     docs = [doc_of(words=["a"] * length) for length in lengths]
     fix_random_seed(seed)
     batches = batch_by_propositions(**settings)([Example(doc, doc) for doc in docs])

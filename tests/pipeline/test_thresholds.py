@@ -1,4 +1,4 @@
-"""Predictions that are not probable enough."""
+"""Predictions below a probability threshold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOKEN_TARGETS = ("tag", "pos", "morph")
 
 
 def pairs(nlp: Language, threshold: Any) -> list[tuple[Doc, Doc]]:
-    """Documents without and with a threshold; the former have probabilities."""
+    """Documents without a threshold, with probabilities, and with a threshold, without them."""
     tagger = tagger_of(nlp)
     tagger.cfg.update(probabilities=True, threshold=None)
     before = list(nlp.pipe(make_docs(nlp)))

@@ -52,7 +52,7 @@ def test_the_gradient_is_that_of_the_loss(target: str, constrain: bool) -> None:
     nlp = initialized_nlp(target, constrain_training=constrain)
     tagger = tagger_of(nlp)
     examples = make_examples(nlp)
-    # An annotation that is incomplete, too.
+    # Incomplete annotation as well.
     examples.append(Example(make_docs(nlp)[0], make_docs(nlp)[0]))
     assert_gradient_is_that_of_the_loss(tagger, examples)
 
@@ -228,7 +228,7 @@ def test_gradients_are_read_once_for_their_check_and_their_norm(
     tagger.update(make_examples(nlp))
     tagger.finish_update(plain_sgd(1.0))
     assert len(norms) == 1
-    # Nothing keeps the gradients from going
+    # No reference keeps the gradients alive
     assert tagger.watch._norm is None
 
 
@@ -294,7 +294,7 @@ def test_a_frozen_component_can_annotate_for_others() -> None:
 
 
 def test_predictions_are_those_of_the_weights_of_now() -> None:
-    """What layers keep of their weights is not that of earlier ones."""
+    """Layers do not use values cached from earlier weights."""
     nlp, examples = initialized_nlp(), make_examples(make_nlp())
     docs, seen = [example.reference for example in examples], []
 

@@ -49,7 +49,7 @@ def known(nlp: Language) -> list[str]:
 
 
 def embed(nlp: Language, word: str) -> np.ndarray:
-    """The word's part of the representation of a token."""
+    """The word's part of a token's representation."""
     doc = Doc(nlp.vocab, words=[word])
     return tagger_of(nlp).model.get_ref("tok2vec").predict([doc])[0][0, :WIDTH]
 

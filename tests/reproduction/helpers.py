@@ -1,4 +1,4 @@
-"""Results that nobody has trained."""
+"""Made-up results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ SCORES = ("precision", "recall", "f1", "accuracy")
 
 
 def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: Any) -> Result:
-    """A result of chunking on CoNLL-2000.
+    """Make a result of chunking on CoNLL-2000.
 
     system (str): The system.
     seed (int): The seed.
     test (float): All scores on the test set, 0 to 1.
-    dev (float): Those on the development set.
-    **more: What else differs.
+    dev (float): All scores on the development set, 0 to 1.
+    **more: Other fields to set.
     RETURNS (Result): The result.
     """
     fields: dict[str, Any] = {

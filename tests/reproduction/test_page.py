@@ -1,4 +1,4 @@
-"""The tables of the papers beside our results."""
+"""The tables of the papers with our results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAPERS = read_papers()
 
 
 def lines(results: Sequence[Result], start: str, title: str = "### Table 4. Overall") -> list[str]:
-    """The lines of a table that begin so."""
+    """The lines of a table that begin with `start`."""
     _, _, text = to_page(PAPERS, results).partition(title)
     part, _, _ = text.partition("\n### ")
     return [line for line in part.splitlines() if line.startswith(start)]
@@ -87,7 +87,7 @@ def test_tags_of_another_kind_are_not_compared() -> None:
     assert "not trained yet" in line
     results = [make_result("lan", 0, 0.95, target="tag", **more)]
     (line,) = lines(results, "| en: BiLSTM-LAN", title)
-    # Seconds are the paper's alone
+    # Only the paper reports seconds
     assert line == (
         "| en: BiLSTM-LAN | `lan` | 95.59 ± 0.13 / 33.04 | - | 95.00 | 95.00 | 1 | \u22120.59 | a |"
     )
@@ -152,7 +152,7 @@ def test_ablations_on_other_corpora_follow_their_table() -> None:
         "| `psa-no-gaussian` | 93.00 | 93.00 | 1 | a |",
         "| `psa` | 94.00 | 94.00 | 1 | a |",
     ]
-    # One system alone is no comparison.
+    # A single system is no comparison.
     assert lines(results[:1], "The systems of this table", title) == []
 
 

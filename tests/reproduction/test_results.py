@@ -1,4 +1,4 @@
-"""Results in files, and what follows from several."""
+"""Result files, and summaries of several results."""
 
 from __future__ import annotations
 

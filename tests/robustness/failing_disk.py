@@ -1,4 +1,4 @@
-"""A disk that fails, and processes that end, at the n-th thing that is done to files."""
+"""Disks that fail, and processes that are killed, at the n-th file operation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CHANGES = ("open", "os.mkdir", "os.rename")
 REMOVALS = ("os.remove", "os.rmdir")
 SIZES = (0, 30, 300, 3000)
 
-# Python has no way to take an audit hook away: there is one, which is told what to do.
+# An audit hook cannot be removed: a single one is installed, which calls this function.
 _on_event: Callable[[str, tuple[Any, ...]], None] | None = None
 _installed = False
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    """All that is in a folder, hidden things too. Folders have None."""
+    """Read everything in a folder, hidden files included. The value of a folder is None."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -33,9 +33,9 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 class FailingDisk:
-    """Counts what is written below a folder.
+    """Count the write operations below a folder, and let them fail after a given number.
 
-    failed (int): How often the disk has failed.
+    failed (int): The number of failures.
     """
 
     def __init__(self, folder: Path, number: int, code: int, events: tuple[str, ...]) -> None:
@@ -60,13 +60,14 @@ class FailingDisk:
 def failing_disk(
     folder: Path, number: int, code: int = errno.ENOSPC, events: tuple[str, ...] = CHANGES
 ) -> Iterator[FailingDisk]:
-    """Let all writing below a folder fail from some moment on. What is there can be removed.
+    """Let all writing below a folder fail after a number of operations. Deleting still works.
 
     folder (Path): The folder.
-    number (int): How many files can be opened to write, folders made and things renamed before.
-    code (int): The system's number for what is wrong.
-    events (Tuple[str, ...]): What of it fails.
-    YIELDS (FailingDisk): Says whether it has failed.
+    number (int): How many operations succeed first: opening a file for writing, making a folder,
+        or renaming.
+    code (int): The error number (`errno`).
+    events (Tuple[str, ...]): The audit events of the operations that fail.
+    YIELDS (FailingDisk): Counts the failures.
     """
     disk = FailingDisk(folder, number, code, events)
     with _listening(disk):
@@ -75,9 +76,9 @@ def failing_disk(
 
 @contextmanager
 def limited_files(size: int) -> Iterator[None]:
-    """Let the system refuse to write more to a file than some bytes.
+    """Limit the size of files that the system allows to write.
 
-    size (int): How many.
+    size (int): The limit in bytes.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -90,12 +91,12 @@ def limited_files(size: int) -> Iterator[None]:
 def fails_whole(
     folder: Path, write: Callable[[], object], events: tuple[str, ...] = CHANGES
 ) -> list[str]:
-    """Let something be written to a disk that fails at each moment in turn.
+    """Repeat a write on a disk that fails at each operation in turn.
 
-    folder (Path): What is below it has to stay as it was each time.
-    write (Callable[[], object]): Writes. It has to raise an OutputError if the disk fails.
-    events (Tuple[str, ...]): What of it fails.
-    RETURNS (List[str]): The messages, one for each moment.
+    folder (Path): The folder. Its contents must be unchanged after each failure.
+    write (Callable[[], object]): Writes. It must raise an OutputError if the disk fails.
+    events (Tuple[str, ...]): The audit events of the operations that fail.
+    RETURNS (List[str]): The error messages, one for each operation.
     """
     before, messages = contents(folder), []
     for number in range(1000):
@@ -117,13 +118,13 @@ def fails_whole(
 def killed_at_each_moment(
     folder: Path, write: Callable[[], object], look: Callable[[int], None]
 ) -> int:
-    """Kill a process at each thing that it does to files below a folder.
+    """Kill a process at each of its file operations below a folder in turn.
 
     folder (Path): The folder.
     write (Callable[[], object]): What the process does.
-    look (Callable[[int], None]): Called after each death with its number, and to put the folder
-        back into the state from which the next one starts.
-    RETURNS (int): How many deaths there were.
+    look (Callable[[int], None]): Called after each kill, with its number. It must restore the
+        folder for the next process.
+    RETURNS (int): The number of kills.
     """
     for number in range(1000):
         process = os.fork()
@@ -147,7 +148,7 @@ class _Assassin:
         self.left = number
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # Reading counts, too: that comes between writing and renaming
+        # Reading counts as well: it happens between writing and renaming
         if event in (*CHANGES, *REMOVALS) and _is_below(self.folder, arguments):
             self.left -= 1
             if self.left < 0:

@@ -1,13 +1,13 @@
-"""Kill training at random moments, again and again, and see what is left.
+"""Kill training at random moments, again and again, and check what is left.
 
-python -m tests.robustness.kill_training --command "spacy psa train" --times 50
-python -m tests.robustness.kill_training --command "spacy train" --times 50
+    python -m tests.robustness.kill_training --command "spacy psa train" --times 50
+    python -m tests.robustness.kill_training --command "spacy train" --times 50
 
-trains a tiny pipeline on the sample corpus that is saved after every other update, and kills the
-process (SIGKILL). After each kill `model-last` and `model-best` have to load and to predict, if
-they are there. Then the same command goes on in the same folder: `psa train` from its checkpoint,
-`spacy train` from the start. Runs that come to their end have to end with the weights of one that
-was left alone. The exit code is 1 if anything was otherwise.
+Train a tiny pipeline on the sample corpus, save it after every other update, and kill the process
+(SIGKILL). After each kill, `model-last` and `model-best` must load and predict, if they exist. Then
+the same command runs again in the same folder: `psa train` resumes from its checkpoint, `spacy
+train` starts from scratch. A run that finishes must end with the weights of an uninterrupted run.
+The exit code is 1 if any check fails.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ TEXT = "Rockwell International Corp. said it agreed with Boeing Co. in Seattle .
 # Sentences for training and evaluation
 N_TRAIN, N_DEV = 40, 4
 EVERY = 2
-# The part of the kills at any moment; the others come after the first save
+# The share of kills at any moment of the run; the others come after the first save
 BEFORE_SAVING = 0.2
 
 
 def main() -> int:
-    """RETURNS (int): The exit code."""
+    """Run as a command. RETURNS (int): The exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--command", choices=COMMANDS, required=True)
     parser.add_argument("--times", type=int, default=50, help="how often to kill")
     parser.add_argument("--steps", type=int, default=20, help="updates of a run")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    # Processes are forked here, which threads of OpenMP do not survive
+    # The runs are forks, which OpenMP threads do not survive
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), arguments.command, arguments.steps, arguments.seed)
@@ -63,9 +63,9 @@ class Trial:
     """Training that is killed again and again.
 
     folder (Path): An empty folder to work in.
-    command (str): The command, in `COMMANDS`.
-    steps (int): The updates of a run.
-    seed (int): The seed of the moments at which it is killed.
+    command (str): The command, a key of `COMMANDS`.
+    steps (int): The number of updates in a run.
+    seed (int): The seed that determines when runs are killed.
     """
 
     def __init__(self, folder: Path, command: str, steps: int, seed: int) -> None:
@@ -82,10 +82,10 @@ class Trial:
         self.longest = self.saving = 0.0
 
     def run(self, times: int) -> int:
-        """Kill the process as often as is wanted.
+        """Kill the process a given number of times.
 
-        times (int): How often.
-        RETURNS (int): 0 if all went well, otherwise 1.
+        times (int): The number of kills.
+        RETURNS (int): 0 if all checks pass, otherwise 1.
         """
         code = self.time_run(self.start(self.folder / "alone"), self.folder / "alone")
         if code != 0:
@@ -100,7 +100,7 @@ class Trial:
         return 1 if self.problems else 0
 
     def live(self) -> None:
-        """Let the command run for a while, kill it, and look at what is there."""
+        """Let the command run for a while, kill it, and check what is left."""
         start = time.monotonic()
         before = inode(self.output)
         process = self.start()
@@ -113,7 +113,7 @@ class Trial:
         delay = time.monotonic() - start
         if code is not None:
             print(f"      ended after {delay:5.2f} s: {self.finish(code)}", flush=True)
-            # The machine may have been busier before
+            # The machine may have been busier when the run was timed
             self.saving *= 0.8
             return
         os.kill(process, signal.SIGKILL)
@@ -125,9 +125,9 @@ class Trial:
         print(f"{n:4}  killed after {delay:5.2f} s, {moment:25} {states}", flush=True)
 
     def time_run(self, process: int, output: Path) -> int | None:
-        """Wait for a run to come to its end, and take the time.
+        """Wait for a run to finish, and time it.
 
-        process (int): Its number.
+        process (int): Its process ID.
         output (Path): Its output folder.
         RETURNS (Optional[int]): Its exit code.
         """
@@ -139,10 +139,10 @@ class Trial:
         return code
 
     def start(self, output: Path | None = None) -> int:
-        """Start the command in a process of its own, which needs to import nothing.
+        """Start the command in a fork, which needs no imports.
 
-        output (Optional[Path]): Its output folder.
-        RETURNS (int): The number of the process.
+        output (Optional[Path]): The output folder; `self.output` by default.
+        RETURNS (int): The process ID.
         """
         process = os.fork()
         if process:
@@ -162,7 +162,7 @@ class Trial:
             os._exit(1)
 
     def moment(self) -> str:
-        """RETURNS (str): What the process was doing, as far as its traces tell."""
+        """RETURNS (str): What the process was doing, judging by the files it left."""
         names = [*os.listdir(self.output)] if self.output.is_dir() else []
         saved = [n for n in MODELS if any(name.startswith(f".{n}.") for name in names)]
         if saved:
@@ -176,7 +176,7 @@ class Trial:
         """Load a pipeline and let it predict.
 
         name (str): The name of its folder.
-        RETURNS (str): What became of it.
+        RETURNS (str): The result of the check.
         """
         path = self.output / name
         state = "is absent"
@@ -192,10 +192,10 @@ class Trial:
         return state
 
     def finish(self, code: int | None) -> str:
-        """Look at a run that came to its end, and clear its folder for another one.
+        """Check a run that has finished, and clear its folder for the next one.
 
         code (Optional[int]): Its exit code.
-        RETURNS (str): What became of it.
+        RETURNS (str): The result of the check.
         """
         self.ends += 1
         ours, alone = (weights(folder) for folder in (self.output, self.folder / "alone"))
@@ -213,7 +213,7 @@ class Trial:
         return problem or "the weights of a run that was left alone, nothing left over"
 
     def sum_up(self) -> None:
-        """Print what was found."""
+        """Print a summary."""
         moments = ", ".join(f"{n} {moment}" for moment, n in sorted(self.kills.items()))
         found = ", ".join(f"{what} {n}" for what, n in sorted(self.found.items()))
         print(f"{self.kills.total()} kills of {self.command}: {moments}")
@@ -224,12 +224,12 @@ class Trial:
 
 
 def weights(output: Path) -> dict[str, bytes]:
-    """RETURNS (Dict[str, bytes]): The models of a folder of training."""
+    """RETURNS (Dict[str, bytes]): The saved models in an output folder, by path."""
     return {str(path.relative_to(output)): path.read_bytes() for path in output.glob("*/*/model")}
 
 
 def inode(output: Path) -> int | None:
-    """RETURNS (Optional[int]): A number that is another one when model-last has been saved."""
+    """RETURNS (Optional[int]): The inode of model-last, which each save changes, or None."""
     try:
         return (output / MODELS[0]).stat().st_ino
     except FileNotFoundError:
@@ -241,9 +241,9 @@ def wait(
 ) -> int | None:
     """Wait for a process.
 
-    process (int): Its number.
-    seconds (float): How long, at the most.
-    until (Callable[[], bool]): What else ends the waiting.
+    process (int): Its process ID.
+    seconds (float): The maximum time to wait.
+    until (Callable[[], bool]): A condition that ends the wait as well.
     RETURNS (Optional[int]): Its exit code; None if it has not ended.
     """
     deadline = time.monotonic() + seconds
@@ -256,11 +256,11 @@ def wait(
 
 
 def write_config(folder: Path, steps: int) -> Path:
-    """Write a small corpus, and a config for a pipeline that learns in no time and is saved often.
+    """Write a small corpus, and a config for a pipeline that trains fast and is saved often.
 
-    folder (Path): Where to write.
-    steps (int): The updates of a run.
-    RETURNS (Path): The config.
+    folder (Path): The folder to write to.
+    steps (int): The number of updates in a run.
+    RETURNS (Path): The path of the config.
     """
     config = Config().from_disk(ROOT / "configs" / "sample.cfg", interpolate=False)
     for split, n in (("train", N_TRAIN), ("dev", N_DEV)):
@@ -277,7 +277,7 @@ def write_config(folder: Path, steps: int) -> Path:
     model["tok2vec"]["characters"].update(embedding_width=4, width=8)
     model["encoder"]["recurrent"].update(hidden_width=16)
     config["training"].update(max_epochs=0, max_steps=steps, eval_frequency=EVERY)
-    # Each evaluation is as good as the best, so that model-best is saved, too.
+    # All evaluations have the same score, so that model-best is saved as well.
     config["training"]["score_weights"] = {"tag_acc": 0.0}
     path = folder / "config.cfg"
     config.to_disk(path)

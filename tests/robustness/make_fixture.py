@@ -1,13 +1,13 @@
-"""Make the pipeline that tests of compatibility load: `fixture/VERSION`, a few kilobytes.
+"""Build the pipeline that the compatibility tests load: `fixture/VERSION`, a few kilobytes.
 
-It has to be made by the release whose files it stands for, so run this file with that release's
+It must be built with the release whose files it represents, so run this file with that release's
 code, from the root of the repository:
 
     git worktree add ../release TAG
     PYTHONPATH=../release python tests/robustness/make_fixture.py
     git worktree remove ../release
 
-What is there stays, unless `--force` is given: pipelines of users cannot be made again, either.
+Existing files are kept unless `--force` is given: users cannot rebuild their pipelines either.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 FIXTURES = HERE / "fixture"
 SAMPLE = HERE.parents[1] / "assets" / "sample" / "train.conll"
 N_SENTENCES, STEPS, DIGITS = 24, 150, 6
-# Words, and which of them are predicates. The second and third have words that are not known.
+# Words, and the indices of the predicates. The second and third sentences have unknown words.
 SENTENCES: list[tuple[list[str], list[int]]] = [
     (["Halvorsen", "said", "she", "would", "not", "run", "again", "."], [1, 5]),
     (["Zoë", "said", "that", "1,234", "talks", "had", "been", "upset", "."], [1, 7]),
@@ -43,19 +43,19 @@ SENTENCES: list[tuple[list[str], list[int]]] = [
 
 
 def characters(width: int) -> dict[str, Any]:
-    """The section of a small network over characters."""
+    """Build the config section of a small character network."""
     name = "spacy_psa.CharacterBiLSTM.v1"
     return {"@architectures": name, "embedding_width": 3, "width": width}
 
 
 def words() -> dict[str, Any]:
-    """The section of small word embeddings."""
+    """Build the config section of small word embeddings."""
     name = "spacy_psa.WordCharEmbed.v1"
     return {"@architectures": name, "width": 6, "min_freq": 2, "characters": characters(4)}
 
 
 def fusion() -> dict[str, Any]:
-    """The section of a small layer of self-attention."""
+    """Build the config section of a small self-attention layer."""
     bias = {"@architectures": "spacy_psa.PSABias.v1", "window": 3, "max_distance": 4}
     gate = {"@architectures": "spacy_psa.FeatureGate.v1"}
     name = "spacy_psa.ContextFusion.v1"
@@ -63,7 +63,7 @@ def fusion() -> dict[str, Any]:
 
 
 def tagger_model() -> dict[str, Any]:
-    """The default model of `psa_tagger`, tiny."""
+    """Build a tiny version of the default model of `psa_tagger`."""
     recurrent = {
         "@architectures": "spacy_psa.BiLSTM.v1",
         "hidden_width": 8,
@@ -85,7 +85,7 @@ def tagger_model() -> dict[str, Any]:
 
 
 def role_model() -> dict[str, Any]:
-    """The default model of `psa_srl`, tiny."""
+    """Build a tiny version of the default model of `psa_srl`."""
     sublayer = {
         "@architectures": "spacy_psa.FeedForwardSublayer.v1",
         "hidden_width": 12,
@@ -113,7 +113,7 @@ def role_model() -> dict[str, Any]:
 
 
 def make_nlp() -> Language:
-    """The pipeline, untrained."""
+    """Build the untrained pipeline."""
     nlp = spacy.blank("xx")
     model = tagger_model()
     nlp.add_pipe("psa_tagger", "tags", config={"target": "tag", "model": model})
@@ -124,7 +124,7 @@ def make_nlp() -> Language:
 
 
 def read_sample(nlp: Language) -> list[Example]:
-    """The first sentences of the sample: tags, chunks, and roles that are made of chunks."""
+    """Read the first sentences of the sample: tags, chunks, and roles derived from chunks."""
     blocks = SAMPLE.read_text(encoding="utf8").split("\n\n")
     sentences = [block.strip().splitlines() for block in blocks if "-DOCSTART-" not in block]
     examples = []
@@ -146,7 +146,7 @@ def read_sample(nlp: Language) -> list[Example]:
 
 
 def frame_of(verb: Span, chunks: list[Span]) -> Frame:
-    """A frame whose arguments are the noun phrases around a verb phrase."""
+    """Build a frame whose arguments are the noun phrases around a verb phrase."""
     roles = {"A0": "end", "A1": "start"}
     arguments = [(verb.end - 1, verb.end, "V")]
     for role, side in roles.items():
@@ -160,10 +160,10 @@ def frame_of(verb: Span, chunks: list[Span]) -> Frame:
 
 
 def predictions(nlp: Language) -> list[dict[str, Any]]:
-    """What a pipeline says of the sentences: labels, and how probable they are.
+    """Predict the labels of the sentences, with probabilities.
 
     nlp (Language): The pipeline.
-    RETURNS (List[Dict[str, Any]]): For each sentence what can be written as JSON.
+    RETURNS (List[Dict[str, Any]]): The predictions for each sentence, in a form for JSON.
     """
     found = []
     for forms, predicates in SENTENCES:
@@ -194,12 +194,12 @@ def predictions(nlp: Language) -> list[dict[str, Any]]:
 
 
 def rounded(array: Any) -> list[list[float]]:
-    """An array as JSON can hold it."""
+    """Round an array and convert it to lists, for JSON."""
     return [[round(float(value), DIGITS) for value in row] for row in array]
 
 
 def main() -> None:
-    """Train the pipeline, and save it with what it predicts."""
+    """Train the pipeline, and save it with its predictions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--force", action="store_true", help="Replace what is there")
     force = parser.parse_args().force

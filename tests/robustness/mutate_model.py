@@ -1,9 +1,9 @@
-"""Spoil saved pipelines in a thousand ways, and load them.
+"""Corrupt saved pipelines in a thousand ways, and load them.
 
     python -m tests.robustness.mutate_model --mutants 1000 --seed 0
 
-Each mutant loads, or is refused with one of our errors. Nothing else may happen: no other
-exception, no hang, no flood of memory, and nothing that is left half loaded.
+Each mutant must either load or be rejected with one of our errors. Nothing else may happen: no
+other exception, no hang, no memory blow-up, and nothing left half loaded.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SAME, OTHER, REFUSED, THEIRS = (
 
 
 class Hang(BaseException):
-    """A mutant takes too long. Not an `Exception`, so that nobody handles it."""
+    """Raised if a mutant takes too long. Not an `Exception`, so that no handler catches it."""
 
 
 @dataclass
@@ -61,8 +61,8 @@ class Saved:
 
     name (str): The component's name.
     folder (Path): The pipeline's folder.
-    files (Dict[str, bytes]): The component's files and the config, as they were.
-    expected (Any): What it predicts.
+    files (Dict[str, bytes]): The original files of the component, and the config.
+    expected (Any): Its predictions.
     nlp (Language): The pipeline itself, to load components into.
     """
 
@@ -73,18 +73,18 @@ class Saved:
     nlp: Language
 
     def load(self, whole: bool) -> Language:
-        """Load the pipeline, or only the component into the pipeline, which is ten times faster."""
+        """Load the whole pipeline, or only the component into `nlp`, which is ten times faster."""
         if whole:
             return spacy.load(self.folder)
         self.nlp.get_pipe(self.name).from_disk(self.folder / self.name, exclude=["vocab"])
         return self.nlp
 
     def path(self, file: str) -> Path:
-        """The path of one of the files."""
+        """Get the path of one of the files."""
         return self.folder / file if file == CONFIG else self.folder / self.name / file
 
     def write(self, files: dict[str, bytes | None]) -> None:
-        """Write files; None for one that is missing."""
+        """Write files; delete those that are None."""
         for file, data in files.items():
             if data is None:
                 self.path(file).unlink(missing_ok=True)
@@ -93,8 +93,8 @@ class Saved:
 
 
 def save_pipelines(folder: Path) -> list[Saved]:
-    """Save tiny pipelines: of tags, of spans with probabilities, of entities with an embedding of
-    spaCy, of semantic roles.
+    """Save tiny pipelines: for tags, for spans with probabilities, for entities with one of
+    spaCy's embeddings, and for semantic roles.
     """
     tagger = tags.initialized_nlp("tag")
     tags.train(tagger, tags.make_examples(tagger), steps=3)
@@ -120,7 +120,7 @@ def save_pipelines(folder: Path) -> list[Saved]:
 
 
 def predictions(nlp: Language, name: str) -> Any:
-    """What a pipeline makes of a few sentences."""
+    """Get a pipeline's predictions for a few sentences."""
     if name == roles.NAME:
         docs = [roles.given_doc(nlp, i) for i in range(len(roles.WORDS))]
         return [roles.arguments(doc) for doc in nlp.pipe(docs)]
@@ -130,7 +130,7 @@ def predictions(nlp: Language, name: str) -> Any:
 def mutate(
     rng: Random, saved: Saved, others: list[Saved], architectures: list[str]
 ) -> dict[str, bytes | None]:
-    """Choose files to spoil, and spoil them."""
+    """Choose files and corrupt them."""
     files: dict[str, bytes | None] = {}
     other = rng.choice([each for each in others if each is not saved])
     chosen = rng.choices((MODEL, SETTINGS, CONFIG, CHECKSUM), weights=(11, 5, 5, 1))[0]
@@ -157,13 +157,13 @@ def mutate(
 
 
 def outcome(saved: Saved, files: dict[str, bytes | None], *, whole: bool) -> str:
-    """Load a mutant, and say what happened.
+    """Load a mutant, and report what happened.
 
-    saved (Saved): The pipeline, in whose folder the spoilt files are.
+    saved (Saved): The pipeline, whose folder contains the corrupted files.
     files (Dict[str, Optional[bytes]]): These files.
-    whole (bool): Whether to load the whole pipeline if its config is not spoilt.
+    whole (bool): Whether to load the whole pipeline even if its config is intact.
     RETURNS (str): `SAME`, `OTHER`, `REFUSED` or `THEIRS`.
-    RAISES (AssertionError): If that must not happen.
+    RAISES (AssertionError): If anything else happened.
     """
     changed = {file: data for file, data in files.items() if data != saved.files[file]}
     try:
@@ -172,8 +172,8 @@ def outcome(saved: Saved, files: dict[str, bytes | None], *, whole: bool) -> str
     except Exception as error:
         if isinstance(error, ValueError) and re.search(r"\[P\d{3}\]", str(error)):
             return REFUSED
-        # The config is read by spaCy and thinc; a SystemError is that of their JSON writer for
-        # numbers of more than 64 bits
+        # spaCy and thinc read the config; their JSON writer raises a SystemError for numbers of
+        # more than 64 bits
         kinds = ConfigValidationError | RegistryError | ConfigParserError | SystemError
         theirs = isinstance(error, kinds)
         assert CONFIG in files and (theirs or re.match(r"\[E\d+\]", str(error))), repr(error)
@@ -195,7 +195,7 @@ def outcome(saved: Saved, files: dict[str, bytes | None], *, whole: bool) -> str
 
 @contextmanager
 def limited(seconds: int = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None]:
-    """Raise an error if something takes too long, or much more memory than has ever been taken.
+    """Raise an error if something takes too long, or far more memory than the previous peak.
 
     RAISES (Hang): If it takes too long.
     RAISES (AssertionError): If it takes too much memory.
@@ -221,12 +221,13 @@ def run(
 ) -> tuple[Counter[str], list[str]]:
     """Load mutants.
 
-    n (int): How many.
-    seed (int): Each mutant is made from it and the mutant's number alone.
-    folder (Path): Where to save pipelines.
+    n (int): The number of mutants.
+    seed (int): The seed. Each mutant depends only on it and on the mutant's number.
+    folder (Path): The folder to save pipelines to.
     first (int): The number of the first mutant.
-    whole (bool): Whether to load whole pipelines where a component would do.
-    RETURNS (Tuple[Counter[str], List[str]]): How often what happened, and what must not have.
+    whole (bool): Whether to load whole pipelines even if a component would do.
+    RETURNS (Tuple[Counter[str], List[str]]): The number of times of each outcome, and what must
+        not have happened.
     """
     pipelines = save_pipelines(folder)
     architectures = [name for name in registry.architectures.get_all() if "spacy_psa" in name]

@@ -1,4 +1,4 @@
-"""Ways to spoil the files of a saved component, by chance."""
+"""Random corruptions of the files of a saved component."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def flip(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def truncate(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Cut the end off."""
+    """Cut off the end."""
     return data[: rng.randrange(len(data) + 1)]
 
 
@@ -44,7 +44,7 @@ def insert(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def delete(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Leave some bytes out."""
+    """Delete some bytes."""
     place = rng.randrange(len(data) + 1)
     return data[:place] + data[place + rng.randint(1, 64) :]
 
@@ -56,7 +56,7 @@ def duplicate(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def overwrite(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Put a range of another file, or of this one, over a range."""
+    """Overwrite a range with one from another file or from this one."""
     source = rng.choice((data, other))
     size = rng.randint(1, 256)
     start, place = rng.randrange(len(source) + 1), rng.randrange(len(data) + 1)
@@ -65,14 +65,14 @@ def overwrite(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def blank(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Set a range to one value, such as zeros or what is NaN in a tensor."""
+    """Set a range to one value, such as zeros or bytes that are NaN in a tensor."""
     place, size = rng.randrange(len(data) + 1), rng.randint(4, 256)
     value = rng.choice((b"\x00", b"\xff", b"\x7f"))
     return data[:place] + value * len(data[place : place + size]) + data[place + size :]
 
 
 def swap(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Take another file instead."""
+    """Use another file instead."""
     return other
 
 
@@ -111,7 +111,7 @@ def spoil_value(rng: Random, value: Any) -> Any:
 
 
 def _spoil_bytes(rng: Random, data: bytes) -> bytes:
-    """Change a message in a message, or a file of safetensors, or else bytes."""
+    """Change a nested message or a safetensors file, or otherwise bytes."""
     if rng.random() < 0.7:
         try:
             return srsly.msgpack_dumps(spoil_value(rng, srsly.msgpack_loads(data)))
@@ -123,7 +123,7 @@ def _spoil_bytes(rng: Random, data: bytes) -> bytes:
 
 
 def _spoil_tensors(rng: Random, data: bytes) -> bytes:
-    """Change the header or the numbers of a file of safetensors."""
+    """Change the header or the numbers of a safetensors file."""
     (length,) = struct.unpack("<Q", data[:8])
     header, body = data[8 : 8 + length], data[8 + length :]
     if rng.random() < 0.5:
@@ -143,7 +143,7 @@ def _spoil_tensors(rng: Random, data: bytes) -> bytes:
 
 
 def spoil_model(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Change the file of a model, as bytes or as the message that it is."""
+    """Change a model file, as bytes or as a msgpack message."""
     if rng.random() < 0.35:
         return rng.choice(BYTES)(rng, data, other)
     try:
@@ -153,14 +153,14 @@ def spoil_model(rng: Random, data: bytes, other: bytes) -> bytes:
 
 
 def spoil_settings(rng: Random, data: bytes, other: bytes) -> bytes:
-    """Change the settings, as bytes or as the JSON that they are."""
+    """Change the settings, as bytes or as JSON."""
     if rng.random() < 0.35:
         return rng.choice(BYTES)(rng, data, other)
     return json.dumps(spoil_value(rng, json.loads(data)), default=str, skipkeys=True).encode("utf8")
 
 
 def spoil_config(rng: Random, text: str, name: str, architectures: list[str]) -> str:
-    """Change a line in the sections of a component in a config."""
+    """Change a line in a component's sections of a config."""
     lines, ours, section = text.split("\n"), [], ""
     for i, line in enumerate(lines):
         if line.startswith("["):

@@ -1,4 +1,4 @@
-"""Pipelines of a few numbers whose predictions vary: their weights are random, and not small."""
+"""Tiny pipelines with random weights large enough that predictions vary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spacy_psa.pipeline.tagger import PSATagger
 
 from .strategies import ODD_WORDS, PLAIN_WORDS
 
-# On networks as small as these, threads cost more than they give.
+# For networks this small, threads cost more than they gain.
 torch.set_num_threads(1)
 
 NAME = "psa_tagger"
@@ -36,7 +36,7 @@ LABELS = {
 
 
 def block(name: str, **settings: Any) -> dict[str, Any]:
-    """The section of a config for one of our blocks."""
+    """The config section of one of our blocks."""
     return {"@architectures": f"spacy_psa.{name}.v1", **settings}
 
 
@@ -134,7 +134,7 @@ SYSTEMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 }
 
 
-# Each system with entities, and each target with some system
+# Each system with entities, and each other target with some system
 _OTHERS = [target for target in TARGETS if target != "ents"]
 CASES = [
     (system, target)
@@ -145,20 +145,20 @@ SPAN_CASES = [case for case in CASES if case[1] in ("ents", "spans")]
 
 
 def labeler(tok2vec: Any, encoder: Any, decoder: Any, **settings: Any) -> dict[str, Any]:
-    """A whole model, whose windows are so short that many a document takes several."""
+    """A complete model, with windows so short that many documents take several."""
     parts = {"tok2vec": tok2vec, "encoder": encoder, "decoder": decoder}
     return block("SequenceLabeler", **{"max_length": 24, "overlap": 6, **parts, **settings})
 
 
 def make_nlp(model: dict[str, Any], target: str, **config: Any) -> Language:
-    """A pipeline that is not initialized."""
+    """An uninitialized pipeline."""
     nlp = spacy.blank("xx")
     nlp.add_pipe(NAME, config={"model": model, "target": target, "probabilities": True, **config})
     return nlp
 
 
 def annotate(doc: Doc, target: str, labels: Sequence[str]) -> Doc:
-    """Give a document labels, one after the other; half of its tokens are in spans."""
+    """Annotate a document, cycling through the labels; spans cover half of its tokens."""
     names = [labels[i % len(labels)] for i in range(len(doc))]
     if target == "ents":
         doc.ents = [Span(doc, i, i + 1, names[i // 2]) for i in range(0, len(doc), 2)]
@@ -173,28 +173,28 @@ def annotate(doc: Doc, target: str, labels: Sequence[str]) -> Doc:
 
 
 def examples(nlp: Language, labels: Sequence[str]) -> list[Example]:
-    """Examples of words of all kinds."""
+    """Examples with words of all kinds."""
     target = tagger_of(nlp).target.name
     docs = [Doc(nlp.vocab, words=list(some)) for some in (PLAIN_WORDS, ODD_WORDS)]
     return [Example(doc, annotate(doc.copy(), target, labels)) for doc in docs]
 
 
 def initialize(nlp: Language, labels: Sequence[str], *, seed: int = 0) -> None:
-    """Give a pipeline labels, words and random weights."""
+    """Initialize a pipeline with labels, words and random weights."""
     fix_random_seed(seed)
     tagger_of(nlp).initialize(lambda: examples(nlp, labels), nlp=nlp, labels=labels)
     shake(tagger_of(nlp).model, seed)
 
 
 def shake(model: Model, seed: int) -> None:
-    """Make the weights of our networks large enough that predictions vary."""
+    """Enlarge the weights of our networks so that predictions vary."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in parameters_of(model).values():
         parameter.data += 0.4 * torch.randn(parameter.shape, generator=generator)
 
 
 def initialized(model: dict[str, Any], target: str, labels: Sequence[str]) -> Language:
-    """A pipeline that is."""
+    """An initialized pipeline."""
     nlp = make_nlp(model, target)
     initialize(nlp, labels)
     return nlp
@@ -202,7 +202,7 @@ def initialized(model: dict[str, Any], target: str, labels: Sequence[str]) -> La
 
 @cache
 def pipeline(system: str, target: str) -> Language:
-    """One of the systems. Tests share it: they must not change it."""
+    """One of the systems. Tests share it and must not change it."""
     return initialized(labeler(*SYSTEMS[system]), target, LABELS[target])
 
 
@@ -214,7 +214,7 @@ def tagger_of(nlp: Language) -> PSATagger:
 
 
 def parameters(nlp: Language) -> dict[str, torch.nn.Parameter]:
-    """All parameters of our networks, by name."""
+    """The parameters of our networks, by name."""
     return parameters_of(tagger_of(nlp).model)
 
 
@@ -245,7 +245,7 @@ def weights_of(model: Model) -> dict[str, NDArray]:
 
 
 def scores(doc: Doc) -> list[float]:
-    """All probabilities that the component wrote: those of tokens, then those of spans."""
+    """All probabilities that the component wrote: tokens first, then spans."""
     spans = [*doc.ents, *(span for group in doc.spans.values() for span in group)]
     found = [owner._.psa_score for owner in (*doc, *spans)]
     return [score for score in found if score is not None]

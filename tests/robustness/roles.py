@@ -1,4 +1,4 @@
-"""Documents with predicates, and pipelines of a few numbers that find their arguments."""
+"""Documents with predicates, and tiny pipelines that find their arguments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .pipelines import SYSTEMS, block, shake
 from .strategies import ODD_WORDS, PLAIN_WORDS, WORD, Words, documents
 
 NAME = "psa_srl"
-# Words that are a prefix, have one, or have one before nothing
+# Some labels are a prefix, start with one, or have nothing after one
 LABELS = ("A0", "C-A0", "R-A0", "V", "\u0301", "-", "C", "R-", "B-PER", "O")
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """What a document with predicates is made of.
+    """The contents of a document with predicates.
 
     words (Words): Its tokens.
     predicates (Tuple[Predicate, ...]): Its predicates, in any order.
@@ -39,10 +39,10 @@ class Sentences:
     predicates: tuple[Predicate, ...]
 
     def doc(self, vocab: Vocab) -> Doc:
-        """Make the document. Whatever finds predicates finds the same ones: they are frames, spans,
-        and verbs.
+        """Build the document. All predicate finders find the same predicates, which are frames,
+        spans and verbs at once.
 
-        vocab (Vocab): A vocabulary.
+        vocab (Vocab): The vocabulary.
         RETURNS (Doc): The document.
         """
         doc = self.words.doc(vocab)
@@ -60,10 +60,10 @@ class Sentences:
 
 @st.composite
 def sentences(draw: st.DrawFn) -> Sentences:
-    """Documents without predicates, with some, or with nothing else."""
+    """Documents with no predicates, with some, or with nothing else."""
     words = draw(documents())
     tokens = range(len(words.words))
-    # All of a few hundred would take long, and be no different
+    # All tokens of a long document would be slow and test nothing more
     chosen = list(tokens[:12])
     if not draw(st.booleans()):
         some = st.lists(st.sampled_from(tokens), max_size=3, unique=True) if tokens else st.just([])
@@ -73,11 +73,11 @@ def sentences(draw: st.DrawFn) -> Sentences:
     return Sentences(words, tuple(Predicate(i, names[i % n], names[-1 - i % n]) for i in chosen))
 
 
-# Finder of predicates and decoding of each system
+# The predicate finder and the decoding of each system
 DECODINGS = {
     "greedy": block("GreedyDecoding"),
     "viterbi": block("ViterbiDecoding"),
-    # Few steps: the search gives up at times
+    # So few steps that the search sometimes gives up
     "constrained": block("ConstrainedDecoding", max_steps=60),
 }
 FINDERS = ("GivenPredicates", "SpanPredicates", "VerbPredicates")
@@ -92,12 +92,12 @@ CASES = {
 
 
 def misc(section: dict[str, Any]) -> dict[str, Any]:
-    """The section of a config for something that is no model."""
+    """Convert a section into one for the `misc` registry."""
     return {"@misc": section["@architectures"], **{k: v for k, v in section.items() if k[0] != "@"}}
 
 
 def role_labeler(system: str) -> dict[str, Any]:
-    """A whole model, whose windows are so short that many a document takes several."""
+    """A complete model, with windows so short that many documents take several."""
     if system == "ensemble":
         models = [role_labeler(name) for name in ("deepatt", "bilstm-crf")]
         return block("RoleEnsemble", **{"*": {f"n{i}": model for i, model in enumerate(models)}})
@@ -109,7 +109,7 @@ def role_labeler(system: str) -> dict[str, Any]:
 def make_nlp(
     model: dict[str, Any], finder: str = FINDERS[0], decoding: str = "viterbi"
 ) -> Language:
-    """A pipeline that is not initialized."""
+    """An uninitialized pipeline."""
     nlp = spacy.blank("xx")
     config = {
         "model": model,
@@ -129,7 +129,7 @@ def srl_of(nlp: Language) -> PSASemanticRoles:
 
 
 def examples(nlp: Language, labels: Sequence[str]) -> list[Example]:
-    """Examples of words of all kinds: the first is a predicate, and each second one has a role."""
+    """Examples with words of all kinds: the first is a predicate, every other one has a role."""
     found = []
     for words in (PLAIN_WORDS, ODD_WORDS):
         gold = Doc(nlp.vocab, words=list(words))
@@ -157,12 +157,12 @@ def initialized(
 
 @cache
 def pipeline(system: str) -> Language:
-    """One of the systems. Tests share it: they must not change it."""
+    """One of the systems. Tests share it and must not change it."""
     return initialized(role_labeler(system), LABELS, *CASES[system])
 
 
 def frames(doc: Doc) -> list[tuple[Any, ...]]:
-    """All that the component wrote: predicate, lemma, sense and arguments of each frame."""
+    """Everything that the component wrote: predicate, lemma, sense and arguments of each frame."""
     return [
         (
             frame.predicate.i,
@@ -175,7 +175,7 @@ def frames(doc: Doc) -> list[tuple[Any, ...]]:
 
 
 def probabilities(doc: Doc) -> list[float]:
-    """Those of frames and arguments, each frame's before those of its arguments."""
+    """The probability of each frame, followed by those of its arguments."""
     return [
         p
         for frame in doc._.frames

@@ -1,6 +1,6 @@
-"""Anything that may come: documents, labels, configurations and scores, for hypothesis to draw.
+"""Hypothesis strategies for arbitrary documents, labels, configs and scores.
 
-Documents are drawn as `Words`, from which documents for any vocabulary can be made.
+Documents are drawn as `Words`, from which a Doc with any vocabulary can be built.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 
 from spacy_psa.inference import Potentials
 
-# Surrogates are no characters: neither UTF-8 nor spaCy can hold one that stands alone.
+# Surrogates are not characters: neither UTF-8 nor spaCy can represent a lone one.
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 ODD_WORDS = (
     " ",
@@ -54,12 +54,12 @@ WORD = st.one_of(
 
 @dataclass(frozen=True)
 class Words:
-    """What a document is made of.
+    """The contents of a document.
 
     words (Tuple[str, ...]): Its tokens.
-    spaces (Tuple[bool, ...]): Whether there is a space behind each of them.
-    starts (Optional[Tuple[Optional[bool], ...]]): Whether a sentence begins at each of them, None
-        where that is not known; None where there are no boundaries.
+    spaces (Tuple[bool, ...]): Whether each token is followed by a space.
+    starts (Optional[Tuple[Optional[bool], ...]]): Whether each token starts a sentence, or None if
+        unknown; None if there are no sentence boundaries.
     """
 
     words: tuple[str, ...]
@@ -67,7 +67,9 @@ class Words:
     starts: tuple[bool | None, ...] | None
 
     def doc(self, vocab: Vocab) -> Doc:
-        """vocab (Vocab): A vocabulary.
+        """Build the document.
+
+        vocab (Vocab): The vocabulary.
         RETURNS (Doc): The document, without annotation.
         """
         starts = None if self.starts is None else list(self.starts)
@@ -76,7 +78,7 @@ class Words:
 
 @st.composite
 def documents(draw: st.DrawFn, max_size: int = 6) -> Words:
-    """Documents: empty, of one token, of a few, and sometimes of a few hundred."""
+    """Documents: empty, of one token, of a few, and sometimes up to twenty times as long."""
     words = draw(st.lists(WORD, max_size=max_size))
     if words and draw(st.integers(0, 19)) == 19:
         words = words * draw(st.integers(2, 20))
@@ -92,7 +94,7 @@ def documents(draw: st.DrawFn, max_size: int = 6) -> Words:
 
 batches = st.lists(documents(), min_size=2, max_size=3)
 
-# What separates labels in sets, features in morphology and prefixes in tags is no exception
+# Including the separators of label sets, of morphological features and of tag prefixes
 ODD_LABELS = ("O", "-", "--", "B-PER", "I-", "_", "|", "\u0301", "\u202e", "\U0001f600", "a b")
 LABEL = st.one_of(
     st.sampled_from(("PER", "LOC", "per")),
@@ -102,14 +104,14 @@ LABEL = st.one_of(
 
 
 def labels(max_size: int = 6) -> st.SearchStrategy[list[str]]:
-    """Lists of different labels: one, several, or many."""
+    """Lists of distinct labels: one, several, or many."""
     many = st.integers(7, 40).map(lambda n: [f"L{i}" for i in range(n)])
     few = st.lists(LABEL, min_size=1, max_size=max_size, unique=True)
     return st.one_of(few, few, few, many)
 
 
 # Each field is filled from a handful of numbers, so that ties, rows of -inf and gaps of all sizes
-# come up often.
+# are frequent.
 EXTREMES = {
     torch.float64: (1e-310, 1e16, -1e17, 1e30, -1e30, 1e300, -1e300),
     torch.float32: (1e-45, 1e16, -1e17, 1e30, -1e30, 3e38, -3e38),
@@ -122,10 +124,10 @@ FIELDS = ("transitions", "start", "end", "pairwise")
 
 @st.composite
 def potentials(draw: st.DrawFn, *, impossible: bool = True, max_tokens: int = 7) -> Potentials:
-    """Scores of any size.
+    """Potentials with scores of any size.
 
-    impossible (bool): Whether some may be -inf.
-    max_tokens (int): How long chains may be.
+    impossible (bool): Whether scores may be -inf.
+    max_tokens (int): The maximum length of a chain.
     """
     dtype = draw(st.sampled_from(sorted(EXTREMES, key=str)))
     n_labels = draw(st.integers(1, 4))
@@ -153,15 +155,15 @@ def potentials(draw: st.DrawFn, *, impossible: bool = True, max_tokens: int = 7)
     return Potentials(fill(n_tokens, n_labels), lengths, **others)
 
 
-# Configurations of models. Widths are tiny, and dropout is off where predictions are compared.
+# Model configs. Widths are tiny, and dropout is off where predictions are compared.
 
 
-# The names of all that are drawn
+# The names of all blocks that are drawn
 BLOCKS: set[str] = set()
 
 
 def block(name: str, **settings: st.SearchStrategy[Any] | Any) -> st.SearchStrategy[dict[str, Any]]:
-    """The section of a config for one of our blocks, its settings drawn or given."""
+    """The config section of one of our blocks, with drawn or fixed settings."""
     BLOCKS.add(name)
     given = {
         key: value if isinstance(value, st.SearchStrategy) else st.just(value)
@@ -171,7 +173,7 @@ def block(name: str, **settings: st.SearchStrategy[Any] | Any) -> st.SearchStrat
 
 
 def named(*sections: st.SearchStrategy[dict[str, Any]], most: int) -> st.SearchStrategy[Any]:
-    """Several sections, as a config has them where a block takes any number."""
+    """Several sections, in the form of a config, for a block that takes any number of them."""
     some = st.lists(st.one_of(*sections), min_size=1, max_size=most)
     return some.map(lambda found: {f"n{i}": section for i, section in enumerate(found)})
 
@@ -302,7 +304,7 @@ tok2vecs = st.one_of(embeddings, block("ConcatTok2Vec", **{"*": named(embeddings
 
 @st.composite
 def models(draw: st.DrawFn, name: str = "SequenceLabeler", **settings: Any) -> dict[str, Any]:
-    """Any model of `psa_tagger`, with windows of any size; or another one with the same parts."""
+    """Any model of `psa_tagger`, or of another name with the same parts, with any window size."""
     max_length = draw(st.sampled_from((1, 2, 5, 64)))
     parts = block(
         name,
@@ -317,7 +319,7 @@ def models(draw: st.DrawFn, name: str = "SequenceLabeler", **settings: Any) -> d
 
 
 def role_models() -> st.SearchStrategy[dict[str, Any]]:
-    """Any model of `psa_srl`, with windows of any size."""
+    """Any model of `psa_srl`, with any window size."""
     return models("RoleLabeler", mask_width=st.integers(1, 4))
 
 
@@ -327,11 +329,11 @@ FEATURES = ("_", "Case=Nom", "Case=Nom|Number=Sing", "A=1,2", "\u00c4=\u00df")
 
 @st.composite
 def tasks(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A target and labels that it may have."""
+    """A target, with valid labels."""
     target = draw(st.sampled_from(("tag", "pos", "morph", "ents", "spans")))
     if target in ("pos", "morph"):
         names = st.sampled_from(UNIVERSAL if target == "pos" else FEATURES)
         return target, draw(st.lists(names, min_size=1, unique=True))
     found = draw(labels())
-    # For spans it means tokens outside of all of them
+    # For spans, it marks the tokens outside
     return target, [name for name in found if name != "O"] or ["PER"] if target != "tag" else found

@@ -1,4 +1,4 @@
-"""Training data with mistakes: it is learnt from, or one error says what is wrong and where."""
+"""Training data with mistakes: training works, or one error says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SpanPlace = tuple[int, int, str]
 
 
 def example(vocab: Vocab, words: Sequence[str], **gold: Any) -> Example:
-    """An example without spaces between tokens that both sides have."""
+    """An example with the same tokens on both sides."""
     return Example(Doc(vocab, words=list(words)), Doc(vocab, words=list(words), **gold))
 
 
 def tagged(vocab: Vocab, *tags: Sequence[str]) -> list[Example]:
-    """Examples with tags, whose words are w0, w1, …"""
+    """Examples with tags and the words w0, w1, …"""
     return [example(vocab, [f"w{i}" for i in range(len(ts))], tags=list(ts)) for ts in tags]
 
 
@@ -68,21 +68,21 @@ def framed(vocab: Vocab, frames: Sequence[Sequence[Frame]], n: int = 6) -> list[
 def learn(
     nlp: Language, examples: list[Example], *, labels: Sequence[str] | None = None
 ) -> list[float]:
-    """Initialize the one component, and take three steps. RETURNS (List[float]): The losses."""
+    """Initialize the only component and take three steps. RETURNS (List[float]): The losses."""
     ((name, pipe),) = nlp.pipeline
     pipe.initialize(lambda: examples, nlp=nlp, labels=labels)
     optimizer = make_adam()
     losses = [nlp.update(examples, sgd=optimizer)[name] for _ in range(3)]
     assert np.isfinite(losses).all()
     nlp.evaluate(examples)
-    # What has been learnt can be saved, and used again.
+    # The trained pipeline can be saved and used again.
     spacy.blank("xx").from_bytes(nlp.to_bytes(), exclude=[name])
     list(nlp.pipe(eg.predicted.copy() for eg in examples))
     return losses
 
 
 def refuse(nlp: Language, examples: list[Example], match: str, **settings: Any) -> None:
-    """Training has to end with an error."""
+    """Training must end with an error."""
     with pytest.raises(ValueError, match=match):
         learn(nlp, examples, **settings)
 
@@ -391,7 +391,7 @@ def test_empty_documents_at_the_beginning_do_no_harm() -> None:
 
 
 def other_tokens(vocab: Vocab, *, text: bool = False) -> Example:
-    """Predicted tokens `abc def`, and annotation of `a bcd ef`, so that none of them align."""
+    """Predicted tokens `abc def` and gold tokens `a bcd ef`, none of which align."""
     predicted = Doc(vocab, words=["abc", "def"], spaces=[False, False])
     reference = Doc(vocab, words=["a", "bcd", "ef"], spaces=[False] * 3, tags=["A", "B", "C"])
     reference.spans["sc"] = [Span(reference, 0, 2, "A")]

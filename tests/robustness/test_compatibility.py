@@ -1,4 +1,4 @@
-"""Pipelines that earlier releases have saved: they load, and predict what they did."""
+"""Pipelines saved by earlier releases load, and their predictions stay the same."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ LARGEST = 150_000
 
 @pytest.fixture(params=RELEASES)
 def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of what a release has saved."""
+    """A copy of the files that a release saved."""
     return shutil.copytree(FIXTURES / request.param, tmp_path / request.param)
 
 
 def load(path: Path) -> Language:
-    """Load a pipeline, which may be of another version of spaCy."""
+    """Load a pipeline, possibly saved with another version of spaCy."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[W095\]")
         return spacy.load(path)
 
 
 def assert_predicts(nlp: Language, path: Path) -> None:
-    """Compare labels exactly and probabilities nearly."""
+    """Compare labels exactly, and probabilities approximately."""
     expected = json.loads(path.read_text(encoding="utf8"))
     found = json.loads(json.dumps(predictions(nlp)))
     assert len(found) == len(expected) > 0

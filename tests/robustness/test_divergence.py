@@ -1,4 +1,4 @@
-"""Training that diverges is stopped before it spoils weights, and the batch is named."""
+"""Training that diverges is stopped before it corrupts weights, and the error names the batch."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def network(nlp: Language) -> torch.nn.Module:
 
 
 def spoil_gradient(nlp: Language, value: float) -> None:
-    """Let backpropagation meet a number that is not finite, while the loss is finite."""
+    """Make backpropagation meet a non-finite number while the loss is finite."""
     network(nlp).decoder.emission.weight.register_hook(lambda g: torch.full_like(g, value))
 
 
 def assert_stops(nlp: Language, optimizer: Optimizer, match: str, steps: int = 3) -> None:
-    """Update until training is stopped, with the weights of before that update."""
+    """Update until training stops, and compare the weights with those before the last update."""
     before = weights(nlp)
     with pytest.raises(ValueError, match=match):
         for _ in range(steps):
@@ -109,7 +109,7 @@ def test_accumulated_gradients_are_checked_before_any_component_is_updated() -> 
     tagger, examples = tagger_of(nlp), make_examples(nlp)
     tagger.update(examples[:1])
     spoil_gradient(nlp, float("nan"))
-    # `spacy train` gives no optimizer here, and updates all components at the end of the batch.
+    # `spacy train` passes no optimizer here, and updates all components at the end of the batch.
     with pytest.raises(ValueError, match=r"P307.*update 1 .*2 documents \('Bob saw"):
         tagger.update(examples[1:])
 
@@ -209,7 +209,7 @@ def test_a_tok2vec_that_is_shared_keeps_its_weights() -> None:
     before = nlp.get_pipe("tok2vec").model.to_bytes()
     with pytest.raises(ValueError, match="P307"):
         nlp.update(make_examples(nlp), sgd=False)
-    # As the loop of `spacy train` would, had it not been stopped.
+    # What the loop of `spacy train` would use next, had it not been stopped.
     assert np.isfinite(optimizer.learn_rate)
     assert nlp.get_pipe("tok2vec").model.to_bytes() == before
 
@@ -286,7 +286,7 @@ def test_infinite_scores_are_not_taken_for_nan() -> None:
 
 
 def diverging_config(folder: Path) -> Path:
-    """A config with which the loss is fine at first: the rate of the eighth step is absurd."""
+    """A config whose loss is fine at first: the learning rate of the eighth step is absurd."""
     write_corpora(folder)
     rates = {"@schedules": "spacy_psa.test_cliff.v1"}
     optimizer = {"@optimizers": "spacy_psa.SGD.v1", "learn_rate": rates}
@@ -312,7 +312,7 @@ def test_the_last_good_models_stay(tmp_path: Path, command: tuple[str, ...]) -> 
         found = spacy.load(output / name)
         pipe = found.get_pipe("labels")
         arrays = [p for n in pipe.model.walk() for s in n.shims for p in s.network.parameters()]
-        # Those of the evaluation before, not those of 1e9
+        # Those of the previous evaluation, not those after a rate of 1e9
         assert arrays and all(bool((p.abs() < 10).all()) for p in arrays)
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full or may not be written to: one clear error, and what was there stays."""
+"""A disk that is full or read-only: one clear error, and existing files are kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from spacy_psa.training.checkpoint import (
     read_tensors,
     write_checkpoint,
 )
-from spacy_psa.training.saving import whole
+from spacy_psa.training.saving import with_atomic_save
 
 from ..cli.commands import SAMPLE, plain, run
 from ..pipeline.conftest import WORDS, gold_doc, tagger_of, trained_nlp
@@ -47,7 +47,7 @@ CHECKPOINT = Checkpoint(config={}, step=3, epoch=0, finished=False, words=40, se
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a pipeline, gold documents, and output of each kind from earlier."""
+    """A folder with a pipeline, gold documents, and earlier output of each kind."""
     tmp_path = tmp_path_factory.mktemp("original")
     trained_nlp("spans").to_disk(tmp_path / "model")
     docs = [gold_doc(spacy.blank("xx"), i) for i in range(len(WORDS))]
@@ -63,7 +63,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, original: Path) -> Path:
-    """A copy of it."""
+    """A copy of `original`."""
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -72,7 +72,7 @@ def tensors(value: float) -> dict[str, torch.Tensor]:
     return {"weights/tagger/0/W": torch.full((40, 50), value)}
 
 
-# The words of each command that writes, with {} for the folder.
+# The arguments of each command that writes, with {} for the folder.
 COMMANDS = {
     "convert": "convert {}/in.conll {}/old.spacy --stats {}/old.json",
     "export": "export {}/dev.spacy {}/old.conll --format conll2000 --chunks-key sc",
@@ -96,7 +96,7 @@ COMMANDS = {
 def test_a_command_says_what_is_wrong_and_leaves_all_as_it_was(folder: Path, command: str) -> None:
     words = COMMANDS[command].replace("{}", str(folder)).split()
     before = contents(folder)
-    # Where there are several outputs, each is whole by itself: until the first one there is none
+    # Several outputs are atomic one by one, not together: fail before the first
     with failing_disk(folder, 0) as disk:
         result = run("psa", *words)
     message = "".join(plain(result.output).split())
@@ -135,11 +135,11 @@ def test_a_command_that_is_stopped_within_a_file_leaves_all_as_it_was(
 
 
 def savers(folder: Path) -> dict[str, Callable[[], object]]:
-    """What is saved in training, each in the place of something else."""
+    """Everything that training saves, each replacing something else."""
     nlp = trained_nlp("tag")
     return {
         "component": lambda: tagger_of(nlp).to_disk(folder / "model" / "psa_tagger"),
-        "pipeline": lambda: whole(nlp).to_disk(folder / "model"),
+        "pipeline": lambda: with_atomic_save(nlp).to_disk(folder / "model"),
         "copy": lambda: copy_folder(folder / "other", folder / "model"),
         "checkpoint": lambda: write_checkpoint(
             folder / "checkpoint", replace(CHECKPOINT, step=6), tensors(2.0)
@@ -159,14 +159,14 @@ def saved_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def saved(tmp_path: Path, saved_before: Path) -> Path:
-    """A copy of it."""
+    """A copy of `saved_before`."""
     shutil.copytree(saved_before, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
 @pytest.mark.parametrize("name", ["component", "pipeline", "copy", "checkpoint"])
 def test_what_was_saved_stays_at_any_moment(saved: Path, name: str) -> None:
-    # A component's folder stays, and its files are renamed one by one: that takes no room
+    # A component's folder stays, and its files are renamed one by one, which takes no space
     events = ("open", "os.mkdir") if name == "component" else CHANGES
     messages = fails_whole(saved, savers(saved)[name], events)
     assert len(messages) > 2
@@ -256,7 +256,7 @@ def test_standard_output_on_a_full_disk_is_one_message(
             print("a result")
             if error is not None:
                 raise error
-        # What is in the buffer has a place to go to now
+        # The buffer can be written now
         full.flush()
     assert caught.value.code == 1
     assert capsys.readouterr().err.count("[P410] Standard output") == 1
@@ -317,7 +317,7 @@ def test_a_place_that_cannot_be_written_to_is_found_before_the_work(
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus, a config, and the run `out` that came to its end."""
+    """A folder with a corpus, a config, and the finished run `out`."""
     folder = tmp_path_factory.mktemp("trained")
     write_corpora(folder)
     config = write_config(folder, training={"max_epochs": 1, "eval_frequency": 2})

@@ -1,4 +1,4 @@
-"""Models put together from any blocks, for any labels of any target."""
+"""Models built from any blocks, for any labels of any target."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from thinc.api import Adam
 from .pipelines import examples, initialized, scores, tagger_of, weights
 from .strategies import BLOCKS, Words, documents, models, tasks
 
-# To put a pipeline together takes 50 ms, to use it as much again
+# Building a pipeline takes 50 ms, and using it another 50 ms
 few = settings(max_examples=max(1, settings.default.max_examples // 20))
 
-# What is put together of drawn models, and what needs more than words
+# Blocks built from drawn models, and blocks that need more than words
 NOT_DRAWN = {"RoleEnsemble", "LastLayers", "ProjectedWordVectors"}
 
 
@@ -61,6 +61,6 @@ def test_any_model_can_be_trained(model: dict[str, Any], task: tuple[str, list[s
     assert np.isfinite(losses).all() and min(losses) >= 0.0
     after = weights(nlp)
     assert all(np.isfinite(values).all() for values in after.values())
-    # With a single label of tokens there is nothing to learn
+    # With a single token label, there is nothing to learn
     if len(tagger_of(nlp).tags) > 1:
         assert any((after[name] != before[name]).any() for name in before)

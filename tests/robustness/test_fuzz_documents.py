@@ -1,4 +1,4 @@
-"""Documents of any kind, in batches of any kind, through systems of all kinds."""
+"""Documents of any kind, in any batches, through all systems."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ span_pipelines = st.sampled_from(SPAN_CASES).map(lambda case: pipeline(*case))
 
 
 def spans_of(doc: Doc) -> list[Span]:
-    """What the component wrote."""
+    """The spans that the component wrote."""
     return [*doc.ents, *(span for group in doc.spans.values() for span in group)]
 
 
 def assert_equally_good(nlp: Language, found: Doc, expected: Doc) -> None:
-    """The same annotation with the same probabilities. Where two ways to label a document are
-    equally probable to six digits, rounding may decide.
+    """Compare annotation and probabilities. If two labelings tie to six digits, rounding may
+    decide between them.
     """
     if annotation(found) != annotation(expected):
         tagger = tagger_of(nlp)
@@ -98,7 +98,7 @@ def test_spans_are_those_of_well_formed_tags(nlp: Language, words: Words) -> Non
     for length in sentence_lengths(doc):
         own = tags[first : first + length]
         assert BIOES.problems(own) == []
-        # None goes from one sentence to the next
+        # No span crosses a sentence boundary
         assert [
             (span.start - first, span.end - first, span.label_)
             for span in spans
@@ -125,7 +125,7 @@ def test_entities_are_some_that_spacy_takes(nlp: Language, words: Words) -> None
     ]
     empty.ents = [Span(empty, *place) for place in expected]
     assert _places(empty.ents) == expected
-    # By characters: a span that spaCy cannot find again by its text is none
+    # By characters: spaCy must be able to find each span again by its offsets in the text
     again = [doc.char_span(ent.start_char, ent.end_char, label=ent.label_) for ent in doc.ents]
     assert _places(again) == expected
 

@@ -1,9 +1,9 @@
-"""Scores of any size, in chains of any shape, through every backend: nothing is NaN, and nothing
-is infinite that is not.
+"""Scores of any size, in chains of any shape, through every backend: no result is NaN, and none is
+infinite unless it should be.
 
-Whether ordinary scores give the right numbers is tested elsewhere, by enumeration. Where scores are
-so large that their sums are rounded to a multiple of 10^14, the results are those of the rounded
-scores: what holds for every distribution holds for them.
+Other tests check the results for ordinary scores, by enumeration. If scores are so large that their
+sums are rounded to a multiple of 10^14, the results are those of the rounded scores: what holds for
+every distribution holds for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spacy_psa.inference.smoothing import smoothed_log_prob
 from .strategies import potentials
 
 INF = float("inf")
-# What is left of the precision of numbers: one float16 in a sum may be off by 1e-3
+# The precision that is left: a single float16 in a sum may be off by 1e-3
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 
 seeds = st.integers(0, 2**16)
@@ -36,15 +36,15 @@ def tensor(values: object) -> Tensor:
 FAR_BEHIND = Potentials(
     tensor([[0.0, -1e30], [1.0, 3.0], [0.0, 1e30]]), (3,), tensor([[0.0, -INF], [1.0, 1e30]])
 )
-# All sequences have the same score, of which log 2 is less than the rounding
+# All sequences have the same score, so large that log 2 is less than its rounding error
 TIES = Potentials(torch.full((4, 2), 1e30), (4,), torch.full((2, 2), -1e30))
 EQUAL = Potentials(torch.full((4, 3), 1e17), (4,))
-# Beyond float32, where samples were taken to be impossible
+# Sums beyond float32, where sampling must not consider every sequence impossible
 BEYOND_FLOAT32 = Potentials(torch.full((3, 2), -3e38), (3,), torch.full((2, 2), -3e38))
 
 
 def known(*scores: Potentials):
-    """Examples that went wrong once."""
+    """Add examples that failed before."""
 
     def decorate(test):
         for one in scores:
@@ -56,12 +56,12 @@ def known(*scores: Potentials):
 
 
 def some_backend(seed: int) -> str:
-    """All of them, one after the other, would take long."""
+    """Choose one backend: trying all of them would be slow."""
     return sorted(BACKENDS)[seed % len(BACKENDS)]
 
 
 def of_labels(scores: Potentials, seed: int, lowest: int) -> Tensor:
-    """Some labels, from `lowest` on."""
+    """Random labels, from `lowest` up."""
     generator = np.random.default_rng(seed)
     return torch.from_numpy(generator.integers(lowest, scores.n_labels, size=scores.n_tokens))
 
@@ -71,7 +71,7 @@ def chain_of_token(scores: Potentials) -> Tensor:
 
 
 def assert_finite_gradients(value: Tensor, leaf: Potentials, *, most: float = INF) -> None:
-    """Of everything with respect to the scores."""
+    """Check the gradients of a value with respect to the scores."""
     tensors = list(leaf.tensors().values())
     for gradient in torch.autograd.grad(value, tensors, allow_unused=True):
         assert gradient is None or bool((gradient.isfinite() & (gradient.abs() <= most)).all())
@@ -86,7 +86,7 @@ def test_log_scores_are_finite_or_impossible(scores: Potentials, seed: int) -> N
     possible = log_z.detach() != -INF
     assert bool((log_z.isfinite() | ~possible).all())
     if bool(possible.any()):
-        # Expected counts: a label of each token, a transition between each two
+        # Expected counts: one label per token, and one transition per pair of neighbors
         most = (scores.n_tokens + 1) * (1.0 + TOLERANCE[scores.emissions.dtype])
         assert_finite_gradients(log_z[possible].sum(), leaf, most=most)
     for lowest in (0, -1):
@@ -211,7 +211,7 @@ def test_constraints_leave_a_distribution_or_nothing(scores: Potentials, seed: i
 def test_losses_and_their_gradients_are_finite(
     scores: Potentials, seed: int, temperature: float, smoothing: float
 ) -> None:
-    # 3e38 divided by 0.05 is no number of type float32 any more
+    # 3e38 divided by 0.05 overflows float32
     scale = 1.0 if temperature >= 1.0 else temperature
     tensors = {name: t * scale for name, t in scores.tensors().items()}
     leaf = Potentials(lengths=scores.lengths, **tensors).requires_grad_()

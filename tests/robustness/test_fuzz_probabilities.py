@@ -33,7 +33,7 @@ def test_scores_are_probabilities_and_entropies_finite(nlp: Language, words: Wor
     assert 0.0 <= entropy <= len(doc) * log(len(tagger.tags)) + 1e-6
     nlp(doc)
     assert all(0.0 <= score <= 1.0 for score in scores(doc))
-    # Every token has a label, if only that it is in no span
+    # Every token has a label, even if it is in no span
     assert all(token._.psa_score is not None for token in doc)
     attached = doc.spans["sc"].attrs["scores"] if "sc" in doc.spans else ()
     assert all(0.0 <= score <= 1.0 for score in attached)
@@ -55,9 +55,9 @@ def test_span_probabilities_are_not_above_those_of_their_tokens(
 
 
 def _n_labelings(tagger: PSATagger, length: int) -> int:
-    """Of one sentence of at most three tokens."""
+    """The number of labelings of a sentence; with spans, of at most two tokens."""
     n = len(tagger.labels)
-    # Neighbouring spans, and tokens outside of them, in all ways to part the tokens
+    # All segmentations of the tokens into adjacent spans and tokens outside
     return [1, 1 + n, (1 + n) ** 2 + n][length] if tagger.target.has_spans else n**length
 
 

@@ -1,4 +1,4 @@
-"""Semantic roles: any documents, any predicates, any models; found, written, saved and learnt."""
+"""Semantic roles of any documents, predicates and models: predicted, written, saved and learned."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from .roles import (
 )
 from .strategies import Words, labels, role_models
 
-# Of windows, and of gold arguments that overlap
+# Warnings about windows, and about overlapping gold arguments
 pytestmark = [pytest.mark.filterwarnings(rf"ignore:\[{code}\]") for code in ("W405", "W321")]
 
-# To put a pipeline together and to save it takes 100 ms
+# Building and saving a pipeline takes 100 ms
 few = settings(max_examples=max(1, settings.default.max_examples // 20))
-# To label several documents twice takes 60 ms
+# Labeling several documents twice takes 60 ms
 some_of_them = settings(max_examples=max(1, settings.default.max_examples // 5))
 pipelines = st.sampled_from(sorted(CASES)).map(pipeline)
 batches = st.lists(sentences(), min_size=2, max_size=3)
@@ -64,24 +64,24 @@ BIO = SCHEMES["BIO"]
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_messages() -> Iterator[None]:
-    """Search the extensions of msgpack once."""
+    """Look up the extensions of msgpack only once."""
     with fast_msgpack():
         yield
 
 
 def chains(nlp: Language, doc: Doc, predicates: Sequence[int]) -> list[Potentials]:
-    """The scores for each predicate."""
+    """Compute the scores for each predicate."""
     return list(predict_in_parts(srl_of(nlp).model, [doc], [list(predicates)], max_positions=1))
 
 
 def assert_same_to_rounding(found: torch.Tensor, expected: torch.Tensor) -> None:
-    """Scores are sums of float32 that may be ten times as large, after norms of any scale."""
+    """Tolerate rounding: the float32 terms of a score may be ten times its size, and scaled."""
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 def assert_equally_good(nlp: Language, some: Sentences, found: Doc, expected: Doc) -> None:
-    """The same frames with the same probabilities. Where two label sequences are equally good to
-    six digits, rounding may decide.
+    """Compare frames and their probabilities. If two label sequences tie to six digits, rounding
+    may decide between them.
     """
     ours, theirs = frames(found), frames(expected)
     assert [frame[:3] for frame in ours] == [frame[:3] for frame in theirs]
@@ -103,7 +103,7 @@ def assert_equally_good(nlp: Language, some: Sentences, found: Doc, expected: Do
         if one == other:
             continue
         if isinstance(srl.decoding, GreedyDecoding):
-            # A frame does not tell which of the ill-formed sequences it was read from
+            # A frame does not show which ill-formed sequence it was read from
             two = LinearChain(scores).topk(2).log_prob[0].tolist()
         else:
             two = [score(scores, place.start, frame[3]) for frame in (one, other)]
@@ -128,7 +128,7 @@ def test_scores_are_numbers_whatever_is_scored_together(
     nlp: Language, some: Sentences, max_positions: int
 ) -> None:
     doc, model = some.doc(nlp.vocab), srl_of(nlp).model
-    # In any order: the component sorts, the model need not
+    # In any order: the component sorts them, but the model need not
     predicates = [predicate.token for predicate in some.predicates]
     whole = model.predict(([doc], [predicates]))
     places = labeled_propositions(model, doc, predicates)
@@ -151,7 +151,7 @@ def test_each_predicate_has_a_frame_and_the_rest_stays(nlp: Language, some: Sent
     assert [frame.predicate.i for frame in doc._.frames] == expected
     assert [span.start for span in doc.spans[FRAMES_KEY]] == expected
     assert all(len(span) == 1 and span.label_ for span in doc.spans[FRAMES_KEY])
-    # Those who do not know our frames find nothing else, and what they find can be written as JSON
+    # Code that does not know our frames finds only these groups, and JSON can represent them
     keys = {FRAMES_KEY, PREDICATES_KEY, *(frame.key for frame in doc._.frames)}
     assert set(doc.spans) == keys
     attrs = [group.attrs for group in doc.spans.values()]
@@ -168,7 +168,7 @@ def test_arguments_are_known_and_probable_and_do_not_overlap(
     for frame, (_, start, end) in zip(doc._.frames, places, strict=True):
         spans, of_spans = frame.spans, frame.group.attrs["probabilities"]
         assert {span.label_ for span in spans} <= set(srl.labels)
-        # None goes from one sentence to the next, or out of the window
+        # No argument crosses a sentence boundary or leaves the window
         assert all(start <= span.start < span.end <= end for span in spans)
         assert all(one.end <= other.start for one, other in pairwise(spans))
         if isinstance(srl.decoding, ConstrainedDecoding):
@@ -179,7 +179,7 @@ def test_arguments_are_known_and_probable_and_do_not_overlap(
         assert sorted([*pieces, *of_predicate]) == spans
         assert len(of_spans) == len(spans)
         assert all(0.0 <= p <= 1.0 for p in (frame.probability, *of_spans))
-        # All of it together is no more probable than any part
+        # The whole frame is at most as probable as any of its parts
         assert frame.probability <= min(of_spans, default=1.0) + 1e-6
 
 
@@ -201,7 +201,7 @@ def test_what_is_saved_labeled_again_or_drawn_is_the_same(nlp: Language, some: S
 
 @st.composite
 def annotated(draw: st.DrawFn) -> tuple[Words, list[Frame]]:
-    """Documents with arguments of any extent, which may overlap and cross sentences."""
+    """Documents with arguments of any length, which may overlap and cross sentence boundaries."""
     some = draw(sentences())
     place = st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from(LABELS))
     places = draw(st.lists(place, min_size=1, max_size=6))
@@ -215,7 +215,7 @@ def annotated(draw: st.DrawFn) -> tuple[Words, list[Frame]]:
 
 
 def without_overlap(arguments: Sequence[Span]) -> list[Span]:
-    """Leave out arguments that overlap with one before them."""
+    """Drop arguments that overlap an earlier one."""
     kept: list[Span] = []
     for span in sorted(arguments):
         if not kept or kept[-1][1] <= span[0]:
@@ -231,7 +231,7 @@ def test_frames_compared_with_themselves_are_perfect(document: tuple[Words, list
     set_frames(doc, found)
     result = score_examples([Example(doc.copy(), doc)])
     assert result.perfect == result.propositions == len(found)
-    # The same without white space that is a token of its own
+    # The same without white space tokens
     kept = [i for i, word in enumerate(words.words) if not word.isspace()]
     place = [sum(i < j for i in kept) for j in range(len(doc) + 1)]
     fewer = Doc(doc.vocab, words=[words.words[i] for i in kept])
@@ -256,11 +256,11 @@ def test_frames_compared_with_themselves_are_perfect(document: tuple[Words, list
             assert result.skipped == 0
 
 
-# Saving, and learning
+# Saving and learning
 
 
 def assert_same(loaded: Language, saved: Language) -> None:
-    """Weights, settings and labels, all exactly."""
+    """Compare weights, settings and labels exactly."""
     one, other = srl_of(loaded), srl_of(saved)
     expected, found = weights_of(other.model), weights_of(one.model)
     assert found.keys() == expected.keys()
@@ -316,7 +316,7 @@ def test_components_of_any_configuration(
 @given(system=st.sampled_from(sorted(CASES)), some=sentences(), on_disk=st.booleans())
 def test_pipelines(system: str, some: Sentences, on_disk: bool) -> None:
     saved = pipeline(system)
-    # Words that were seen since travel as well
+    # Words seen since initialization are saved as well
     saved(some.doc(saved.vocab))
     if on_disk:
         with tempfile.TemporaryDirectory() as folder:
@@ -325,7 +325,7 @@ def test_pipelines(system: str, some: Sentences, on_disk: bool) -> None:
     else:
         loaded = load_model_from_config(saved.config).from_bytes(saved.to_bytes())
     assert_same(loaded, saved)
-    # What one of the two has read before, and remembers, was rounded in another batch
+    # What either of the two has cached was rounded in a different batch
     assert_equally_good(saved, some, *(nlp(some.doc(nlp.vocab)) for nlp in (loaded, saved)))
 
 

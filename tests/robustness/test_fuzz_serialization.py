@@ -1,4 +1,4 @@
-"""What is saved is loaded, to the last bit: any model, any labels, any annotation."""
+"""What is saved is loaded bit by bit: any model, any labels, any annotation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .pipelines import (
 )
 from .strategies import PLAIN_WORDS, Words, documents, labels, models, tasks
 
-# To put two pipelines together and to save one takes 100 ms
+# Building two pipelines and saving one takes 100 ms
 few = settings(max_examples=max(1, settings.default.max_examples // 20))
 settings_of_component = st.fixed_dictionaries(
     {
@@ -41,14 +41,14 @@ settings_of_component = st.fixed_dictionaries(
 )
 
 MODEL = labeler(*SYSTEMS["bilstm-crf"])
-# Numbers of more than ten digits, and one that is zero if it is rounded to ten places
+# Numbers with more than ten digits, and one that rounding to ten places makes zero
 MANY_DIGITS = {"threshold": 0.9446262710800826, "temperature": 1.2345678901234567}
 VERY_SMALL = {"max_grad_norm": 1e-30, "temperature": 0.05}
 PLAIN = Words(PLAIN_WORDS, (True,) * len(PLAIN_WORDS), None)
 
 
 def assert_same(loaded: Language, saved: Language, words: Words) -> None:
-    """Weights, settings, labels and predictions, all exactly."""
+    """Compare weights, settings, labels and predictions exactly."""
     one, other = tagger_of(loaded), tagger_of(saved)
     expected = weights(saved)
     found = weights(loaded)
@@ -104,7 +104,7 @@ def test_pipelines_of_any_configuration(
     model: dict[str, Any], task: tuple[str, list[str]], words: Words, on_disk: bool
 ) -> None:
     saved = initialized(model, *task)
-    # Words that were seen since travel as well
+    # Words seen since initialization are saved as well
     saved(words.doc(saved.vocab))
     if on_disk:
         with tempfile.TemporaryDirectory() as folder:

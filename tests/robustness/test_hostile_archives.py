@@ -1,4 +1,4 @@
-"""Packed files that are larger, or elsewhere, or something else than they seem."""
+"""Archives whose size, location or content is not what it seems."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ ROW = b"He PRP B-NP\n\n"
 
 @pytest.fixture
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> int:
-    """As if nobody had files of more than 100 kB, so that tests take no time."""
+    """Lower the size that is always allowed to 100 kB, so that tests are fast."""
     monkeypatch.setattr(unpacking, "ALWAYS_ALLOWED", 100_000)
     return 100_000
 
 
 def write_bomb(path: Path, line: bytes = ROW, size: int = 3_000_000) -> Path:
-    """Write a gzip file from which a lot comes out."""
+    """Write a small gzip file that expands to a large one."""
     with gzip.open(path, "wb") as file_:
         for _ in range(size // (len(line) * 1000)):
             file_.write(line * 1000)
     return path
 
 
-# What there is to unpack
+# Unpacking
 
 
 def test_nothing_is_unpacked_into_a_folder() -> None:
-    # With `..` or links in the names, that would write anywhere
+    # With `..` or links in the names, unpacking could write anywhere
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             names = {getattr(node, "attr", None), getattr(node, "id", None)}
@@ -90,7 +90,7 @@ def test_a_corpus_that_is_a_bomb_is_refused(tmp_path: Path, low_limit: int) -> N
     with limited(), pytest.raises(ValueError, match=r"P421.*train\.txt\.gz.*gzip -d"):
         for _, lines in read_blocks(path):
             n += sum(len(line) + 1 for line in lines)
-    # What comes before is read, but not much
+    # Some of the data is read first, but not much
     assert n <= max(low_limit, 100 * path.stat().st_size)
 
 
@@ -225,7 +225,7 @@ def test_damage_inside_of_a_docbin_is_told(changes: dict[str, Any], tmp_path: Pa
     except ValueError as error:
         assert "[P121]" in str(error) and "train.spacy" in str(error)
     else:
-        # What spaCy can do without
+        # Damage that spaCy tolerates
         assert len(docs) <= 3
 
 
@@ -235,7 +235,7 @@ TEXT = "the 0.5 1.0\ncat 2.0 -1.0\n"
 
 
 class Payload:
-    """What writes a file when it is unpickled."""
+    """Writes a file when unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Models that are damaged or made up: nothing of them is run, and nothing is half loaded."""
+"""Damaged or forged models: none of their code runs, and nothing is left half loaded."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ REFUSED = r"P311.*psa_tagger.*\[P(202|203|210|309|314|420|423|434)\]"
 
 @pytest.fixture(autouse=True)
 def quick_messages() -> Iterator[None]:
-    """Search the extensions of msgpack once a test."""
+    """Look up the extensions of msgpack only once per test."""
     with fast_msgpack():
         yield
 
 
 class Payload:
-    """What writes a file when it is unpickled."""
+    """Writes a file when unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +75,7 @@ def saved() -> bytes:
 
 
 def changed_model(change: Callable[[dict[str, Any]], Any]) -> bytes:
-    """The component's bytes with another model."""
+    """The component's bytes with a changed model."""
     entries = srsly.msgpack_loads(saved())
     model = srsly.msgpack_loads(entries["model"])
     result = change(model)
@@ -85,7 +85,7 @@ def changed_model(change: Callable[[dict[str, Any]], Any]) -> bytes:
 
 
 def changed_network(change: Callable[[dict[str, Any]], Any], node: int = 2) -> bytes:
-    """The component's bytes with another network: that of a layer, by default the labeler's."""
+    """The component's bytes with a changed network of one layer, by default the labeler."""
 
     def change_shim(model: dict[str, Any]) -> None:
         message = srsly.msgpack_loads(model["shims"][node][0])
@@ -96,14 +96,14 @@ def changed_network(change: Callable[[dict[str, Any]], Any], node: int = 2) -> b
 
 
 def changed_settings(**values: Any) -> bytes:
-    """The component's bytes with other settings."""
+    """The component's bytes with changed settings."""
     entries = srsly.msgpack_loads(saved())
     entries["cfg"] = json.dumps({**json.loads(entries["cfg"]), **values})
     return srsly.msgpack_dumps(entries)
 
 
 def changed_header(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
-    """Change the header of the tensors of a network."""
+    """Change the header of a network's tensors."""
 
     def change_state(message: dict[str, Any]) -> None:
         state = message["state"]
@@ -117,7 +117,7 @@ def changed_header(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[s
 
 
 def assert_refused(data: bytes, match: str = REFUSED) -> None:
-    """Load into a new component, and into one that has weights. Both stay as they are."""
+    """Load into a new component and into one with weights. Neither may change."""
     for nlp in (empty(), initialized()):
         before = srsly.msgpack_dumps([tagger_of(nlp).cfg, tagger_of(nlp).model.to_bytes()])
         with limited(), pytest.raises(ValueError, match=match):
@@ -129,13 +129,13 @@ def assert_refused(data: bytes, match: str = REFUSED) -> None:
 
 @cache
 def empty() -> Language:
-    """A pipeline without weights, which no test may change."""
+    """A pipeline without weights. Tests share it and must not change it."""
     return make_nlp()
 
 
 @cache
 def initialized() -> Language:
-    """A pipeline with weights, which no test may change."""
+    """A pipeline with weights. Tests share it and must not change it."""
     return initialized_nlp(seed=3)
 
 
@@ -238,7 +238,7 @@ def test_a_header_of_any_length_is_refused(length: int) -> None:
 @pytest.mark.parametrize("name", ["n_labels", "input_width"])
 def test_sizes_of_a_network_are_compared_before_there_is_memory(name: str, value: Any) -> None:
     def change(message: dict[str, Any]) -> None:
-        # msgpack has no larger numbers
+        # msgpack cannot represent larger numbers
         message["config"][name] = min(value, 2**64 - 1) if type(value) is int else value
 
     assert_refused(changed_network(change), r"P311.*P203")
@@ -299,7 +299,7 @@ def test_every_network_can_be_compared_without_memory(path: Path) -> None:
     for component in config["components"].values():
         if not component.get("factory", "").startswith("psa_"):
             continue
-        # One of our encoders is never below another component
+        # The network that is compared does not contain the tok2vec
         model = component["model"] | {"tok2vec": {"@architectures": "spacy_psa.WordCharEmbed.v1"}}
         resolved = spacy.registry.resolve({"model": model}, validate=True)["model"]
         shim = resolved.get_ref("network").shims[0]
@@ -361,7 +361,7 @@ def test_bombs_of_msgpack_are_refused(bomb: bytes) -> None:
 
 
 def test_garbage_collection_goes_on_after_an_error() -> None:
-    # srsly switches it off, and on again only if all is well
+    # srsly disables it, and enables it again only on success
     with pytest.raises(ValueError, match="P202"):
         NetworkShim(nn.Linear).from_bytes(b"\xc1")
     assert gc.isenabled()
@@ -537,7 +537,7 @@ def test_every_byte_of_the_headers_and_any_other_is_checked(tmp_path: Path) -> N
     data = (tmp_path / "model").read_bytes()
     places = set(np.random.default_rng(0).integers(0, len(data), size=300).tolist())
     for match in re.finditer(rb'\{"', data):
-        # The header's length stands before it
+        # The length of the header precedes it
         start = match.start() - 8
         (length,) = struct.unpack("<Q", data[start : start + 8])
         if length < len(data):
@@ -574,7 +574,7 @@ def test_bytes_that_no_checksum_protects_are_refused_or_numbers() -> None:
             found, expected = saved_tensors(other.network), saved_tensors(shim.network)
             assert tensor_difference(found, expected) is None
             loaded += 1
-    # Flipped bits of numbers are other numbers
+    # Flipping bits of a number gives another valid number
     assert loaded >= 4 * 9
 
 
@@ -588,7 +588,7 @@ def test_a_pipeline_says_which_file_is_damaged(tmp_path: Path) -> None:
         spacy.load(tmp_path)
     digest = hashlib.sha256(data).hexdigest()
     path.with_name("model.sha256").write_text(f"{digest}  model\n", encoding="utf8")
-    # Whoever changes both is not noticed: a checksum is no signature
+    # Changing both goes unnoticed: a checksum is not a signature
     nlp = spacy.load(tmp_path)
     assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))]
 

@@ -1,4 +1,4 @@
-"""Processes that are killed while they save leave what was there, or what was to be."""
+"""Processes that are killed while saving leave either the old files or the new ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spacy_psa.output_errors import OutputError
 from spacy_psa.pipeline.checksums import check_folder
 from spacy_psa.training.checkpoint import read_checkpoint
 from spacy_psa.training.logger import _append
-from spacy_psa.training.saving import create_atomic_to_disk, learning_settings, whole
+from spacy_psa.training.saving import create_atomic_to_disk, learning_settings, with_atomic_save
 
 from ..pipeline.conftest import initialized_nlp, tagger_of, trained_nlp
 from ..training.runs import kill, log, weights, write_config, write_corpora
@@ -43,7 +43,7 @@ def pipelines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the pipelines `old` and `new`."""
     folder = tmp_path_factory.mktemp("pipelines")
     initialized_nlp(seed=3).to_disk(folder / "old")
-    whole(trained_nlp()).to_disk(folder / "new")
+    with_atomic_save(trained_nlp()).to_disk(folder / "new")
     return folder
 
 
@@ -69,9 +69,9 @@ def test_a_pipeline_is_the_old_one_or_the_new_one_at_any_moment(
 
     path.parent.mkdir()
     put_back(pipelines / "old", path)
-    n = killed_at_each_moment(tmp_path / "out", lambda: whole(nlp).to_disk(path), look)
+    n = killed_at_each_moment(tmp_path / "out", lambda: with_atomic_save(nlp).to_disk(path), look)
     assert n > 20
-    # The old one first, and from some moment on the new one
+    # The old one at first, and the new one from some point on
     assert found == sorted(found) and set(found) == {False, True}
 
 
@@ -115,7 +115,7 @@ def test_a_component_that_is_saved_in_place_can_be_loaded_at_any_moment(
     put_back(pipelines / "old" / "psa_tagger", path)
     killed_at_each_moment(tmp_path / "out", lambda: tagger.to_disk(path, exclude=["vocab"]), look)
     assert found == sorted(found) and set(found) == {0, 1}
-    # Two checksums where the model might be either
+    # Two checksums while the model may be either one
     assert lines == {1, 2}
 
 
@@ -147,7 +147,7 @@ def test_a_folder_that_is_removed_is_never_there_in_part(tmp_path: Path, pipelin
 
 
 def dead_process() -> int:
-    """RETURNS (int): The number of a process that has ended."""
+    """RETURNS (int): The ID of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
@@ -187,7 +187,7 @@ def test_files_that_were_left_are_removed_when_they_are_old(tmp_path: Path) -> N
 
 
 def test_what_stood_in_the_way_of_the_next_save_is_gone(tmp_path: Path, pipelines: Path) -> None:
-    """A process of the same number, as in containers, that was killed before."""
+    """An earlier process with the same ID, as in containers, was killed."""
     left = tmp_path / f".model-last.{os.getpid()}.tmp"
     left.mkdir()
     (left / "old").write_text("old", encoding="utf8")
@@ -198,7 +198,7 @@ def test_what_stood_in_the_way_of_the_next_save_is_gone(tmp_path: Path, pipeline
 
 @pytest.fixture
 def spacys_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """spaCy's loop as it is without the callback, afterwards."""
+    """Restore spaCy's loop without the callback after the test."""
     monkeypatch.setattr(loop, "shutil", loop.shutil)
 
 
@@ -208,7 +208,7 @@ def test_the_callback_leaves_the_pipeline_as_it_is(spacys_loop: None) -> None:
     assert isinstance(saver, Language) and saver is not nlp
     assert "to_disk" not in nlp.__dict__
     assert saver.vocab is nlp.vocab and saver.pipeline == nlp.pipeline
-    assert whole(saver) is saver
+    assert with_atomic_save(saver) is saver
 
 
 def test_the_callback_calls_another_one_first(spacys_loop: None, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_the_best_pipeline_stays_until_its_copy_is_there(
     assert contents(best) == contents(pipelines / "old")
     loop.shutil.copytree(last, best)
     assert contents(best) == contents(pipelines / "new")
-    # As when a run begins
+    # As at the start of a run
     loop.clean_output_dir(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -268,7 +268,7 @@ def test_a_line_of_the_log_is_written_whole_or_not_at_all(tmp_path: Path) -> Non
 def test_killed_training_leaves_pipelines_that_work(
     tmp_path: Path, command: str, times: int
 ) -> None:
-    # Here, not in a process of its own, which would import everything anew
+    # In this process: a new one would import everything again
     trial = Trial(tmp_path, command, steps=2, seed=0)
     assert trial.run(times) == 0
     assert (trial.kills.total(), trial.problems) == (times, [])

@@ -36,13 +36,13 @@ from ..pipeline.conftest import (
     trained_nlp,
 )
 
-# More than a window, and more than what the layouts of inference are remembered for
+# More than a window, and more than the inference layouts are cached for
 LONG = layout.MAX_CACHED_TOKENS + 616
 GIB = 1 << 30
 
 
 def running_text(nlp: Language, n: int) -> Doc:
-    """A document without sentence boundaries, of sentences that the pipeline has learnt."""
+    """A document without sentence boundaries, made of sentences that the pipeline has memorized."""
     order = np.random.default_rng(0).integers(len(WORDS), size=n)
     words = [word for i in order for word in WORDS[i]]
     return Doc(nlp.vocab, words=words[:n])

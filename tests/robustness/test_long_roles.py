@@ -35,7 +35,7 @@ def test_predicates_of_a_long_sentence_have_context(
 
 
 def long_roles(nlp: Language) -> Doc:
-    """Sentences with their boundaries, and the predicates of all."""
+    """Sentences with boundaries and all their predicates."""
     words = [word for _ in range(10) for sentence in srl_data.WORDS for word in sentence]
     starts = [i == 0 for _ in range(10) for s in srl_data.WORDS for i in range(len(s))]
     doc = Doc(nlp.vocab, words=words, sent_starts=starts)

@@ -1,4 +1,4 @@
-"""Threads that share a pipeline, or the arithmetic under it."""
+"""Threads that share a pipeline, or the computations below it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ N_THREADS = 8
 
 @pytest.fixture(autouse=True)
 def _hurried() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
+    """Let threads switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -36,7 +36,7 @@ def _hurried() -> Iterator[None]:
 
 
 def together(act: Callable[[int], Any], n: int = 2 * N_THREADS) -> list[Any]:
-    """What n calls give in eight threads, which start at the same time."""
+    """The results of n calls from eight threads that start at the same time."""
     barrier = Barrier(N_THREADS)
 
     def started(i: int) -> Any:
@@ -49,8 +49,8 @@ def together(act: Callable[[int], Any], n: int = 2 * N_THREADS) -> list[Any]:
 
 
 def are_close(found: Any, expected: Any) -> bool:
-    """Whether answers are the same, numbers in them but for the last digits of float32, in which
-    they differ with what was read before. Rounding could make more of these.
+    """Whether results are the same up to the last digits of float32, which depend on what was
+    processed before. Rounding could turn these into larger differences.
     """
     if isinstance(expected, float):
         return found == pytest.approx(expected, abs=1e-5)
@@ -60,7 +60,7 @@ def are_close(found: Any, expected: Any) -> bool:
 
 
 def sentence(i: int) -> list[str]:
-    """Sentences of several lengths, with words that only they have."""
+    """A sentence whose length depends on i, with a word of its own."""
     return [*WORDS[i % 3], f"new{i}", *WORDS[(i + 1) % 3][: i % 5]]
 
 
@@ -90,7 +90,7 @@ def by_queries(nlp: Language, i: int) -> Any:
 def test_threads_that_share_a_pipeline_get_what_one_gets(ask: Callable) -> None:
     alone = trained_nlp("ents", probabilities=True)
     expected = [ask(alone, i) for i in range(2 * N_THREADS)]
-    shared = trained_nlp("ents", probabilities=True)  # nothing in it is made or cached yet
+    shared = trained_nlp("ents", probabilities=True)  # nothing is built or cached yet
     assert are_close(together(lambda i: ask(shared, i)), expected)
 
 
@@ -127,8 +127,8 @@ def test_prediction_never_leaves_evaluation_mode() -> None:
 
 
 def test_the_network_says_where_it_is_and_not_the_thread() -> None:
-    # thinc's device is that of a thread, and the CPU in another one than that which asked for the
-    # GPU. Here it is a device that there may not be, and the networks are on the CPU.
+    # thinc's device is set per thread: in any thread but the one that asked for the GPU, it is the
+    # CPU. Here it is a device that may not exist, while the networks are on the CPU.
     nlp, roles = trained_nlp(), srl_data.trained_nlp()
     expected = by_call(nlp, 0)
 

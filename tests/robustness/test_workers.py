@@ -1,4 +1,4 @@
-"""Processes that share the work of `nlp.pipe`, and what happens if one fails."""
+"""Worker processes of `nlp.pipe`, and what happens if one fails."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spacy.training import Example
 from ..documentation import ROOT
 from ..pipeline.conftest import make_nlp, tiny_model, trained_nlp
 
-# No forward pass of the parent comes before the fork, but its table of words is large enough to be
-# copied by several threads when it is loaded. Then the component is set up wrongly.
+# The parent runs no forward pass before the fork, but several threads copy its word table while
+# loading, because it is large. Afterwards, the workers get an invalid setting.
 LOADED = """
 import multiprocessing, sys
 import spacy, torch
@@ -67,7 +67,7 @@ if __name__ == "__main__":
     while READER.poll():
         print(READER.recv())
 """
-# A thread is in the middle of something that threads take turns at, when its process forks.
+# The process forks while one of its threads is inside a section that only one may enter.
 LOCKED = """
 import sys, threading
 import spacy, torch
@@ -104,10 +104,10 @@ thread.join()
 
 
 def run(folder: Path, script: str, *arguments: str) -> str:
-    """Run a script on a pipeline, and fail if it hangs."""
+    """Run a script on a pipeline; fail if it hangs."""
     path = folder / "script.py"
     path.write_text(script, encoding="utf8")
-    # Threads that wait would otherwise keep a busy machine busy
+    # Otherwise, waiting threads would keep a busy machine busy
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}
     process = subprocess.Popen(
         [sys.executable, str(path), str(folder / "model"), *arguments],
@@ -116,7 +116,7 @@ def run(folder: Path, script: str, *arguments: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=True,  # so that children which hang can be ended with their parent
+        start_new_session=True,  # to end hanging children together with their parent
     )
     try:
         output, _ = process.communicate(timeout=120)
@@ -131,7 +131,7 @@ def run(folder: Path, script: str, *arguments: str) -> str:
 METHODS = multiprocessing.get_all_start_methods()
 forks = pytest.mark.skipif("fork" not in METHODS, reason="this system does not fork")
 FORK = pytest.param("fork", marks=forks)
-# Starting the interpreter for each worker takes long
+# Starting an interpreter for each worker is slow
 OTHER_METHODS = [
     pytest.param(
         method,
@@ -146,7 +146,7 @@ OTHER_METHODS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a trained pipeline is, and scripts are written."""
+    """A folder with a trained pipeline, to which scripts are written."""
     folder = tmp_path_factory.mktemp("workers")
     trained_nlp().to_disk(folder / "model")
     return folder
@@ -154,7 +154,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a process prints that has loaded a pipeline and forks."""
+    """The output of a process that loads a pipeline and forks."""
     folder = tmp_path_factory.mktemp("forked")
     nlp = make_nlp(model=tiny_model(tok2vec__width=64))
     words = [f"word{i}" for i in range(2000)]
@@ -194,14 +194,14 @@ def test_a_worker_that_is_killed_does_not_hang_the_parent(folder: Path, method: 
 
 @forks
 def test_nor_does_it_keep_the_parent_from_ending(folder: Path) -> None:
-    # A batch of 80 KB is on its way to the worker that is killed, where a pipe holds 64 KB
+    # The killed worker is being sent a batch of 80 KB, and a pipe holds 64 KB
     assert "EOFError" in run(folder, FAILING, "fork", "die", "2400")
 
 
 @forks
 @pytest.mark.parametrize("end", ["die", "raise"])
 def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(folder: Path, end: str) -> None:
-    # Docs of 100 KB, of texts that do not fill the pipe to a worker
+    # Docs of 100 KB, from texts that do not fill the pipe to a worker
     output = run(folder, FAILING, "fork", end, "400")
     assert ("EOFError" if end == "die" else "no more of this") in output
 

@@ -1,4 +1,4 @@
-"""Training runs of seconds, which can be broken off."""
+"""Training runs that take seconds and can be interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spacy_psa.cli.train import train
 
 WORDS = ["Ann", "Bob", "saw", "likes", "green", "blue", "ham", "Berlin", "and", "."]
 TAGS = ["NNP", "NNP", "VBD", "VBZ", "JJ", "JJ", "NN", "NNP", "CC", "."]
-# What differs from one run to the next although they do the same.
+# The values that differ between identical runs.
 CLOCKS = ("seconds", "sentences_per_second")
 
 CONFIG = """
@@ -83,7 +83,7 @@ console_output = false
 @optimizers = "spacy_psa.SGD.v1"
 learn_rate = 0.1
 """
-# Its layers are thinc's, so that its dropout draws NumPy's random numbers.
+# Its layers are thinc's, so that its dropout uses NumPy's random numbers.
 THINC_TAGGER = """
 [components.tagger]
 factory = "tagger"
@@ -104,14 +104,14 @@ pretrained_vectors = null
 
 
 class Killed(Exception):
-    """What ends a run that is to be resumed."""
+    """Interrupts a run that is to be resumed."""
 
 
 def write_corpora(folder: Path, n_train: int = 22) -> None:
     """Write random sentences for training and evaluation.
 
     folder (Path): Where to write train.spacy and dev.spacy.
-    n_train (int): Sentences for training: with batches of 6, an epoch has 4 steps.
+    n_train (int): The number of training sentences; 22 in batches of 6 are 4 steps per epoch.
     """
     rng = np.random.default_rng(0)
     vocab = spacy.blank("en").vocab
@@ -127,9 +127,9 @@ def write_corpora(folder: Path, n_train: int = 22) -> None:
 def write_config(folder: Path, *, two: bool = False, **sections: dict[str, Any]) -> Path:
     """Write a config.
 
-    folder (Path): Where; the corpora are there, too.
+    folder (Path): The folder to write to, which also contains the corpora.
     two (bool): Whether there are two components.
-    **sections: Settings of sections to change, `__` for the dots in their names.
+    **sections: Settings to change, by section, with `__` for the dots in its name.
     RETURNS (Path): The config.
     """
     config = Config().from_str(CONFIG + (THINC_TAGGER if two else ""), interpolate=False)
@@ -152,12 +152,12 @@ def write_config(folder: Path, *, two: bool = False, **sections: dict[str, Any])
 
 
 def kill(monkeypatch: pytest.MonkeyPatch, config: Path, output: Path, update: int, **options: Any):
-    """Begin a run, or go on with it, and break it off.
+    """Start or resume a run, and interrupt it.
 
-    monkeypatch (pytest.MonkeyPatch): Puts back what is patched here.
+    monkeypatch (pytest.MonkeyPatch): Undoes the patches.
     config (Path): The config.
-    output (Path): The folder of the run.
-    update (int): The update, counted from 0, that ends the process that has begun here.
+    output (Path): The output folder of the run.
+    update (int): The update that interrupts it, counted from 0 at each start or resumption.
     **options: Options of `train`.
     """
     done = 0
@@ -183,7 +183,7 @@ def weights(output: Path, name: str = "model-last") -> dict[str, bytes]:
 
 
 def log(output: Path) -> list[dict[str, Any]]:
-    """The log of a run, without what the clock says."""
+    """The log of a run, without timings."""
     lines = (output / "train.jsonl").read_text(encoding="utf8").splitlines()
     entries = [json.loads(line) for line in lines]
     for entry in entries:

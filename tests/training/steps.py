@@ -1,4 +1,4 @@
-"""Steps of an optimizer, by thinc's interface and by PyTorch's."""
+"""Optimizer steps through thinc's interface and PyTorch's."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ STEPS = 500
 
 
 def gradients(shape: tuple[int, ...], steps: int = STEPS) -> list[np.ndarray]:
-    """Of sizes from 1e-4 to 1e2, some of them zero."""
+    """Gradients of magnitudes from 1e-4 to 1e2, some of them zero."""
     rng = np.random.default_rng(1)
     scales = 10.0 ** rng.integers(-4, 3, size=shape)
     zeros = rng.random(size=(steps, *shape)) < 0.1
@@ -111,13 +111,13 @@ def test_updates_thincs_layers() -> None:
     _, backprop = layer.begin_update(np.ones((4, 3), dtype="f"))
     backprop(np.ones((4, 2), dtype="f"))
     layer.finish_update(create_adadelta())
-    # The gradient is 4 everywhere, and the first step √ε / √(0.05 · 4² + ε) times that.
+    # The gradient is 4 everywhere, and the first step is √ε / √(0.05 · 4² + ε) times that.
     step = 1e-3 / math.sqrt(0.05 * 16 + 1e-6) * 4.0
     np.testing.assert_allclose(layer.get_param("W"), before - step, rtol=1e-4, atol=1e-7)
 
 
 def test_the_size_of_gradients_hardly_matters(weights: np.ndarray) -> None:
-    # That is what Adadelta is for: only ε knows of it.
+    # The purpose of Adadelta: only ε depends on their scale.
     small, large = weights.copy(), weights.copy()
     one, other = create_adadelta(), create_adadelta()
     for gradient in gradients(weights.shape)[:100]:

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: whole at any moment, and checked when they are read."""
+"""Checkpoints on disk: complete at any moment, and checked when read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tensors(value: float) -> dict[str, torch.Tensor]:
 
 
 def state_of(folder: Path) -> tuple[int, float]:
-    """The step of the checkpoint, and a number of its tensors."""
+    """The step of the checkpoint, and a number from its tensors."""
     return read_checkpoint(folder).step, float(read_tensors(folder)["weights/tagger/0/W"][0, 0])
 
 
@@ -59,7 +59,7 @@ def test_a_new_checkpoint_takes_the_place_of_the_old_one(tmp_path: Path) -> None
         assert len(list(tmp_path.glob("*.safetensors"))) == 1
 
 
-@pytest.mark.parametrize("broken", ["save_file", "to_disk", "sha256_of", "os.replace"])
+@pytest.mark.parametrize("broken", ["save_file", "sync", "sha256_of", "os.replace"])
 def test_a_write_that_is_broken_off_leaves_the_checkpoint_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:

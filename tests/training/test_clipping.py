@@ -1,4 +1,4 @@
-"""Clipping of the global norm, against PyTorch's, over thinc's and PyTorch's parameters."""
+"""Clipping of the global norm over thinc's and PyTorch's parameters, against PyTorch's."""
 
 from __future__ import annotations
 

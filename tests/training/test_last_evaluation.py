@@ -1,4 +1,4 @@
-"""`psa train` evaluates after the last update, which spaCy's loop does not."""
+"""`psa train` evaluates after the last update, unlike spaCy's loop."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 def steps(output: Path) -> list[int]:
-    """The steps that were evaluated, as logged."""
+    """The evaluated steps, from the log."""
     return [entry["step"] for entry in log(output)]
 
 
 def meta(output: Path, name: str) -> dict[str, Any]:
-    """What a saved pipeline says about itself, but for how fast it is."""
+    """The metadata of a saved pipeline, without its speed."""
     found = json.loads((output / name / "meta.json").read_text(encoding="utf8"))
     found["performance"].pop("speed", None)
     return found
 
 
 def progress(output: Path) -> dict[str, Any]:
-    """How far a run has come, but for the time."""
+    """The progress of a run, without the time."""
     checkpoint = read_checkpoint(output / "checkpoint")
     assert checkpoint is not None
     return {**vars(checkpoint), "seconds": 0.0}
 
 
 def assert_same(output: Path, whole: Path) -> None:
-    """Two runs have ended with the same files."""
+    """Two runs must have ended with the same files."""
     for name in MODELS:
         assert weights(output, name) == weights(whole, name)
         assert meta(output, name) == meta(whole, name)
@@ -59,7 +59,7 @@ def assert_same(output: Path, whole: Path) -> None:
 
 
 def kill_evaluation(config: Path, output: Path, number: int, **options: Any) -> None:
-    """Break a run off in one of its evaluations, counted from 0."""
+    """Interrupt a run in one of its evaluations, counted from 0."""
     original, done = Language.evaluate, 0
 
     def mortal_evaluate(self: Language, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def kill_evaluation(config: Path, output: Path, number: int, **options: Any) -> 
 
 
 def kill_at_the_end(config: Path, output: Path, **options: Any) -> None:
-    """Break a run off when all is done but to say so."""
+    """Interrupt a run when only the final message is left."""
 
     def die(*arguments: Any) -> None:
         raise Killed
@@ -158,7 +158,7 @@ def test_the_best_pipeline_may_be_the_last_one(
 def test_averaged_weights_are_evaluated(folder: Path) -> None:
     config = write_config(folder, training__optimizer={"use_averages": True})
     train(config, folder / "out")
-    # Those that are saved
+    # The averaged weights are those that are saved
     nlp = spacy.load(folder / "out" / "model-last")
     found = nlp.evaluate(list(Corpus(folder / "dev.spacy")(nlp)))
     assert found["tag_acc"] == log(folder / "out")[-1]["score"]
@@ -170,7 +170,7 @@ def test_a_run_is_resumed_between_the_last_update_and_its_evaluation(
 ) -> None:
     config = write_config(folder, training__optimizer={"use_averages": averages})
     train(config, folder / "whole", checkpoint_every=1)
-    # Steps 0, 3, 6, 9 and then 11
+    # Steps 0, 3, 6, 9, and then 11
     kill_evaluation(config, folder / "out", 4, checkpoint_every=1)
     saved = read_checkpoint(folder / "out" / "checkpoint")
     assert (saved.step, len(saved.scores), saved.finished) == (LAST, 4, False)

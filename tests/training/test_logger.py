@@ -19,7 +19,7 @@ from .runs import kill, log, write_config, write_corpora
 
 
 def info(step: int, **changes: Any) -> dict[str, Any]:
-    """What spaCy tells loggers of an evaluation."""
+    """What spaCy passes to loggers after an evaluation."""
     told = {
         "step": step,
         "epoch": step // 4,
@@ -214,7 +214,7 @@ def test_a_run_that_is_killed_and_resumed_logs_every_evaluation_once(
 
     write_corpora(tmp_path)
     config = write_config(tmp_path)
-    # The checkpoint of step 2 is older than the line of step 3, which is logged a second time.
+    # The checkpoint of step 2 predates the log line of step 3, which is logged a second time.
     kill(monkeypatch, config, tmp_path / "out", 4, checkpoint_every=2)
     assert [entry["step"] for entry in log(tmp_path / "out")] == [0, 3]
     train(config, tmp_path / "out", resume=True, checkpoint_every=5)

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with momentum, against PyTorch's."""
+"""SGD with momentum, against PyTorch's."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from spacy_psa.training.progress import Progress, epoch_length
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         """RETURNS (bool): True."""
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 
 def draw(progress: Progress, stream: Terminal) -> str:
-    """The bar as it stands there now."""
+    """The current text of the bar."""
     with progress.hidden():
         stream.seek(0)
         stream.truncate()

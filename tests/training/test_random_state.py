@@ -1,4 +1,4 @@
-"""Random numbers: the same again, and kept apart."""
+"""Random numbers: reproduced, and kept in separate streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spacy_psa.training.random_state import RandomState, isolated
 
 
 def draw() -> tuple[float, float, float]:
-    """A number of each generator; NumPy keeps every second normal one for later."""
+    """A number from each generator; NumPy caches every second normal number."""
     return random.gauss(0, 1), float(np.random.normal()), float(torch.randn(1))
 
 

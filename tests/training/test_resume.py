@@ -1,4 +1,4 @@
-"""A run that is killed and resumed ends as one that was left alone, to the last bit."""
+"""A run that is killed and resumed ends like an uninterrupted one, to the last bit."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_a_run_trains_as_spacy_train_does(tmp_path: Path) -> None:
     train(config, tmp_path / "ours")
     assert weights(tmp_path / "ours") == weights(tmp_path / "spacy")
     ours, spacys = log(tmp_path / "ours"), log(tmp_path / "spacy")
-    # The size of the corpus is not known to loggers under `spacy train`.
+    # Under `spacy train`, loggers do not know the size of the corpus.
     epochs = [6 / 22, 22 / 22, 40 / 22, 56 / 22, 66 / 22]
     assert [e.pop("epochs") for e in ours] == pytest.approx(epochs)
     assert [e.pop("epochs") for e in spacys] == [None] * 4
-    # `spacy train` does not evaluate what it has learnt since step 9.
+    # `spacy train` does not evaluate what it learns after step 9.
     last = ours.pop()
     assert ours == spacys
     assert last["step"] == 11
@@ -72,7 +72,7 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(
     write_corpora(tmp_path)
     config = write_config(tmp_path, **SETTINGS[setting])
     train(config, tmp_path / "whole", checkpoint_every=1)
-    # Checkpoints after steps 0, 3, 6, 9; updates are half-steps where gradients accumulate.
+    # Checkpoints after steps 0, 3, 6, 9; an update is half a step if gradients accumulate.
     kill(monkeypatch, config, tmp_path / "killed", 5)
     kill(monkeypatch, config, tmp_path / "killed", 6, resume=True)
     train(config, tmp_path / "killed", resume=True)
@@ -86,7 +86,7 @@ def test_any_step_is_one_to_go_on_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path, step: int
 ) -> None:
     train(config, tmp_path / "whole")
-    # Before the second step of the first epoch, around the end of it, in the very last step.
+    # Before the second step of the first epoch, around its end, and in the very last step.
     kill(monkeypatch, config, tmp_path / "killed", step, checkpoint_every=1)
     assert read_checkpoint(tmp_path / "killed" / "checkpoint").step == step - 1
     train(config, tmp_path / "killed", resume=True, checkpoint_every=1)
@@ -116,7 +116,7 @@ def test_patience_counts_from_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     train(config, tmp_path / "whole")
     kill(monkeypatch, config, tmp_path / "killed", 4)
     train(config, tmp_path / "killed", resume=True)
-    # The last update was just evaluated, and is not once more.
+    # The last update has already been evaluated, and is not evaluated again.
     assert [entry["step"] for entry in log(tmp_path / "whole")] == list(range(7))
     assert log(tmp_path / "killed") == log(tmp_path / "whole")
 
@@ -160,7 +160,7 @@ def test_frozen_components_stay_as_they_were_sourced(
 @pytest.mark.slow
 def test_a_process_that_is_killed_leaves_a_run_to_go_on_with(tmp_path: Path, config: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    # A run that never ends by itself, so that the signal finds it at work.
+    # A run that never ends on its own, so that the signal arrives while it is training.
     command = [sys.executable, "-m", "spacy", "psa", "train", str(config), "--output", str(killed)]
     process = subprocess.Popen(
         [*command, "--checkpoint-every", "1", "--training.max_epochs", "0"],

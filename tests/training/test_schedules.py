@@ -1,4 +1,4 @@
-"""Learning rates of the papers."""
+"""The papers' learning rate schedules."""
 
 from itertools import islice
 

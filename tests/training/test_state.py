@@ -1,4 +1,4 @@
-"""Weights and the optimizer's memory, read and put back where other numbers are the keys."""
+"""Weights and optimizer state: read, and restored under different keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spacy_psa.training.state import read_state, write_state
 
 
 class Network(nn.Module):
-    """Two layers that share a matrix, a buffer, and a parameter without gradient."""
+    """Two layers that share a matrix, a buffer, and a parameter without a gradient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Network(nn.Module):
 
 
 def make_pipeline(seed: int) -> Any:
-    """A pipeline of a component with layers of thinc, and one with layers of PyTorch."""
+    """A pipeline of two components, one with thinc layers and one with PyTorch layers."""
     torch.manual_seed(seed)
     np.random.seed(seed)
     dense = chain(Linear(3, 3), Linear(3, 3)).initialize(X=np.zeros((1, 3), "f"))
@@ -49,7 +49,7 @@ def make_pipeline(seed: int) -> Any:
 
 
 def update(nlp: Any, optimizer: Optimizer, n: int = 1, skip: str = "") -> None:
-    """Train on numbers, all components but one."""
+    """Train all components except `skip` on random numbers."""
     rng = np.random.default_rng(n)
     for _ in range(n):
         for name, pipe in nlp.pipeline:
@@ -86,7 +86,7 @@ def test_training_goes_on_where_it_was(kind: str, skip: str) -> None:
     tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     other, other_optimizer = make_pipeline(1), OPTIMIZERS[kind]()
     write_state(other, other_optimizer, [], tensors, json.loads(json.dumps(rest)))
-    # A component without a batch in a step moves on by its momentum all the same.
+    # A component without a batch in a step still moves by momentum.
     for n, left_out in ((1, skip), (3, "")):
         update(nlp, optimizer, n, left_out)
         update(other, other_optimizer, n, left_out)
@@ -103,7 +103,7 @@ def test_what_layers_keep_of_their_weights_is_forgotten() -> None:
     told = []
     other.pipeline[1][1].model.shims[0].forget_weights = lambda: told.append(weights(other))
     write_state(other, Adam(0.01), [], *read_state(nlp, Adam(0.01), []))
-    # Once the weights are those of the state
+    # Called once, after the weights are restored
     ((*found,),) = told
     for one, expected in zip(found, weights(nlp), strict=True):
         assert_array_equal(one, expected)
