@@ -505,7 +505,7 @@ class Errors(metaclass=_Coded):
         "training corpus. Check its size, and whether it discards long sentences."
     )
     P251 = "'{path}' is not a valid spaCy config: {problem}"
-    P252 = "'{path}' has no component '{name}' with a model. Choose --component from: {found}."
+    P252 = "'{path}' has no component{name} with a model. Choose --component from: {found}."
     P301 = (
         "The label '{label}' of the target '{target}' is not one of the component's labels, but "
         "occurs in the training example beginning '{text}'. Initialize with a label file or with "
@@ -679,7 +679,7 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}: {problem}. Give one JSON object per line, with the text under the "
         'key "text", or a .txt file with one text per line.'
     )
-    P353 = "{path} has no text with any words. Give one text per line."
+    P353 = "{path} has no text with any words. Give at least one text with a word."
     P354 = (
         "Cannot infer how to read '{path}'. Give a file ending in {endings}, or - for standard "
         "input, with one text per line."
@@ -741,9 +741,7 @@ class Errors(metaclass=_Coded):
 
     # Visualization (P380-P389)
     P380 = "The text has no tokens to inspect. Give a text with at least one word."
-    P381 = (
-        "'{path}' has no spacy-psa component '{name}' to inspect. Choose --component from: {found}."
-    )
+    P381 = "'{path}' has no spacy-psa component{name} to inspect. Choose --component from: {found}."
     P382 = (
         "The model of '{name}' has no spacy-psa network to inspect. Choose a component whose model "
         "is 'spacy_psa.SequenceLabeler.v1' or 'spacy_psa.RoleLabeler.v1'."

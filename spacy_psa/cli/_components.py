@@ -32,8 +32,8 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
     ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)}
     chosen = name or next(reversed(ours), None)
     if chosen not in ours:
-        found = ", ".join(ours) or "none"
-        raise ValueError(Errors.P381.format(path=path, name=name or "", found=found))
+        found, wanted = ", ".join(ours) or "none", f" '{name}'" if name else ""
+        raise ValueError(Errors.P381.format(path=path, name=wanted, found=found))
     return nlp, ours[chosen]
 
 

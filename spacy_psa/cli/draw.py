@@ -71,5 +71,6 @@ def _find_component(components: dict[str, Any], wanted: str | None, path: Path) 
     name = wanted or next(iter(reversed(ours or with_model)), None)
     if name not in with_model:
         found = ", ".join(with_model) or "none"
-        raise ValueError(Errors.P252.format(name=name, path=path, found=found))
+        shown = f" '{name}'" if name else ""
+        raise ValueError(Errors.P252.format(name=shown, path=path, found=found))
     return name

@@ -247,4 +247,4 @@ def _window_problems(node: Model) -> Iterator[str]:
         overlap, max_length = node.attrs["overlap"], node.attrs["max_length"]
         are_numbers = type(overlap) is int and type(max_length) is int
         if not are_numbers or not 0 <= overlap < max_length:
-            yield Errors.P208.format(overlap=overlap, max_length=max_length)
+            yield f"'overlap' is {overlap!r} and 'max_length' {max_length!r}"
