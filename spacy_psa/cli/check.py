@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpora import published
 from ..errors import Errors
-from ..text_tables import WIDEST
+from ..text_tables import text_table
 from ._util import docs_of, psa_cli, read_docbin, user_errors
 
 
@@ -47,13 +47,8 @@ def check_cli(
         if not paths or not (corpus or stats_path):
             raise ValueError(Errors.P175)
         numbers, compared = check(paths, corpus=corpus, split=split, stats_path=stats_path)
-    msg.table(
-        [(count, f"{n:,}") for count, n in numbers.items() if n],
-        header=("", "Number"),
-        divider=True,
-        aligns=("l", "r"),
-        max_col=WIDEST,
-    )
+    rows = [(count, f"{n:,}") for count, n in numbers.items() if n]
+    print(text_table(rows, ("", "Number"), ("l", "r")))
     if compared:
         msg.good(f"Matches published figures: {', '.join(compared)}")
     else:

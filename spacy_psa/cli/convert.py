@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
-from ..text_tables import WIDEST
+from ..text_tables import text_table
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 
@@ -97,13 +97,7 @@ def convert_cli(
             problems=problems,
             stats_path=stats_path,
         )
-    msg.table(
-        stats.rows(),
-        header=("", "Number", "Labels"),
-        divider=True,
-        aligns=("l", "r", "l"),
-        max_col=WIDEST,
-    )
+    print(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
     for example in problems.examples:
         msg.warn(example)
     if problems.total:

@@ -10,7 +10,6 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..evaluation.tables import Table
-from ..text_tables import WIDEST
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -44,14 +43,8 @@ def scores_cli(
         }
         tables = score_tables(metrics)
         for table in tables:
-            msg.table(
-                table.rows,
-                title=table.title,
-                header=table.header,
-                divider=True,
-                aligns=("l",) + ("r",) * (len(table.header) - 1),
-                max_col=WIDEST,
-            )
+            msg.divider(table.title)
+            print(table.to_text())
         if output_path is not None:
             with atomic_path(output_path) as temporary:
                 temporary.write_text(

@@ -10,14 +10,14 @@ from .labeler import SequenceLabelerNetwork
 from .layout import Layout
 
 
-class PredicateIndicator(nn.Module):
-    """Append the embedding of the predicate's mark to each word vector: x_t = [e(w_t), e(m_t)].
+class PredicateMask(nn.Module):
+    """Append the embedding of the predicate mask to each word vector: x_t = [e(w_t), e(m_t)].
 
-    The mark m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, mark embeddings are
-    normally distributed with standard deviation 1 / √d, where d is the width of the mark alone.
+    The mask m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, its embeddings are
+    normally distributed with standard deviation 1 / √d, where d is their own width.
 
     input_width (int): Width of the word vectors.
-    mask_width (int): Width of the mark's embedding.
+    mask_width (int): Width of the mask's embedding.
 
     Source: Tan et al. (2018), 'Pipeline' and 'Initialization'.
     """
@@ -42,11 +42,11 @@ class PredicateIndicator(nn.Module):
 class RoleLabelerNetwork(nn.Module):
     """Map word vectors to the potentials of one label sequence for each predicate.
 
-    mask (PredicateIndicator): Marks the predicates.
+    mask (PredicateMask): Marks the predicates.
     labeler (SequenceLabelerNetwork): Encodes and decodes all sequences in one pass.
     """
 
-    def __init__(self, mask: PredicateIndicator, labeler: SequenceLabelerNetwork) -> None:
+    def __init__(self, mask: PredicateMask, labeler: SequenceLabelerNetwork) -> None:
         super().__init__()
         self.mask = mask
         self.labeler = labeler

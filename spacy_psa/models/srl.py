@@ -17,7 +17,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import cut, make_layout
-from ..layers.predicate import PredicateIndicator, RoleLabelerNetwork
+from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import unflatten
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
@@ -104,7 +104,7 @@ def _make_network(
     input_width: int,
     n_labels: int,
 ) -> nn.Module:
-    mask = PredicateIndicator(input_width, mask_width)
+    mask = PredicateMask(input_width, mask_width)
     encoder_module = encoder(mask.width, n_labels)
     labeler = SequenceLabelerNetwork(encoder_module, decoder(encoder_module, n_labels))
     return RoleLabelerNetwork(mask, labeler)

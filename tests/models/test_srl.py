@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from spacy_psa.layers.predicate import PredicateIndicator
+from spacy_psa.layers.predicate import PredicateMask
 from spacy_psa.models.srl import Proposition, build_role_labeler, propositions
 from spacy_psa.models.srl_ensemble import build_role_ensemble
 
@@ -18,7 +18,7 @@ from ..pipeline.srl_data import WORDS, given_doc, initialized_nlp, srl_of
 
 
 def test_the_mask_stands_beside_the_word() -> None:
-    mask = randomized(PredicateIndicator(3, 2))
+    mask = randomized(PredicateMask(3, 2))
     x = normal(4, 3)
     tokens, is_predicate = [2, 3, 0, 1], [False, True, True, False]
     found = mask(x, torch.tensor(tokens), torch.tensor(is_predicate))
@@ -29,12 +29,12 @@ def test_the_mask_stands_beside_the_word() -> None:
 
 def test_marks_begin_as_in_the_authors_code() -> None:
     torch.manual_seed(0)
-    marks = PredicateIndicator(900, 400).marks  # the width of the words does not matter
+    marks = PredicateMask(900, 400).marks  # the width of the words does not matter
     assert marks.std().item() == pytest.approx(400**-0.5, rel=0.1)
 
 
 def test_the_gradients_of_the_mask_are_right() -> None:
-    mask = randomized(PredicateIndicator(3, 2))
+    mask = randomized(PredicateMask(3, 2))
     x = normal(4, 3).requires_grad_()
     tokens, is_predicate = torch.tensor([2, 3, 2]), torch.tensor([False, True, False])
 
