@@ -20,18 +20,18 @@ def check_outputs(
 
     paths (Sequence[Path]): The files to write.
     options (Sequence[str]): The allowed extensions.
-    RAISES (ValueError): If one has another extension or is a folder, or if it is a PNG file and
-        the package that draws these is not installed.
-    RAISES (OutputError): If its folder cannot be written to.
+    RAISES (ValueError): If one has another extension, or if it is a PNG file and the package that
+        draws these is not installed.
+    RAISES (OutputError): If one is a folder, or its folder cannot be written to.
     """
     from ..analysis.pixels import check_png
 
     for path in paths:
-        if path.suffix not in options or path.is_dir():
+        if path.suffix not in options:
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
         if path.suffix == ".png":
             check_png(path)
-        check_writable(path)
+        check_writable(path, is_file=True)
 
 
 def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:

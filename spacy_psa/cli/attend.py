@@ -9,7 +9,7 @@ from wasabi import msg
 from ..errors import Errors
 from ._outputs import save_image
 from ._texts import replace_undecoded
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import atomic_path, check_writable, psa_cli, user_errors
 
 SUFFIXES = (".html", ".svg", ".png")
 FORMATS = ("svg", "png")
@@ -80,6 +80,7 @@ def attend(
     RETURNS (int): How many images were drawn.
     RAISES (ValueError): If there is nothing to draw, the output has another extension, there is no
         such format, or the package that draws PNG images is not installed.
+    RAISES (OutputError): If the folder of the output cannot be written to.
     """
     from ..analysis.attention import look_inside
     from ..analysis.attention_page import attention_images, attention_page
@@ -97,6 +98,7 @@ def attend(
     ending = f".{image_format or FORMATS[0]}" if is_folder else output_path.suffix
     if ending == ".png":
         check_png(output_path)
+    check_writable(output_path)
     nlp, pipe = load_component(model, component)
     text = replace_undecoded(text)
     later = nlp.pipe_names[nlp.pipe_names.index(pipe.name) :]

@@ -111,11 +111,13 @@ def _pair_of(path: Path, layer: str) -> Pair:
         for candidate in _spellings(path.with_name(stem), other):
             if candidate.is_file():
                 return Pair(path, candidate) if layer == "words" else Pair(candidate, path)
-    raise ValueError(
-        Errors.P160.format(
-            path=path, missing=other, expected=f"{stem}.{other} or {other}/{stem}.{other}"
-        )
+    # A name such as `train.words.txt` has no counterpart
+    expected = (
+        f"names such as train.{layer} and train.{other}"
+        if stem is None
+        else f"{stem}.{other} or {other}/{stem}.{other}"
     )
+    raise ValueError(Errors.P160.format(path=path, missing=other, expected=expected))
 
 
 def _pairs_in(folder: Path) -> list[Pair]:

@@ -168,6 +168,13 @@ def test_errors_leave_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_output_is_checked_before_the_pipeline_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = run("psa", "attend", tmp_path / "nothing", "Ann", "-o", tmp_path / "file" / "a.html")
+    assert result.exit_code == 1
+    assert "Not a directory" in plain(result.output)
+
+
 def test_a_pipeline_without_components_of_ours_is_an_error(tmp_path: Path) -> None:
     spacy.blank("en").to_disk(tmp_path / "blank")
     result = run("psa", "attend", tmp_path / "blank", "Ann")

@@ -61,6 +61,12 @@ def test_other_endings_are_an_error(model: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_in_place_of_the_image_is_an_error(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        lattice(str(model), "Ann", tmp_path / "a.svg")
+
+
 def test_a_sentence_is_drawn_as_pixels(model: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="draws PNG images")
     lattice(str(model), "Ann likes Bob", tmp_path / "a.png")

@@ -102,6 +102,12 @@ def test_a_missing_partner_is_an_error(tmp_path, missing, left):
         list(read_conll2005(tmp_path / f"train.{left}"))
 
 
+def test_names_without_a_counterpart_are_an_error(tmp_path):
+    (tmp_path / "train.words.txt").write_text("Ann\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"P160.*no props file.*train\.words and train\.props"):
+        list(read_conll2005(tmp_path / "train.words.txt"))
+
+
 def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="P109"):
         list(read_conll2005(tmp_path / "nothing"))
