@@ -22,7 +22,7 @@ test: export OMP_NUM_THREADS = 1
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
-# Takes hours: 10,000 examples where `make test` has 200, and the tests marked `nightly`.
+# Takes hours: 10,000 examples where `make test` has 100, and the tests marked `nightly`.
 nightly: export OMP_NUM_THREADS = 1
 nightly: export PSA_TESTS = nightly
 nightly: $(READY)

@@ -15,7 +15,7 @@ from .pipelines import examples, initialized, scores, tagger_of, weights
 from .strategies import BLOCKS, Words, documents, models, tasks
 
 # Building a pipeline takes 50 ms, and using it another 50 ms
-few = settings(max_examples=max(1, settings.default.max_examples // 20))
+few = settings(max_examples=max(10, settings.default.max_examples // 20))
 
 # Blocks built from drawn models, and blocks that need more than words
 NOT_DRAWN = {"RoleEnsemble", "LastLayers", "ProjectedWordVectors"}

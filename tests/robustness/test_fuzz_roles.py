@@ -54,7 +54,7 @@ from .strategies import Words, labels, role_models
 pytestmark = [pytest.mark.filterwarnings(rf"ignore:\[{code}\]") for code in ("W405", "W321")]
 
 # Building and saving a pipeline takes 100 ms
-few = settings(max_examples=max(1, settings.default.max_examples // 20))
+few = settings(max_examples=max(10, settings.default.max_examples // 20))
 # Labeling several documents twice takes 60 ms
 some_of_them = settings(max_examples=max(1, settings.default.max_examples // 5))
 pipelines = st.sampled_from(sorted(CASES)).map(pipeline)

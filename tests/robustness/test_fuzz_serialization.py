@@ -29,7 +29,7 @@ from .pipelines import (
 from .strategies import PLAIN_WORDS, Words, documents, labels, models, tasks
 
 # Building two pipelines and saving one takes 100 ms
-few = settings(max_examples=max(1, settings.default.max_examples // 20))
+few = settings(max_examples=max(10, settings.default.max_examples // 20))
 settings_of_component = st.fixed_dictionaries(
     {
         "overwrite": st.booleans(),
