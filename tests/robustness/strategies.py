@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_psa.inference import Potentials
+
+# For tests that build, use and save pipelines, which takes 100 ms
+few_examples = settings(max_examples=max(10, settings.default.max_examples // 20))
 
 # Surrogates are not characters: neither UTF-8 nor spaCy can represent a lone one.
 CHARACTERS = st.characters(exclude_categories=["Cs"])

@@ -6,16 +6,13 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from thinc.api import Adam
 
 from .pipelines import examples, initialized, scores, tagger_of, weights
-from .strategies import BLOCKS, Words, documents, models, tasks
-
-# Building a pipeline takes 50 ms, and using it another 50 ms
-few = settings(max_examples=max(10, settings.default.max_examples // 20))
+from .strategies import BLOCKS, Words, documents, few_examples, models, tasks
 
 # Blocks built from drawn models, and blocks that need more than words
 NOT_DRAWN = {"RoleEnsemble", "LastLayers", "ProjectedWordVectors"}
@@ -27,7 +24,7 @@ def test_every_block_is_drawn() -> None:
     assert ours - NOT_DRAWN == BLOCKS | {"SequenceLabeler", "RoleLabeler"}
 
 
-@few
+@few_examples
 @given(model=models(), task=tasks(), words=documents())
 def test_any_model_gives_a_distribution(
     model: dict[str, Any], task: tuple[str, list[str]], words: Words
@@ -40,7 +37,7 @@ def test_any_model_gives_a_distribution(
     assert all(0.0 <= p <= 1.0 for p in scores(nlp(doc)))
 
 
-@few
+@few_examples
 @given(model=models(), task=tasks(), batch=st.lists(documents(max_size=5), min_size=2, max_size=3))
 def test_no_model_mixes_documents(
     model: dict[str, Any], task: tuple[str, list[str]], batch: list[Words]
@@ -52,7 +49,7 @@ def test_no_model_mixes_documents(
         np.testing.assert_allclose(tagger.marginals([doc])[0], table, atol=1e-5)
 
 
-@few
+@few_examples
 @given(model=models(), task=tasks())
 def test_any_model_can_be_trained(model: dict[str, Any], task: tuple[str, list[str]]) -> None:
     nlp = initialized(model, *task)

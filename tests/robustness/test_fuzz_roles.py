@@ -48,13 +48,11 @@ from .roles import (
     sentences,
     srl_of,
 )
-from .strategies import Words, labels, role_models
+from .strategies import Words, few_examples, labels, role_models
 
 # Warnings about windows, and about overlapping gold arguments
 pytestmark = [pytest.mark.filterwarnings(rf"ignore:\[{code}\]") for code in ("W405", "W321")]
 
-# Building and saving a pipeline takes 100 ms
-few = settings(max_examples=max(10, settings.default.max_examples // 20))
 # Labeling several documents twice takes 60 ms
 some_of_them = settings(max_examples=max(1, settings.default.max_examples // 5))
 pipelines = st.sampled_from(sorted(CASES)).map(pipeline)
@@ -287,7 +285,7 @@ settings_of_component = st.fixed_dictionaries(
 )
 
 
-@few
+@few_examples
 @given(
     model=role_models(),
     names=labels(),
@@ -312,7 +310,7 @@ def test_components_of_any_configuration(
     assert srl_of(loaded).to_bytes() == srl_of(saved).to_bytes()
 
 
-@few
+@few_examples
 @given(system=st.sampled_from(sorted(CASES)), some=sentences(), on_disk=st.booleans())
 def test_pipelines(system: str, some: Sentences, on_disk: bool) -> None:
     saved = pipeline(system)
@@ -329,7 +327,7 @@ def test_pipelines(system: str, some: Sentences, on_disk: bool) -> None:
     assert_equally_good(saved, some, *(nlp(some.doc(nlp.vocab)) for nlp in (loaded, saved)))
 
 
-@few
+@few_examples
 @given(model=role_models(), names=labels(), batch=batches)
 def test_no_model_mixes_documents(
     model: dict[str, Any], names: list[str], batch: list[Sentences]
@@ -346,7 +344,7 @@ def test_no_model_mixes_documents(
     assert_same_to_rounding(torch.cat(alone), together)
 
 
-@few
+@few_examples
 @given(model=role_models(), batch=st.lists(annotated(), min_size=1, max_size=3))
 def test_any_frames_can_be_learnt(
     model: dict[str, Any], batch: list[tuple[Words, list[Frame]]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -26,10 +26,8 @@ from .pipelines import (
     tagger_of,
     weights,
 )
-from .strategies import PLAIN_WORDS, Words, documents, labels, models, tasks
+from .strategies import PLAIN_WORDS, Words, documents, few_examples, labels, models, tasks
 
-# Building two pipelines and saving one takes 100 ms
-few = settings(max_examples=max(10, settings.default.max_examples // 20))
 settings_of_component = st.fixed_dictionaries(
     {
         "overwrite": st.booleans(),
@@ -72,7 +70,7 @@ def through_disk(saved: Language, loaded: Language) -> None:
         tagger_of(loaded).from_disk(folder)
 
 
-@few
+@few_examples
 @example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_bytes)
 @example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_disk)
 @example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=through_bytes)
@@ -98,7 +96,7 @@ def test_components_of_any_configuration(
     assert tagger_of(loaded).to_bytes() == tagger_of(saved).to_bytes()
 
 
-@few
+@few_examples
 @given(model=models(), task=tasks(), words=documents(), on_disk=st.booleans())
 def test_pipelines_of_any_configuration(
     model: dict[str, Any], task: tuple[str, list[str]], words: Words, on_disk: bool
@@ -115,7 +113,7 @@ def test_pipelines_of_any_configuration(
     assert_same(loaded, saved, words)
 
 
-@few
+@few_examples
 @given(names=labels(max_size=8), words=documents())
 def test_labels_of_any_characters(names: list[str], words: Words) -> None:
     saved, loaded = initialized(MODEL, "tag", names), make_nlp(MODEL, "tag")
