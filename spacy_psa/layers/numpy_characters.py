@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from .inspection import has_hooks
 from .reordered_lstm import NAMES, ReorderedLSTM
 
 DTYPES = torch.float32, torch.float64
@@ -152,7 +153,7 @@ def numpy_bilstm_weights(
     parts = embedding, forwards, backwards
     if tuple(map(type, parts)) != (nn.Embedding, ReorderedLSTM, ReorderedLSTM):
         return None  # custom or int8 modules
-    if any(part._forward_hooks or part._forward_pre_hooks for part in parts):
+    if any(map(has_hooks, parts)):
         return None
     if parts[0].max_norm is not None:
         return None  # looking up embeddings changes them

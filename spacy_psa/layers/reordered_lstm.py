@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .inspection import has_hooks
 from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn
 from .versions import Forgetful
 
@@ -49,16 +50,73 @@ class ReorderedLSTM(Forgetful, nn.LSTM):
         RETURNS (Tuple[Tensor, Tuple[Tensor, Tensor]]): All states and the last ones, as from
             `nn.LSTM`. Shapes: (batch_size, n, hidden_width) and (1, batch_size, hidden_width).
         """
-        # Attribute look-ups of PyTorch's modules are slow
-        weights = [weight for name in NAMES if (weight := self._parameters.get(name)) is not None]
-        if hx is None and len(weights) == len(NAMES) and _may_be_run(input, weights[0]):
-            self.check_input(input, None)
+        weights = self.weights_for(input) if hx is None else None
+        if weights is not None:
             states = self._ordered.run(
-                weights[:2], _in_order, lambda ordered: _run(input, *ordered, *weights[2:])
+                weights[:2],
+                _in_order,
+                lambda ordered: _run(_in_steps(input), *ordered, *weights[2:]),
             )
             if states is not None:
                 return states
         return super().forward(input, hx)
+
+    def weights_for(self, x: Tensor) -> list[Tensor] | None:
+        """Find the weights to read sequences with, if oneDNN may do so.
+
+        x (Tensor): The sequences.
+        RETURNS (Optional[List[Tensor]]): The parameters in PyTorch's order; None if they are not
+            those of an `nn.LSTM`, or if oneDNN may not read the sequences.
+        RAISES (RuntimeError): If the sequences have another width.
+        """
+        # Attribute look-ups of PyTorch's modules are slow
+        found = [self._parameters.get(name) for name in NAMES]
+        weights: list[Tensor] = [weight for weight in found if weight is not None]
+        if len(weights) < len(NAMES) or not _may_be_run(x, weights[0]):
+            return None
+        self.check_input(x, None)
+        return weights
+
+
+def read_unpadded(x: Tensor, forwards: nn.Module, backwards: nn.Module) -> Tensor | None:
+    """Read sequences without padding in both directions.
+
+    For a single sentence, this takes less time than calling both layers: oneDNN turns the sentence
+    around by itself, and the second call is prepared before the weights of the first one displace
+    everything else from the processor's cache.
+
+    x (Tensor): Shape: (batch_size, n, input_width).
+    forwards, backwards (nn.Module): The layers for both directions.
+    RETURNS (Optional[Tensor]): The states of both, concatenated, as if the layers had been called;
+        None if they have to be called, since they have hooks or are of another class, or since
+        oneDNN cannot read the sequences. Shape: (batch_size, n, width of both).
+    """
+    directions = [
+        (layer, weights)
+        for layer in (forwards, backwards)
+        if type(layer) is ReorderedLSTM
+        and not has_hooks(layer)
+        and (weights := layer.weights_for(x))
+    ]
+    if len(directions) < 2:
+        return None
+    (left, left_weights), (right, right_weights) = directions
+    steps = _in_steps(x)
+
+    def run(left_ordered: list[Tensor], right_ordered: list[Tensor]) -> Tensor:
+        calls = (
+            _arguments(steps, *left_ordered, *left_weights[2:]),
+            _arguments(steps, *right_ordered, *right_weights[2:], reverse=True),
+        )
+        return torch.cat([RUN_LAYER(*call)[0] for call in calls], dim=2).transpose(0, 1)
+
+    return left._ordered.run(
+        left_weights[:2],
+        _in_order,
+        lambda first: right._ordered.run(
+            right_weights[:2], _in_order, lambda second: run(first, second)
+        ),
+    )
 
 
 def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor]:
@@ -68,19 +126,28 @@ def _in_order(w_input: Tensor, w_hidden: Tensor) -> list[Tensor]:
     )
 
 
-def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden: Tensor) -> States:
-    width = len(b_hidden) // 4
-    zeros = x.new_zeros(len(x), width)
+def _in_steps(x: Tensor) -> Tensor:
+    """Time-major, as oneDNN reads them."""
+    return x.transpose(0, 1).contiguous()
+
+
+def _run(steps: Tensor, *weights: Tensor) -> States:
+    states, h, c, _ = RUN_LAYER(*_arguments(steps, *weights))
+    return states.transpose(0, 1), (h.unsqueeze(0), c.unsqueeze(0))
+
+
+def _arguments(steps: Tensor, *weights: Tensor, reverse: bool = False) -> tuple[Any, ...]:
+    """The arguments of PyTorch's operation. With `reverse`, it reads from the last step to the
+    first."""
+    width = weights[-1].shape[0] // 4
+    zeros = steps.new_zeros(steps.shape[1], width)
     # Positional, since keyword arguments would take as long as reading a short word
-    states, h, c, _ = RUN_LAYER(
-        x.transpose(0, 1).contiguous(),
-        w_input,
-        w_hidden,
-        b_input,
-        b_hidden,
+    return (
+        steps,
+        *weights,
         zeros,
         zeros,
-        False,  # reverse
+        reverse,
         [],  # batch_sizes
         LSTM_MODE,
         width,
@@ -90,8 +157,6 @@ def _run(x: Tensor, w_input: Tensor, w_hidden: Tensor, b_input: Tensor, b_hidden
         False,  # batch_first
         False,  # train
     )
-    shape = 1, len(x), width
-    return states.transpose(0, 1), (h.view(shape), c.view(shape))
 
 
 def _may_be_run(x: Tensor, weight: Tensor) -> bool:
