@@ -4,7 +4,9 @@ The forward pass stores only the best score of each label at each token. The bac
 recomputes the best predecessor, for one label per token instead of L (Viterbi 1967).
 """
 
-import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,10 +79,11 @@ def _through_many(
             n_rows = min(rows_at_once, before_stop - source)
             part, out = summands[:, :n_rows], reached[:n_rows]
             target = begin + source - before
-            _add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
+            add, take_maximum = _operations(part.size)
+            add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
             if pairwise is not None:
                 part += _of_tokens(pairwise, layout.order[target : target + n_rows]).swapaxes(0, 1)
-            _take_maximum(part, out=out)
+            take_maximum(part, out=out)
             best[target : target + n_rows] += out
 
     last = best[layout.last_rows] + end
@@ -98,9 +101,10 @@ def _through_many(
 def _through_one(best: np.ndarray, transitions: np.ndarray, end: np.ndarray | float) -> np.ndarray:
     """As `_through_many`, with less Python overhead, which dominates for a single chain."""
     summands, reached = np.empty_like(transitions), np.empty(len(transitions))
-    for before, scores in itertools.pairwise(best):
-        _add(before[:, None], transitions, out=summands)
-        _take_maximum(summands, out=reached)
+    add, take_maximum = _operations(summands.size)
+    for before, scores in zip(best[:-1, :, None], best[1:], strict=True):
+        add(before, transitions, out=summands)
+        take_maximum(summands, out=reached)
         scores += reached
 
     label = (best[-1] + end).argmax()
@@ -111,19 +115,20 @@ def _through_one(best: np.ndarray, transitions: np.ndarray, end: np.ndarray | fl
     return np.array(path[::-1])
 
 
+def _operations(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Addition, and the maximum over the first axis, as fast as possible for so many values."""
+    return (np.add, _NUMPY_MAXIMUM) if size < MANY else (_add, _take_maximum)
+
+
+_NUMPY_MAXIMUM = partial(np.maximum.reduce, axis=0)
+
+
 def _add(one: np.ndarray, other: np.ndarray, *, out: np.ndarray) -> None:
-    if out.size < MANY:
-        np.add(one, other, out=out)
-    else:
-        torch.add(*map(torch.from_numpy, (one, other)), out=torch.from_numpy(out))
+    torch.add(*map(torch.from_numpy, (one, other)), out=torch.from_numpy(out))
 
 
 def _take_maximum(x: np.ndarray, *, out: np.ndarray) -> None:
-    """The maximum over the first axis."""
-    if x.size < MANY:
-        np.maximum.reduce(x, axis=0, out=out)
-    else:
-        torch.amax(torch.from_numpy(x), 0, out=torch.from_numpy(out))
+    torch.amax(torch.from_numpy(x), 0, out=torch.from_numpy(out))
 
 
 def viterbi_torch(potentials: Potentials) -> Tensor:

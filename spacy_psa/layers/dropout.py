@@ -28,8 +28,10 @@ class Dropout(nn.Dropout):
         x (Tensor): Any shape.
         RETURNS (Tensor): The same shape.
         """
+        if not self.training:
+            return x
         kept = round((1.0 - self.p) * LEVELS)
-        if not self.training or x.device.type != "cpu" or not 0 < kept < LEVELS:
+        if x.device.type != "cpu" or not 0 < kept < LEVELS:
             return super().forward(x)
         return _Drop.apply(x, kept)
 

@@ -42,6 +42,8 @@ class SequenceMask:
     @cached_property
     def is_padded(self) -> bool:
         """Whether any row has padding."""
+        if self.known_lengths is not None:
+            return min(self.known_lengths, default=self.width) < self.width
         return bool((self.lengths < self.width).any())
 
     @cached_property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from math import nan
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -24,7 +23,8 @@ class Versions:
 
     def __init__(self, weights: Sequence[Tensor] = ()) -> None:
         # Keep the tensors alive: another one could get their memory otherwise
-        self._seen = [(weight.detach(), _version(weight)) for weight in weights]
+        self._kept = [weight.detach() for weight in weights]
+        self._versions = _versions(weights)
 
     def are_those_of(self, weights: Sequence[Tensor]) -> bool:
         """Check whether weights are the same and unchanged.
@@ -33,10 +33,7 @@ class Versions:
         RETURNS (bool): Whether they are. False for weights created in inference mode, whose changes
             PyTorch does not record.
         """
-        return len(weights) == len(self._seen) and all(
-            weight.data_ptr() == seen.data_ptr() and _version(weight) == version
-            for weight, (seen, version) in zip(weights, self._seen, strict=True)
-        )
+        return _versions(weights) == self._versions
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
@@ -48,7 +45,9 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
     """
     for layer in layers:
         for tensors in (layer._parameters, layer._buffers):
-            yield from (tensor for tensor in tensors.values() if tensor is not None)
+            for tensor in tensors.values():
+                if tensor is not None:
+                    yield tensor
 
 
 ForgetfulT = TypeVar("ForgetfulT", bound="Forgetful")
@@ -82,6 +81,9 @@ def forget_weights(network: nn.Module) -> None:
             layer.forget_weights()
 
 
-def _version(weight: Tensor) -> float:
-    # PyTorch does not record changes of inference-mode weights; NaN never compares equal
-    return nan if weight.is_inference() else weight._version
+def _versions(weights: Sequence[Tensor]) -> list[tuple[int, object]]:
+    # PyTorch does not record changes of inference-mode weights; a new object equals nothing else
+    return [
+        (weight.data_ptr(), object() if weight.is_inference() else weight._version)
+        for weight in weights
+    ]

@@ -109,12 +109,12 @@ class NetworkShim(PyTorchShim):
     def predict(self, inputs: ArgsKwargs) -> Any:
         """Run the network without gradients, in full precision.
 
-        inputs (ArgsKwargs): The arguments of the network.
+        inputs (ArgsKwargs): The arguments of the network. The first one must be a tensor.
         RETURNS: Its output.
         """
         forking.note_network()
         # Even within the caller's autocast: results cached here are reused by later predictions
-        with torch.no_grad(), without_autocast(self.device):
+        with torch.no_grad(), without_autocast(inputs.args[0].device):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
