@@ -67,26 +67,24 @@ def time_interleaved(
     repeat (int): The number of runs, after one warm-up run.
     clock (Callable[[], float]): The clock.
     what (str): The label of the progress bar.
-    at_least (float): The seconds that a run should take. An action that is shorter in the warm-up
-        run is repeated: a single call would depend on the state in which the other actions left
-        caches and threads.
+    at_least (float): The seconds that a run should take. A shorter action is repeated: a single
+        call would depend on the state in which the other actions left caches and threads. The very
+        first call, which may take much longer than all others, does not count.
     RETURNS (Dict[str, List[float]]): The seconds per call of each run, by name.
     """
-    calls = dict.fromkeys(actions, 1)
+    runs = {name: (action, 1) for name, action in actions.items()}
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     with _frozen():
         for turn in tqdm(range(repeat + 1), desc=what):
-            for name, action in actions.items():
+            for name, (run, calls) in runs.items():
                 fix_random_seed(0)
                 gc.collect()
-                start = clock()
-                for _ in range(calls[name]):
-                    action()
-                spent = clock() - start
+                if not turn and at_least:
+                    runs[name] = repeated(run, clock, at_least)
+                    continue
+                spent = _spent(run, clock)
                 if turn:
-                    seconds[name].append(spent / calls[name])
-                else:
-                    calls[name] = 1 + int(at_least / max(spent, 1e-6))
+                    seconds[name].append(spent / calls)
     return seconds
 
 
@@ -117,20 +115,22 @@ def repeated(
     RETURNS (Tuple[Callable, int]): A function that repeats the action, and the number of
         repetitions.
     """
-    action()
-    times, spent = 1, 0.0
-    while spent < least:
-        times *= 2
-        start = clock()
-        for _ in range(times):
-            action()
-        spent = clock() - start
 
     def act() -> None:
         for _ in range(times):
             action()
 
+    times = 1
+    act()  # what the first call sets up is not counted
+    while _spent(act, clock) < least:
+        times *= 2
     return act, times
+
+
+def _spent(action: Callable[[], object], clock: Clock) -> float:
+    start = clock()
+    action()
+    return clock() - start
 
 
 @contextmanager

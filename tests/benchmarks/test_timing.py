@@ -31,7 +31,8 @@ def test_medians_leave_the_first_turn_out() -> None:
 
 
 def test_what_is_short_is_done_several_times_in_a_turn() -> None:
-    clock, work = passing(0.05, *[0.01] * 5, *[0.04] * 5)
+    cold, tried, turns = [0.3], [0.06] * (1 + 2 + 4), [0.01] * 4 + [0.04] * 4
+    clock, work = passing(*cold, *tried, *turns)
     found = timing.measure({"a": work}, 2, clock, at_least=0.2)
     assert found == {"a": pytest.approx(0.025)}
 
@@ -87,6 +88,6 @@ def test_what_is_short_is_repeated() -> None:
     done: list[int] = []
     act, times = timing.repeated(lambda: done.append(1), lambda: len(done) * 0.006, 0.02)
     assert times == 4
-    assert len(done) == 1 + 2 + 4
+    assert len(done) == 1 + 1 + 2 + 4
     act()
-    assert len(done) == 1 + 2 + 4 + times
+    assert len(done) == 1 + 1 + 2 + 4 + times
