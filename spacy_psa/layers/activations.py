@@ -8,8 +8,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .roomy import roomy
+
 # Below this many elements, a call costs more than the work it does, which matters in a loop
 FEW_NUMBERS = 4096
+_TANH_BACKWARD: Any = torch.ops.aten.tanh_backward.grad_input
 # On the CPU whatever the default device is
 _ONE, _MINUS_ONE = torch.tensor([1.0, -1.0], device="cpu").unbind()
 
@@ -46,6 +49,17 @@ def write_tanh(x: Tensor, *, out: Tensor) -> Tensor:
     return double_less_one(out)
 
 
+def tanh_gradient(grad: Tensor, y: Tensor) -> Tensor:
+    """Compute the gradient of the hyperbolic tangent.
+
+    grad (Tensor): The gradient of the result. Any shape.
+    y (Tensor): The result. The same shape.
+    RETURNS (Tensor): The same shape; a matrix has room for more rows, see `roomy`.
+    """
+    gradient: Tensor = _TANH_BACKWARD(grad, y, grad_input=roomy(grad, grad.shape))
+    return gradient
+
+
 def double_less_one(x: Tensor) -> Tensor:
     """Compute 2x − 1 in place, in one pass: it turns σ(2y) into tanh(y).
 
@@ -68,7 +82,7 @@ def _by_exponentials(x: Tensor, out: Tensor) -> Tensor:
 class _Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        y = _by_exponentials(x, torch.empty_like(x))
+        y = _by_exponentials(x, roomy(x, x.shape))
         ctx.save_for_backward(y)
         return y
 
@@ -76,4 +90,4 @@ class _Tanh(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
-        return torch.ops.aten.tanh_backward(grad, y)
+        return tanh_gradient(grad, y)

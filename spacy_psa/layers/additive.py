@@ -257,10 +257,12 @@ class _AdditiveScores(torch.autograd.Function):
         # Only the exponentials are needed again, not their arguments
         ctx.save_for_backward(reciprocals.left, reciprocals.right, weight)
         ctx.separable, ctx.lengths = reciprocals.separable, lengths
-        scores = queries.new_zeros(queries.shape[0], queries.shape[1], keys.shape[1])
+        shape = queries.shape[0], queries.shape[1], keys.shape[1]
+        # Where no pair is skipped, all of it is written below
+        scores = (queries.new_empty if lengths is None else queries.new_zeros)(shape)
         # Dividing the weights by the largest keeps their products with exponentials finite
-        largest = weight.abs().amax() if weight.numel() else weight.new_ones(())
-        largest = largest.clamp(min=torch.finfo(weight.dtype).tiny)
+        largest = weight.abs().amax().item() if weight.numel() else 1.0
+        largest = max(largest, torch.finfo(weight.dtype).tiny)
         for rows, i, j, r in reciprocals.tiles(weight / largest):
             torch.sum(r, dim=3, out=scores[rows, i, j])
         return scores.mul_(-2.0 * largest).add_(weight.sum())
@@ -270,7 +272,7 @@ class _AdditiveScores(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         left, right, weight = ctx.saved_tensors
         # Σ_j g_ij (r − r²)_ij for queries, the same sum over i for keys, Σ_ij g_ij r_ij for w.
-        for_queries = torch.zeros_like(left)
+        for_queries = (torch.empty_like if ctx.lengths is None else torch.zeros_like)(left)
         for_keys = torch.zeros_like(right)
         for_weight = torch.zeros_like(weight)
         total = grad.new_zeros(())
@@ -297,4 +299,4 @@ def are_small(x: Tensor) -> bool:
         return True
     # If there is a NaN, both extremes are NaN and compare false: it takes the careful path.
     least, most = torch.aminmax(x)
-    return bool(least >= -EXP_LIMIT) and bool(most <= EXP_LIMIT)
+    return least.item() >= -EXP_LIMIT and most.item() <= EXP_LIMIT

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .roomy import roomy
+
 LEVELS = 1 << 16  # of probability: a 16-bit random number for each value
 
 
@@ -71,7 +73,7 @@ class _Drop(torch.autograd.Function):
         mask = random_mask(x.shape, kept)
         ctx.save_for_backward(mask)
         ctx.scale = LEVELS / kept
-        return torch.mul(x, mask).mul_(ctx.scale)
+        return torch.mul(x, mask, out=roomy(x, x.shape)).mul_(ctx.scale)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

@@ -14,6 +14,7 @@ from .dropout import Dropout
 from .initialization import glorot_, linear
 from .inspection import is_watched
 from .interfaces import Gate
+from .linear import linear_tanh
 from .mask import SequenceMask, masked_softmax
 
 
@@ -206,9 +207,7 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        hidden = self.hidden(self.dropout(context))
-        hidden = tanh(hidden, overwrite=not is_watched(self.hidden))
-        return tanh(self.output(hidden), overwrite=not is_watched(self.output))
+        return linear_tanh(self.output, linear_tanh(self.hidden, self.dropout(context)))
 
 
 def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:

@@ -13,6 +13,7 @@ from .autocast import full_precision
 from .interfaces import Decoder
 from .layout import Bucket, Layout
 from .mask import SequenceMask
+from .rows import gather
 
 
 class SequenceLabelerNetwork(nn.Module):
@@ -72,6 +73,7 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
 
 def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
     scores = torch.cat(parts) if len(parts) > 1 else parts[0]
-    scores = scores.index_select(0, rows)
+    # Each token has one row, so the gradient is a plain copy: PyTorch's indexing would accumulate
+    scores = gather(scores.flatten(1), rows).view(len(rows), *scores.shape[1:])
     # The whole network may be in half precision, which is not enough for inference
     return scores.to(torch.promote_types(scores.dtype, torch.float32))

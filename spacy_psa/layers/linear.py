@@ -8,7 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from .activations import tanh
+from .inspection import has_hooks, is_watched
 from .onednn import HAS_ONEDNN, n_padding_rows
+from .onednn_linear import may_be_run, onednn_linear
 
 
 class Linear(nn.Linear):
@@ -26,12 +29,26 @@ class Linear(nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
+        if may_be_run(x, self.weight):
+            return onednn_linear(x, self.weight, self.bias)
         if not _is_to_be_filled_up(x):
             return super().forward(x)
         dtype = torch.get_autocast_dtype("cpu")
         bias = None if self.bias is None else self.bias.to(dtype)
         output: Tensor = _FilledUp.apply(x.reshape(-1, x.shape[-1]), self.weight.to(dtype), bias)
         return output[: x.numel() // x.shape[-1]].view(*x.shape[:-1], self.out_features)
+
+
+def linear_tanh(layer: nn.Module, x: Tensor) -> Tensor:
+    """Compute the hyperbolic tangent of a layer's output, in one pass over memory where oneDNN can.
+
+    layer (nn.Module): A linear layer.
+    x (Tensor): Its input. Shape: (..., input width).
+    RETURNS (Tensor): Shape: (..., output width).
+    """
+    if type(layer) is Linear and not has_hooks(layer) and may_be_run(x, layer.weight):
+        return onednn_linear(x, layer.weight, layer.bias, activation="tanh")
+    return tanh(layer(x), overwrite=not is_watched(layer))
 
 
 class _FilledUp(torch.autograd.Function):

@@ -86,9 +86,19 @@ def is_plain_inference(x: Tensor, weight: Tensor) -> bool:
     weight (Tensor): A weight of the layer.
     RETURNS (bool): Whether it may.
     """
+    return not torch.is_grad_enabled() and is_plain(x, weight)
+
+
+def is_plain(x: Tensor, weight: Tensor) -> bool:
+    """Check whether a layer may bypass PyTorch, with or without gradients: see
+    `is_plain_inference`.
+
+    x (Tensor): The input of the layer.
+    weight (Tensor): A weight of the layer.
+    RETURNS (bool): Whether it may.
+    """
     return bool(
-        not torch.is_grad_enabled()
-        and type(x) is Tensor
+        type(x) is Tensor
         and x.device.type == weight.device.type == "cpu"
         and x.numel() > 0
         and not torch.is_autocast_enabled("cpu")

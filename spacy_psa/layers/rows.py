@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .roomy import roomy
+
 
 class JoinedRows(NamedTuple):
     """Sequences concatenated into rows as long as the longest, with a free place between two.
@@ -78,7 +80,7 @@ class _Gather(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
         ctx.n = len(x)
-        return x.index_select(0, rows)
+        return torch.index_select(x, 0, rows, out=roomy(x, (len(rows), x.shape[1])))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

@@ -1,0 +1,129 @@
+"""Linear layers in float32 on a CPU, computed by oneDNN in training and prediction.
+
+PyTorch leaves matrix products in float32 to MKL. On processors that are not Intel's, MKL does not
+use the widest vector instructions, and oneDNN is twice as fast.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .activations import tanh_gradient
+from .onednn import HAS_ONEDNN, is_plain
+from .roomy import rounded_down, with_room
+
+# What this version of PyTorch supports
+HAS_LINEAR = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else None
+# For smaller weights or fewer rows, calling oneDNN takes longer than it saves
+LEAST_WEIGHTS = 1 << 15
+LEAST_ROWS = 4
+
+
+def may_be_run(x: Tensor, weight: Tensor) -> bool:
+    """Check whether `onednn_linear` can compute a layer and is worth calling.
+
+    x (Tensor): The input.
+    weight (Tensor): The weights of the layer. Shape: (output width, input width).
+    RETURNS (bool): Whether it is.
+    """
+    return bool(
+        weight.numel() >= LEAST_WEIGHTS
+        and x.dtype == weight.dtype == torch.float32
+        and x.shape[-1] == weight.shape[1]
+        and x.numel() >= LEAST_ROWS * weight.shape[1]
+        and is_plain(x, weight)
+        and torch.backends.mkldnn.enabled
+        and is_available()
+    )
+
+
+@cache
+def is_available() -> bool:
+    """RETURNS (bool): Whether this version of PyTorch can compute all products of this module on
+    this processor. Only documented use of oneDNN is certain to work, and this is not."""
+    if not HAS_LINEAR:
+        return False
+    numbers = torch.arange(12.0, dtype=torch.float32, device="cpu")
+    x, weight = numbers.view(4, 3), numbers.view(3, 4).t()
+    try:
+        product = RUN_LAYER(x.t(), weight.t(), None, "none", [], "")
+        squashed = RUN_LAYER(x, weight, numbers[:4], "tanh", [], "")
+    except RuntimeError:
+        return False
+    expected = torch.tanh(torch.addmm(numbers[:4], x, weight.t()))
+    return torch.equal(product, x.t() @ weight) and torch.allclose(squashed, expected)
+
+
+def onednn_linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None, *, activation: str = "none"
+) -> Tensor:
+    """Compute f(x Wᵀ + b).
+
+    x (Tensor): Shape: (..., input width).
+    weight (Tensor): W. Shape: (output width, input width).
+    bias (Optional[Tensor]): b. Shape: (output width,).
+    activation (str): The function f: "none" or "tanh".
+    RETURNS (Tensor): Shape: (..., output width).
+    """
+    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    run = _Linear.apply if torch.is_grad_enabled() else _linear
+    output: Tensor = run(rows, weight, bias, activation)
+    return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
+
+
+def _linear(
+    rows: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none"
+) -> Tensor:
+    """`rows` times the transpose of `weight`, plus a bias; with room for more rows."""
+    output: Tensor = RUN_LAYER(with_room(rows), weight, bias, activation, [], "")
+    # Not a slice: autograd treats a view of another tensor differently
+    return output.resize_(len(rows), len(weight))
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, activation: str
+    ) -> Tensor:
+        output = _linear(x, weight, bias, activation)
+        ctx.is_tanh = activation == "tanh"
+        ctx.save_for_backward(x, weight, output if ctx.is_tanh else None)
+        return output
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+        x, weight, output = ctx.saved_tensors
+        for_x = for_weight = for_bias = None
+        # Only PyTorch's own products can be differentiated again
+        is_final = not torch.is_grad_enabled()
+        if ctx.is_tanh:
+            grad = tanh_gradient(grad, output) if is_final else grad * (1 - output * output)
+        if ctx.needs_input_grad[0]:
+            for_x = _linear(grad, weight.t()) if is_final else grad @ weight
+        if ctx.needs_input_grad[1]:
+            for_weight = _of_weight(grad, x) if is_final else grad.t() @ x
+        if ctx.needs_input_grad[2]:
+            for_bias = grad.sum(dim=0)
+        return for_x, for_weight, for_bias, None
+
+
+def _of_weight(grad: Tensor, x: Tensor) -> Tensor:
+    """The transpose of `grad` times `x`: a sum over rows, by oneDNN up to one of a few numbers of
+    rows, since here it must not read beyond the last one.
+
+    grad (Tensor): Shape: (rows, output width).
+    x (Tensor): Shape: (rows, input width).
+    RETURNS (Tensor): Shape: (output width, input width).
+    """
+    n = rounded_down(len(x))
+    if not n:
+        return grad.t() @ x
+    product: Tensor = RUN_LAYER(grad[:n].t(), x[:n].t(), None, "none", [], "")
+    return product.addmm_(grad[n:].t(), x[n:]) if n < len(x) else product

@@ -1,0 +1,74 @@
+"""Matrices with room for more rows, for products whose number of rows is rounded up.
+
+oneDNN generates code for each shape, so products are better computed at a few numbers of rows than
+at any. If the memory of a matrix already extends to the rounded number, the product reads beyond
+the last row instead of copying all rows to a larger matrix: what it computes there is not used.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# Rows to round to a multiple of: at least, and at most
+LEAST, MOST = 8, 64
+
+
+def rounded_up(n: int) -> int:
+    """Round a number of rows up to one of a few.
+
+    n (int): The number of rows.
+    RETURNS (int): The smallest of the few numbers that is not below n: at most 63 more.
+    """
+    return n + -n % _step(n)
+
+
+def rounded_down(n: int) -> int:
+    """Round a number of rows down to one of a few.
+
+    n (int): The number of rows.
+    RETURNS (int): The largest of the few numbers that is not above n.
+    """
+    return n - n % _step(n)
+
+
+def _step(n: int) -> int:
+    """A sixteenth to a thirty-second of n, within bounds."""
+    return min(MOST, max(LEAST, 1 << max(0, (n - 1).bit_length() - 5)))
+
+
+def roomy(like: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
+    """Allocate a tensor whose memory extends to the rounded number of rows. Only there it is
+    initialized, with zeros: other numbers could be denormal, which slows some processors down.
+
+    like (Tensor): A tensor of the same type, on the same device.
+    shape (Sequence[int]): The shape. Only a matrix in float32 on a CPU gets room.
+    RETURNS (Tensor): A tensor of that shape.
+    """
+    if len(shape) != 2 or like.dtype != torch.float32 or like.device.type != "cpu":
+        return like.new_empty(shape)
+    n_rows, width = shape
+    filled = like.new_empty(rounded_up(n_rows), width)
+    filled[n_rows:] = 0.0
+    # Not a slice: autograd treats a view of another tensor differently
+    return filled.resize_(n_rows, width)
+
+
+def with_room(x: Tensor) -> Tensor:
+    """Extend a matrix to the rounded number of rows.
+
+    x (Tensor): Shape: (rows, width).
+    RETURNS (Tensor): The matrix and some more rows, with any numbers. It shares the matrix's memory
+        if that was made for them, as by `roomy`. Shape: (rounded rows, width).
+    """
+    n_rows, width = x.shape
+    n = rounded_up(n_rows)
+    if n == n_rows:
+        return x
+    is_at_start = x.is_contiguous() and x.storage_offset() == 0
+    if is_at_start and x.untyped_storage().nbytes() == n * width * x.element_size():
+        return x.as_strided((n, width), (width, 1))
+    filled = x.new_empty(n, width)
+    filled[:n_rows] = x
+    filled[n_rows:] = 0.0
+    return filled

@@ -1,0 +1,174 @@
+"""Linear layers by oneDNN: the results of PyTorch's, whatever is around the rows."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from spacy_psa.layers import onednn_linear as module
+from spacy_psa.layers.linear import Linear, linear_tanh
+from spacy_psa.layers.roomy import rounded_up
+
+from .helpers import normal, randomized
+
+WIDTHS = (70, 50)
+SHAPES = [(1, 70), (7, 70), (8, 70), (33, 70), (250, 70), (777, 70), (3, 67, 70)]
+
+pytestmark = pytest.mark.skipif(
+    not module.is_available(), reason="this PyTorch cannot compute linear layers by oneDNN"
+)
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of oneDNN's inputs, also for small layers."""
+    seen: list[tuple[int, ...]] = []
+
+    def run(x: Tensor, *others: object) -> Tensor:
+        seen.append(tuple(x.shape))
+        return original(x, *others)
+
+    original = module.RUN_LAYER
+    monkeypatch.setattr(module, "RUN_LAYER", run)
+    monkeypatch.setattr(module, "LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    return seen
+
+
+def make(bias: bool = True) -> tuple[Linear, nn.Linear]:
+    """Our layer, and PyTorch's with the same weights in float64."""
+    ours, theirs = (randomized(kind(*WIDTHS, bias=bias)) for kind in (Linear, nn.Linear))
+    return ours.float(), theirs.double()
+
+
+def apply(layer: nn.Module, x: Tensor, squashed: bool) -> Tensor:
+    """The output, squashed by tanh or not."""
+    if not squashed:
+        return layer(x)
+    return linear_tanh(layer, x) if type(layer) is Linear else torch.tanh(layer(x))
+
+
+def gradients(layer: nn.Module, x: Tensor, squashed: bool) -> list[Tensor]:
+    """The output, and the gradients of a weighted sum."""
+    leaves = [x.detach().requires_grad_(), *layer.parameters()]
+    output = apply(layer, leaves[0], squashed)
+    weights = normal(*output.shape, seed=9).to(output)
+    return [output, *torch.autograd.grad((output * weights).sum(), leaves)]
+
+
+def assert_near(found: Tensor, wanted: Tensor) -> None:
+    """Equal up to the rounding of sums of a few hundred numbers."""
+    scale = float(wanted.detach().abs().max())
+    torch.testing.assert_close(found.double(), wanted.double(), rtol=1e-5, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("squashed", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_output_and_gradients_are_those_of_pytorch(
+    shape: tuple[int, ...], bias: bool, squashed: bool, calls: list[tuple[int, ...]]
+) -> None:
+    ours, theirs = make(bias)
+    x = normal(*shape, seed=3) / 10
+    found, wanted = gradients(ours, x.float(), squashed), gradients(theirs, x, squashed)
+    assert calls
+    for mine, expected in zip(found, wanted, strict=True):
+        assert mine.shape == expected.shape
+        assert mine.dtype == torch.float32
+        assert_near(mine, expected)
+    with torch.inference_mode():
+        assert torch.equal(apply(ours, x.float(), squashed), found[0])
+
+
+def test_there_are_few_shapes(calls: list[tuple[int, ...]]) -> None:
+    layer, _ = make()
+    for n in range(1, 300):
+        layer(torch.ones(n, 70)).sum().backward()
+    assert len(set(calls)) < 3 * 40
+
+
+def test_a_row_does_not_depend_on_others() -> None:
+    layer, _ = make()
+    x = normal(300, 70).float()
+    expected = layer(x)
+    for n in (1, 2, 9, 31, 299):
+        assert torch.equal(layer(x[:n]), expected[:n])
+
+
+def test_what_lies_behind_the_last_row_does_not_matter() -> None:
+    layer, theirs = make()
+    memory = torch.full((rounded_up(250), 70), torch.nan)
+    x = normal(250, 70, seed=3) / 10
+    memory[:250] = x
+    found, wanted = gradients(layer, memory[:250], False), gradients(theirs, x, False)
+    for mine, expected in zip(found, wanted, strict=True):
+        assert_near(mine, expected)
+    assert memory[250:].isnan().all()
+
+
+@pytest.mark.parametrize("squashed", [False, True])
+def test_gradients_can_be_differentiated_again(squashed: bool) -> None:
+    found = []
+    x = normal(33, 70, seed=3) / 10
+    for layer, inputs in zip(make(), (x.float(), x), strict=True):
+        leaf = inputs.requires_grad_()
+        output = apply(layer, leaf, squashed)
+        (first,) = torch.autograd.grad(output.square().sum(), leaf, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), [leaf, layer.weight]))
+    for mine, expected in zip(*found, strict=True):
+        assert_near(mine, expected)
+
+
+def test_what_needs_no_gradient_gets_none(calls: list[tuple[int, ...]]) -> None:
+    layer, _ = make()
+    layer.weight.requires_grad_(False)
+    layer(normal(33, 70).float()).sum().backward()
+    assert layer.weight.grad is None
+    torch.testing.assert_close(layer.bias.grad, torch.full((50,), 33.0))
+    assert len(calls) == 1
+
+
+def test_the_output_may_be_overwritten() -> None:
+    found = []
+    x = normal(33, 70, seed=3) / 10
+    for layer, inputs in zip(make(), (x.float(), x), strict=True):
+        found.append(gradients(nn.Sequential(layer, nn.ReLU(True)), inputs, False))
+    for mine, expected in zip(*found, strict=True):
+        assert_near(mine, expected)
+
+
+def test_hooks_see_the_output_before_tanh() -> None:
+    layer, _ = make()
+    seen = []
+    x = normal(33, 70, seed=3).float()
+    expected = layer(x)
+    with layer.register_forward_hook(lambda *call: seen.append(call[2])):
+        squashed = linear_tanh(layer, x)
+    assert torch.equal(seen[0], expected)
+    torch.testing.assert_close(squashed, torch.tanh(expected))
+
+
+def test_pytorch_computes_what_onednn_should_not(calls: list[tuple[int, ...]]) -> None:
+    layer, _ = make()
+    x = normal(33, 70).float()
+    with torch.backends.mkldnn.flags(enabled=False):
+        layer(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(x)
+    layer.double()(x.double())
+    assert not calls
+    assert layer.float()(torch.ones(0, 70)).shape == (0, 50)
+    with pytest.raises(RuntimeError):
+        layer(torch.ones(33, 69))
+
+
+def test_small_layers_and_few_rows_are_left_to_pytorch(
+    calls: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, _ = make()
+    monkeypatch.setattr(module, "LEAST_ROWS", 4)
+    layer(torch.ones(3, 70))
+    monkeypatch.setattr(module, "LEAST_WEIGHTS", 70 * 50 + 1)
+    layer(torch.ones(300, 70))
+    assert not calls
