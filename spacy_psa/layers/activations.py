@@ -1,8 +1,10 @@
-"""tanh computed with exponentials, for devices on which PyTorch's is several times slower."""
+"""Activations and their gradients: tanh is computed with exponentials on devices on which PyTorch's
+is several times slower."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +15,7 @@ from .roomy import roomy
 # Below this many elements, a call costs more than the work it does, which matters in a loop
 FEW_NUMBERS = 4096
 _TANH_BACKWARD: Any = torch.ops.aten.tanh_backward.grad_input
+_SIGMOID_BACKWARD: Any = torch.ops.aten.sigmoid_backward.grad_input
 # On the CPU whatever the default device is
 _ONE, _MINUS_ONE = torch.tensor([1.0, -1.0], device="cpu").unbind()
 
@@ -49,6 +52,18 @@ def write_tanh(x: Tensor, *, out: Tensor) -> Tensor:
     return double_less_one(out)
 
 
+def sigmoid(x: Tensor, *, overwrite: bool = False) -> Tensor:
+    """Compute the logistic function.
+
+    x (Tensor): Any shape.
+    overwrite (bool): Whether x may be overwritten if there is no gradient.
+    RETURNS (Tensor): The same shape.
+    """
+    if torch.is_grad_enabled() and x.requires_grad:
+        return torch.sigmoid(x)
+    return torch.sigmoid(x, out=x if overwrite else None)
+
+
 def tanh_gradient(grad: Tensor, y: Tensor) -> Tensor:
     """Compute the gradient of the hyperbolic tangent.
 
@@ -57,6 +72,17 @@ def tanh_gradient(grad: Tensor, y: Tensor) -> Tensor:
     RETURNS (Tensor): The same shape; a matrix has room for more rows, see `roomy`.
     """
     gradient: Tensor = _TANH_BACKWARD(grad, y, grad_input=roomy(grad, grad.shape))
+    return gradient
+
+
+def sigmoid_gradient(grad: Tensor, y: Tensor) -> Tensor:
+    """Compute the gradient of the logistic function. See `tanh_gradient`.
+
+    grad (Tensor): The gradient of the result. Any shape.
+    y (Tensor): The result. The same shape.
+    RETURNS (Tensor): The same shape.
+    """
+    gradient: Tensor = _SIGMOID_BACKWARD(grad, y, grad_input=roomy(grad, grad.shape))
     return gradient
 
 
@@ -91,3 +117,24 @@ class _Tanh(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         return tanh_gradient(grad, y)
+
+
+class Activation(NamedTuple):
+    """A function that can be computed with the linear layer before it.
+
+    name (str): oneDNN's name for it.
+    function (Callable[..., Tensor]): The function, of a tensor and `overwrite`: see `tanh`.
+    gradient (Callable[[Tensor, Tensor], Tensor]): Its gradient, of the gradient of the result and
+        the result: see `tanh_gradient`.
+    slope (Callable[[Tensor], Tensor]): Its derivative, of the result, as something that can be
+        differentiated.
+    """
+
+    name: str
+    function: Callable[..., Tensor]
+    gradient: Callable[[Tensor, Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+
+
+TANH = Activation("tanh", tanh, tanh_gradient, lambda y: 1 - y * y)
+SIGMOID = Activation("sigmoid", sigmoid, sigmoid_gradient, lambda y: y * (1 - y))

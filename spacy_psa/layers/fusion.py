@@ -7,14 +7,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .activations import tanh
+from .activations import SIGMOID, TANH, tanh
 from .additive import additive_scores
 from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
 from .inspection import is_watched
 from .interfaces import Gate
-from .linear import linear_tanh
+from .linear import activated
 from .mask import SequenceMask, masked_softmax
 
 
@@ -108,8 +108,7 @@ class _FusionGate(nn.Module):
         """
         token = self.token(x)
         hidden = torch.add(token, self.context(context), out=_reused(token, self.token))
-        scores = self.output(tanh(hidden, overwrite=True))
-        return torch.sigmoid(scores, out=_reused(scores, self.output))
+        return activated(self.output, tanh(hidden, overwrite=True), SIGMOID)
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -207,7 +206,7 @@ class ContextFusion(nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return linear_tanh(self.output, linear_tanh(self.hidden, self.dropout(context)))
+        return activated(self.output, activated(self.hidden, self.dropout(context), TANH), TANH)
 
 
 def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:

@@ -12,6 +12,7 @@ from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import linear
 from .labels import LabelEmbeddings
+from .linear import apply_linear
 from .mask import SequenceMask
 
 
@@ -186,7 +187,7 @@ class LabelAttentionDecoder(nn.Module):
         RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
         """
         keys = self.key(self.labels.weight) / self.scale
-        return mask.unpack(nn.functional.linear(self.query(mask.pack(x)), keys))
+        return mask.unpack(apply_linear(self.query(mask.pack(x)), keys))
 
     def label_vectors(self) -> Tensor:
         """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .autocast import full_precision
 from .initialization import glorot_, uniform_embedding_
+from .linear import apply_linear
 
 
 class LabelEmbeddings(nn.Module):
@@ -50,7 +51,7 @@ class LabelEmbeddings(nn.Module):
         RETURNS (Tensor): Shape: (..., L).
         """
         with full_precision(x) as (x,):
-            return nn.functional.linear(x, self.weight)
+            return apply_linear(x, self.weight)
 
 
 class LabelTransitions(nn.Module):

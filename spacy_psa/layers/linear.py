@@ -1,4 +1,4 @@
-"""Linear layers that are fast in mixed precision on a CPU."""
+"""Linear layers that are fast on a CPU, in full and in mixed precision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .activations import tanh
+from .activations import Activation
 from .inspection import has_hooks, is_watched
 from .onednn import HAS_ONEDNN, n_padding_rows
 from .onednn_linear import may_be_run, onednn_linear
@@ -29,26 +29,38 @@ class Linear(nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
-        if may_be_run(x, self.weight):
-            return onednn_linear(x, self.weight, self.bias)
         if not _is_to_be_filled_up(x):
-            return super().forward(x)
+            return apply_linear(x, self.weight, self.bias)
         dtype = torch.get_autocast_dtype("cpu")
         bias = None if self.bias is None else self.bias.to(dtype)
         output: Tensor = _FilledUp.apply(x.reshape(-1, x.shape[-1]), self.weight.to(dtype), bias)
         return output[: x.numel() // x.shape[-1]].view(*x.shape[:-1], self.out_features)
 
 
-def linear_tanh(layer: nn.Module, x: Tensor) -> Tensor:
-    """Compute the hyperbolic tangent of a layer's output, in one pass over memory where oneDNN can.
+def apply_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Compute x Wᵀ + b, by oneDNN where it is faster.
+
+    x (Tensor): Shape: (..., input width).
+    weight (Tensor): W. Shape: (output width, input width).
+    bias (Optional[Tensor]): b. Shape: (output width,).
+    RETURNS (Tensor): Shape: (..., output width).
+    """
+    if may_be_run(x, weight):
+        return onednn_linear(x, weight, bias)
+    return nn.functional.linear(x, weight, bias)
+
+
+def activated(layer: nn.Module, x: Tensor, activation: Activation) -> Tensor:
+    """Compute a function of a layer's output, in one pass over memory where oneDNN can.
 
     layer (nn.Module): A linear layer.
     x (Tensor): Its input. Shape: (..., input width).
+    activation (Activation): The function.
     RETURNS (Tensor): Shape: (..., output width).
     """
     if type(layer) is Linear and not has_hooks(layer) and may_be_run(x, layer.weight):
-        return onednn_linear(x, layer.weight, layer.bias, activation="tanh")
-    return tanh(layer(x), overwrite=not is_watched(layer))
+        return onednn_linear(x, layer.weight, layer.bias, activation)
+    return activation.function(layer(x), overwrite=not is_watched(layer))
 
 
 class _FilledUp(torch.autograd.Function):

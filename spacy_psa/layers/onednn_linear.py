@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .activations import tanh_gradient
+from .activations import SIGMOID, TANH, Activation
 from .onednn import HAS_ONEDNN, is_plain
 from .roomy import rounded_down, with_room
 
 # What this version of PyTorch supports
 HAS_LINEAR = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else None
-# For smaller weights or fewer rows, calling oneDNN takes longer than it saves
-LEAST_WEIGHTS = 1 << 15
-LEAST_ROWS = 4
+# For fewer multiplications, calling oneDNN takes longer than it saves
+LEAST = 1 << 21
+NONE = "none"  # oneDNN's name for no activation
 
 
 def may_be_run(x: Tensor, weight: Tensor) -> bool:
@@ -32,10 +32,9 @@ def may_be_run(x: Tensor, weight: Tensor) -> bool:
     RETURNS (bool): Whether it is.
     """
     return bool(
-        weight.numel() >= LEAST_WEIGHTS
+        x.numel() * len(weight) >= LEAST
         and x.dtype == weight.dtype == torch.float32
         and x.shape[-1] == weight.shape[1]
-        and x.numel() >= LEAST_ROWS * weight.shape[1]
         and is_plain(x, weight)
         and torch.backends.mkldnn.enabled
         and is_available()
@@ -48,26 +47,30 @@ def is_available() -> bool:
     this processor. Only documented use of oneDNN is certain to work, and this is not."""
     if not HAS_LINEAR:
         return False
-    numbers = torch.arange(12.0, dtype=torch.float32, device="cpu")
+    numbers = torch.arange(-6.0, 6.0, dtype=torch.float32, device="cpu") / 4
     x, weight = numbers.view(4, 3), numbers.view(3, 4).t()
     try:
-        product = RUN_LAYER(x.t(), weight.t(), None, "none", [], "")
-        squashed = RUN_LAYER(x, weight, numbers[:4], "tanh", [], "")
+        product = RUN_LAYER(x.t(), weight.t(), None, NONE, [], "")
+        activated = [
+            (RUN_LAYER(x, weight, numbers[:4], kind.name, [], ""), kind) for kind in (TANH, SIGMOID)
+        ]
     except RuntimeError:
         return False
-    expected = torch.tanh(torch.addmm(numbers[:4], x, weight.t()))
-    return torch.equal(product, x.t() @ weight) and torch.allclose(squashed, expected)
+    scores = torch.addmm(numbers[:4], x, weight.t())
+    return torch.equal(product, x.t() @ weight) and all(
+        torch.allclose(found, kind.function(scores)) for found, kind in activated
+    )
 
 
 def onednn_linear(
-    x: Tensor, weight: Tensor, bias: Tensor | None, *, activation: str = "none"
+    x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation | None = None
 ) -> Tensor:
     """Compute f(x Wᵀ + b).
 
     x (Tensor): Shape: (..., input width).
     weight (Tensor): W. Shape: (output width, input width).
     bias (Optional[Tensor]): b. Shape: (output width,).
-    activation (str): The function f: "none" or "tanh".
+    activation (Optional[Activation]): The function f; None for the identity.
     RETURNS (Tensor): Shape: (..., output width).
     """
     rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
@@ -77,10 +80,14 @@ def onednn_linear(
 
 
 def _linear(
-    rows: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none"
+    rows: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    activation: Activation | None = None,
 ) -> Tensor:
-    """`rows` times the transpose of `weight`, plus a bias; with room for more rows."""
-    output: Tensor = RUN_LAYER(with_room(rows), weight, bias, activation, [], "")
+    """f(`rows` times the transpose of `weight`, plus a bias), with room for more rows."""
+    name = NONE if activation is None else activation.name
+    output: Tensor = RUN_LAYER(with_room(rows), weight, bias, name, [], "")
     # Not a slice: autograd treats a view of another tensor differently
     return output.resize_(len(rows), len(weight))
 
@@ -88,11 +95,15 @@ def _linear(
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, activation: str
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        activation: Activation | None,
     ) -> Tensor:
         output = _linear(x, weight, bias, activation)
-        ctx.is_tanh = activation == "tanh"
-        ctx.save_for_backward(x, weight, output if ctx.is_tanh else None)
+        ctx.activation = activation
+        ctx.save_for_backward(x, weight, None if activation is None else output)
         return output
 
     @staticmethod
@@ -103,8 +114,9 @@ class _Linear(torch.autograd.Function):
         for_x = for_weight = for_bias = None
         # Only PyTorch's own products can be differentiated again
         is_final = not torch.is_grad_enabled()
-        if ctx.is_tanh:
-            grad = tanh_gradient(grad, output) if is_final else grad * (1 - output * output)
+        if ctx.activation is not None:
+            _, _, gradient, slope = ctx.activation
+            grad = gradient(grad, output) if is_final else grad * slope(output)
         if ctx.needs_input_grad[0]:
             for_x = _linear(grad, weight.t()) if is_final else grad @ weight
         if ctx.needs_input_grad[1]:
@@ -125,5 +137,5 @@ def _of_weight(grad: Tensor, x: Tensor) -> Tensor:
     n = rounded_down(len(x))
     if not n:
         return grad.t() @ x
-    product: Tensor = RUN_LAYER(grad[:n].t(), x[:n].t(), None, "none", [], "")
+    product: Tensor = RUN_LAYER(grad[:n].t(), x[:n].t(), None, NONE, [], "")
     return product.addmm_(grad[n:].t(), x[n:]) if n < len(x) else product

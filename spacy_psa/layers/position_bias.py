@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .initialization import glorot_
+from .linear import apply_linear
 
 
 def offsets(n: int, device: torch.device) -> Tensor:
@@ -89,8 +90,8 @@ class TokenPositionBias(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         batch_size, n, _ = x.shape
-        # First (x_i + v)ᵀ R_m for every m: n·r dot products instead of n².
-        by_distance = (x + self.vector) @ self.relative.t() + self.bias
+        # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
+        by_distance = apply_linear(x, self.relative, self.relative @ self.vector + self.bias)
         clipped = distances(n, x.device).clamp_(max=self.max_distance)
         return by_distance.gather(2, clipped.unsqueeze(0).expand(batch_size, n, n))
 
@@ -122,7 +123,7 @@ class TokenOffsetBias(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         batch_size, n, _ = x.shape
-        by_offset = x @ self.relative.t()
+        by_offset = apply_linear(x, self.relative)
         rows = offsets(n, x.device).clamp_(-self.max_distance, self.max_distance)
         rows += self.max_distance
         return by_offset.gather(2, rows.unsqueeze(0).expand(batch_size, n, n))

@@ -92,7 +92,7 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor, n: int) -> Tensor:
         ctx.save_for_backward(rows)
-        return x.new_zeros(n, x.shape[1]).index_copy_(0, rows, x)
+        return roomy(x, (n, x.shape[1])).zero_().index_copy_(0, rows, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

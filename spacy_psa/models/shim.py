@@ -18,6 +18,7 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 from torch import Tensor, nn
 
 from ..errors import Errors
+from ..layers.allocator import keep_freed_memory
 from ..layers.autocast import without_autocast
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..layers.versions import forget_weights, weights_of
@@ -128,6 +129,7 @@ class NetworkShim(PyTorchShim):
         if self.precision != FULL:
             raise ValueError(Errors.P440.format(what="A network", precision=self.precision))
         forking.note_network()
+        keep_freed_memory()
         self.network.train()
         try:
             with self._in_mixed_precision():

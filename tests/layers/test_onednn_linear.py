@@ -7,12 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from spacy_psa.layers import onednn_linear as module
-from spacy_psa.layers.linear import Linear, linear_tanh
+from spacy_psa.layers.activations import SIGMOID, TANH, Activation
+from spacy_psa.layers.linear import Linear, activated
 from spacy_psa.layers.roomy import rounded_up
 
 from .helpers import normal, randomized
 
 WIDTHS = (70, 50)
+KINDS = [None, TANH, SIGMOID]
 SHAPES = [(1, 70), (7, 70), (8, 70), (33, 70), (250, 70), (777, 70), (3, 67, 70)]
 
 pytestmark = pytest.mark.skipif(
@@ -31,8 +33,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
     original = module.RUN_LAYER
     monkeypatch.setattr(module, "RUN_LAYER", run)
-    monkeypatch.setattr(module, "LEAST_WEIGHTS", 1)
-    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    monkeypatch.setattr(module, "LEAST", 1)
     return seen
 
 
@@ -42,17 +43,19 @@ def make(bias: bool = True) -> tuple[Linear, nn.Linear]:
     return ours.float(), theirs.double()
 
 
-def apply(layer: nn.Module, x: Tensor, squashed: bool) -> Tensor:
-    """The output, squashed by tanh or not."""
-    if not squashed:
+def apply(layer: nn.Module, x: Tensor, activation: Activation | None) -> Tensor:
+    """The output, or a function of it."""
+    if activation is None:
         return layer(x)
-    return linear_tanh(layer, x) if type(layer) is Linear else torch.tanh(layer(x))
+    if type(layer) is Linear:
+        return activated(layer, x, activation)
+    return {TANH: torch.tanh, SIGMOID: torch.sigmoid}[activation](layer(x))
 
 
-def gradients(layer: nn.Module, x: Tensor, squashed: bool) -> list[Tensor]:
+def gradients(layer: nn.Module, x: Tensor, activation: Activation | None) -> list[Tensor]:
     """The output, and the gradients of a weighted sum."""
     leaves = [x.detach().requires_grad_(), *layer.parameters()]
-    output = apply(layer, leaves[0], squashed)
+    output = apply(layer, leaves[0], activation)
     weights = normal(*output.shape, seed=9).to(output)
     return [output, *torch.autograd.grad((output * weights).sum(), leaves)]
 
@@ -63,22 +66,22 @@ def assert_near(found: Tensor, wanted: Tensor) -> None:
     torch.testing.assert_close(found.double(), wanted.double(), rtol=1e-5, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("squashed", [False, True])
+@pytest.mark.parametrize("activation", KINDS)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_output_and_gradients_are_those_of_pytorch(
-    shape: tuple[int, ...], bias: bool, squashed: bool, calls: list[tuple[int, ...]]
+    shape: tuple[int, ...], bias: bool, activation: Activation | None, calls: list[tuple[int, ...]]
 ) -> None:
     ours, theirs = make(bias)
     x = normal(*shape, seed=3) / 10
-    found, wanted = gradients(ours, x.float(), squashed), gradients(theirs, x, squashed)
+    found, wanted = gradients(ours, x.float(), activation), gradients(theirs, x, activation)
     assert calls
     for mine, expected in zip(found, wanted, strict=True):
         assert mine.shape == expected.shape
         assert mine.dtype == torch.float32
         assert_near(mine, expected)
     with torch.inference_mode():
-        assert torch.equal(apply(ours, x.float(), squashed), found[0])
+        assert torch.equal(apply(ours, x.float(), activation), found[0])
 
 
 def test_there_are_few_shapes(calls: list[tuple[int, ...]]) -> None:
@@ -101,19 +104,19 @@ def test_what_lies_behind_the_last_row_does_not_matter() -> None:
     memory = torch.full((rounded_up(250), 70), torch.nan)
     x = normal(250, 70, seed=3) / 10
     memory[:250] = x
-    found, wanted = gradients(layer, memory[:250], False), gradients(theirs, x, False)
+    found, wanted = gradients(layer, memory[:250], None), gradients(theirs, x, None)
     for mine, expected in zip(found, wanted, strict=True):
         assert_near(mine, expected)
     assert memory[250:].isnan().all()
 
 
-@pytest.mark.parametrize("squashed", [False, True])
-def test_gradients_can_be_differentiated_again(squashed: bool) -> None:
+@pytest.mark.parametrize("activation", KINDS)
+def test_gradients_can_be_differentiated_again(activation: Activation | None) -> None:
     found = []
     x = normal(33, 70, seed=3) / 10
     for layer, inputs in zip(make(), (x.float(), x), strict=True):
         leaf = inputs.requires_grad_()
-        output = apply(layer, leaf, squashed)
+        output = apply(layer, leaf, activation)
         (first,) = torch.autograd.grad(output.square().sum(), leaf, create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), [leaf, layer.weight]))
     for mine, expected in zip(*found, strict=True):
@@ -133,7 +136,7 @@ def test_the_output_may_be_overwritten() -> None:
     found = []
     x = normal(33, 70, seed=3) / 10
     for layer, inputs in zip(make(), (x.float(), x), strict=True):
-        found.append(gradients(nn.Sequential(layer, nn.ReLU(True)), inputs, False))
+        found.append(gradients(nn.Sequential(layer, nn.ReLU(True)), inputs, None))
     for mine, expected in zip(*found, strict=True):
         assert_near(mine, expected)
 
@@ -144,7 +147,7 @@ def test_hooks_see_the_output_before_tanh() -> None:
     x = normal(33, 70, seed=3).float()
     expected = layer(x)
     with layer.register_forward_hook(lambda *call: seen.append(call[2])):
-        squashed = linear_tanh(layer, x)
+        squashed = activated(layer, x, TANH)
     assert torch.equal(seen[0], expected)
     torch.testing.assert_close(squashed, torch.tanh(expected))
 
@@ -163,12 +166,12 @@ def test_pytorch_computes_what_onednn_should_not(calls: list[tuple[int, ...]]) -
         layer(torch.ones(33, 69))
 
 
-def test_small_layers_and_few_rows_are_left_to_pytorch(
+def test_small_products_are_left_to_pytorch(
     calls: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer, _ = make()
-    monkeypatch.setattr(module, "LEAST_ROWS", 4)
-    layer(torch.ones(3, 70))
-    monkeypatch.setattr(module, "LEAST_WEIGHTS", 70 * 50 + 1)
-    layer(torch.ones(300, 70))
+    monkeypatch.setattr(module, "LEAST", 300 * 70 * 50)
+    layer(torch.ones(299, 70))
     assert not calls
+    layer(torch.ones(300, 70))
+    assert calls
