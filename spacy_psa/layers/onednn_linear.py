@@ -43,8 +43,8 @@ def may_be_run(x: Tensor, weight: Tensor) -> bool:
 
 @cache
 def is_available() -> bool:
-    """RETURNS (bool): Whether this version of PyTorch can compute all products of this module on
-    this processor. Only documented use of oneDNN is certain to work, and this is not."""
+    """RETURNS (bool): Whether this version of PyTorch, on this processor, computes what this module
+    needs: the function is PyTorch's own and not documented, so small cases are tried."""
     if not HAS_LINEAR:
         return False
     numbers = torch.arange(-6.0, 6.0, dtype=torch.float32, device="cpu") / 4

@@ -10,15 +10,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# Rows to round to a multiple of: at least, and at most
-LEAST, MOST = 8, 64
+LEAST = 8  # rows to round to a multiple of
 
 
 def rounded_up(n: int) -> int:
     """Round a number of rows up to one of a few.
 
     n (int): The number of rows.
-    RETURNS (int): The smallest of the few numbers that is not below n: at most 63 more.
+    RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
+        a multiple of eight. There are 16 between each power of two and the next.
     """
     return n + -n % _step(n)
 
@@ -33,8 +33,8 @@ def rounded_down(n: int) -> int:
 
 
 def _step(n: int) -> int:
-    """A sixteenth to a thirty-second of n, within bounds."""
-    return min(MOST, max(LEAST, 1 << max(0, (n - 1).bit_length() - 5)))
+    """A sixteenth to a thirty-second of n, at least."""
+    return max(LEAST, 1 << max(0, (n - 1).bit_length() - 5))
 
 
 def roomy(like: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
@@ -42,10 +42,12 @@ def roomy(like: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
     initialized, with zeros: other numbers could be denormal, which slows some processors down.
 
     like (Tensor): A tensor of the same type, on the same device.
-    shape (Sequence[int]): The shape. Only a matrix in float32 on a CPU gets room.
+    shape (Sequence[int]): The shape. Only a matrix in float32 on a CPU gets room, and not in
+        compiled networks.
     RETURNS (Tensor): A tensor of that shape.
     """
-    if len(shape) != 2 or like.dtype != torch.float32 or like.device.type != "cpu":
+    has_room = len(shape) == 2 and like.dtype == torch.float32 and like.device.type == "cpu"
+    if not has_room or type(like) is not Tensor or torch.compiler.is_compiling():
         return like.new_empty(shape)
     n_rows, width = shape
     filled = like.new_empty(rounded_up(n_rows), width)
