@@ -87,6 +87,8 @@ def _linear(
 ) -> Tensor:
     """f(`rows` times the transpose of `weight`, plus a bias), with room for more rows."""
     name = NONE if activation is None else activation.name
+    # The code for a layer with a bias also serves those without
+    bias = weight.new_zeros(len(weight)) if bias is None else bias
     output: Tensor = RUN_LAYER(with_room(rows), weight, bias, name, [], "")
     # Not a slice: autograd treats a view of another tensor differently
     return output.resize_(len(rows), len(weight))

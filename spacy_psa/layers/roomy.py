@@ -1,8 +1,9 @@
 """Matrices with room for more rows, for products whose number of rows is rounded up.
 
-oneDNN generates code for each shape, so products are better computed at a few numbers of rows than
-at any. If the memory of a matrix already extends to the rounded number, the product reads beyond
-the last row instead of copying all rows to a larger matrix: what it computes there is not used.
+oneDNN generates code for each shape, which takes a millisecond and up to a megabyte, so products
+are better computed at a few numbers of rows than at any. If the memory of a matrix already extends
+to the rounded number, the product reads beyond the last row instead of copying all rows to a larger
+matrix: what it computes there is not used.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ def rounded_up(n: int) -> int:
     """Round a number of rows up to one of a few.
 
     n (int): The number of rows.
-    RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
-        a multiple of eight. There are 16 between each power of two and the next.
+    RETURNS (int): The smallest of the few numbers that is not below n: at most an eighth more, or a
+        multiple of eight. There are eight between each power of two and the next.
     """
     return n + -n % _step(n)
 
@@ -33,8 +34,8 @@ def rounded_down(n: int) -> int:
 
 
 def _step(n: int) -> int:
-    """A sixteenth to a thirty-second of n, at least."""
-    return max(LEAST, 1 << max(0, (n - 1).bit_length() - 5))
+    """An eighth to a sixteenth of n, at least `LEAST`."""
+    return max(LEAST, 1 << max(0, (n - 1).bit_length() - 4))
 
 
 def roomy(like: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
