@@ -27,7 +27,7 @@ from spacy_psa.layers.fused_additive import can_be_fused
 from spacy_psa.layers.mask import SequenceMask
 
 from .kernels_characters import WORDS, characters, characters_table
-from .kernels_linear import TOKENS, linears, linears_table
+from .kernels_linear import TOKENS, linears
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import sentence_lengths
 from .timing import Clock, make_clock, measure, use_device
@@ -268,11 +268,11 @@ def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): A description of the figures, and the tables."""
     lines = ["", "Additive attention, forward and backward: speed relative to tanh over all pairs"]
     lines[-1] += " by broadcasting, by the number of tokens n and the width d."
-    lines += attention_table(results["attention"], "speed")
+    lines += table_by_size(results["attention"], "speed")
     if any("speed of the kernel" in case for case in results["attention"]):
         lines += ["", "The fused GPU kernel: speed relative to the tiled version in PyTorch, by n"]
         lines[-1] += " and d."
-        lines += attention_table(results["attention"], "speed of the kernel")
+        lines += table_by_size(results["attention"], "speed of the kernel")
     lines += ["", "BiLSTM in training, forward and backward: speed relative to PyTorch's LSTM on"]
     lines[-1] += (
         " the same sentences, packed and padded. The output of the padded LSTM is wrong, since its "
@@ -289,12 +289,16 @@ def tables(results: dict[str, Any]) -> list[str]:
         for case in results["bilstm"]
     ]
     lines += table(header, rows_of_bilstm)
-    # Older results have no linear layers
-    lines += linears_table(results.get("linear", []))
+    lines += ["", "Linear layer with a hyperbolic tangent, forward and backward: speed relative to"]
+    lines[-1] += (
+        " PyTorch's layer and function, by the number of tokens n and the width d of the input and "
+        "the output."
+    )
+    lines += table_by_size(results["linear"], "speed")
     return lines + characters_table(results["characters"])
 
 
-def attention_table(cases: list[dict[str, Any]], speed: str) -> list[str]:
+def table_by_size(cases: list[dict[str, Any]], speed: str) -> list[str]:
     """RETURNS (List[str]): A table of speeds by width and number of tokens."""
     columns = list(dict.fromkeys(case["tokens"] for case in cases))
     rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn, n_padding_rows
+from .onednn import OrderedWeights, is_for_onednn, n_padding_rows
+from .onednn_linear import HAS_LINEAR, NONE, RUN_LAYER
 from .versions import Forgetful
 
 # What this version of PyTorch supports
-ORDERS_WEIGHTS = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if ORDERS_WEIGHTS else None
+ORDERS_WEIGHTS = HAS_LINEAR and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 # The number of input rows that weights are reordered for; that order serves any number of rows.
 ROWS = 1024
 
@@ -60,7 +58,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         output: Tensor | None = self._ordered.run(
             [weight],
             _in_order,
-            lambda ordered: RUN_LAYER(filled, ordered, self.bias, "none", [], ""),
+            lambda ordered: RUN_LAYER(filled, ordered, self.bias, NONE, [], ""),
         )
         return None if output is None else output[: len(rows)].view(*x.shape[:-1], len(weight))
 
