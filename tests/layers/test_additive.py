@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from spacy_psa.layers import additive, additive_scores
+from spacy_psa.layers import additive_scores, tiles
 
 from .helpers import DTYPES, TOLERANCE, assert_close, normal
 from .reference import equation_5
@@ -96,10 +96,10 @@ def test_gradients_pass_gradcheck_beyond_the_exponential_limit():
 
 
 # 5 keys of width 4 are 20 elements per query: less than a query, a query, part of a row, rows, all.
-@pytest.mark.parametrize("tile", [1, 20, 65, 250, 10_000])
+@pytest.mark.parametrize("size", [1, 20, 65, 250, 10_000])
 @pytest.mark.parametrize("shift", [0.0, 60.0], ids=["separable", "fallback"])
-def test_tiles_change_neither_scores_nor_gradients(tile, shift, monkeypatch):
-    monkeypatch.setattr(additive, "CPU_TILE", tile)
+def test_tiles_change_neither_scores_nor_gradients(size, shift, monkeypatch):
+    monkeypatch.setattr(tiles, "CPU_TILE", size)
     q, k, w = inputs(5, 6, 5, 4)
     tensors = (q + shift, k - shift, w)
     assert_close(additive_scores(*tensors), naive(*tensors), 1e-12)
@@ -214,7 +214,7 @@ def test_no_tensor_over_all_pairs_and_features_is_allocated():
     with Largest():
         additive_scores(*tensors).sum().backward()
     # At least the size of the scores, which shows that the observation works.
-    assert n * n <= largest <= max(n * n, additive.CPU_TILE)
+    assert n * n <= largest <= max(n * n, tiles.CPU_TILE)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -228,7 +228,7 @@ def test_no_tensor_over_all_pairs_and_features_is_allocated():
 def test_any_shape_and_tile_equals_tanh(shape, tile, scale, n_threads, seed):
     q, k, w = inputs(*shape, seed=seed)
     tensors = (q * scale, k * scale, w)
-    with patch.object(additive, "CPU_TILE", tile), threads(n_threads):
+    with patch.object(tiles, "CPU_TILE", tile), threads(n_threads):
         assert_close(additive_scores(*tensors), naive(*tensors), 1e-11)
         for a, e in zip(
             gradients(additive_scores, tensors), gradients(naive, tensors), strict=True
@@ -256,7 +256,7 @@ def test_known_lengths_change_nothing_between_real_positions(lengths, extra, til
     def ragged(q, k, w):
         return additive_scores(q, k, w, lengths)
 
-    with patch.object(additive, "CPU_TILE", tile), threads(n_threads):
+    with patch.object(tiles, "CPU_TILE", tile), threads(n_threads):
         assert_close(masked(ragged)(*tensors), masked(naive)(*tensors), 1e-11)
         actual = gradients(masked(ragged), tensors)
     for a, e in zip(actual, gradients(masked(naive), tensors), strict=True):
@@ -265,34 +265,87 @@ def test_known_lengths_change_nothing_between_real_positions(lengths, extra, til
 
 def test_padding_is_left_out_where_lengths_are_known():
     q, k, w = inputs(2, 6, 6, 3)
-    pairs = [
-        r.shape[0] * r.shape[1] * r.shape[2]
-        for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
-    ]
-    assert sum(pairs) == 2 * 36
-    with patch.object(additive, "CPU_TILE", 36 * 3), threads(1):
-        pairs = [
-            r.shape[1] * r.shape[2]
-            for *_, r in additive._Reciprocals.of(q, k, [6, 2], False).tiles()
-        ]
-    assert pairs == [36, 4]
+    assert [tile.shape for tile in tiles.tiles(q, k, [6, 2])] == [(2, 6, 6)]
+    with patch.object(tiles, "CPU_TILE", 36 * 3), threads(1):
+        shapes = [tile.shape for tile in tiles.tiles(q, k, [6, 2])]
+    assert shapes == [(1, 6, 6), (1, 2, 2)]
     assert additive_scores(q, k, w, [6, 2]).isfinite().all()
 
 
 @pytest.mark.parametrize("lengths", [None, [9, 9, 8, 5, 4, 3, 2]])
-@pytest.mark.parametrize("tile", [36, 150, 400])
-def test_two_threads_meet_at_the_same_place_between_sentences(lengths, tile, monkeypatch):
-    monkeypatch.setattr(additive, "CPU_TILE", tile)
-    monkeypatch.setattr(additive, "_buffers", threading.local())
+@pytest.mark.parametrize("tile_size", [36, 150, 400])
+def test_two_threads_meet_at_the_same_place_between_sentences(lengths, tile_size, monkeypatch):
+    monkeypatch.setattr(tiles, "CPU_TILE", tile_size)
+    monkeypatch.setattr(tiles, "_buffers", threading.local())
     q, k, _ = inputs(7, 9, 9, 2)
     with threads(2):
-        all_tiles = additive._Reciprocals.of(q, k, lengths, False).tiles()
+        all_tiles = tiles.tiles(q, k, lengths)
+        buffer = tiles.Buffer(q, all_tiles)
         # The last sentence may be on its own
-        tiles = [(rows.stop - rows.start, r) for rows, *_, r in all_tiles if rows.stop < 7]
-    assert len(tiles) > 1 and all(size % 2 == 0 for size, _ in tiles)
-    middles = [r.data_ptr() + r.nbytes // 2 for _, r in tiles]
-    assert max(middles) - min(middles) <= 2 * additive.ALIGNED * q.element_size()
-    assert lengths is None or len({r.numel() for _, r in tiles}) > 1
+        found = [tile for tile in all_tiles if tile.rows.stop < 7]
+    assert len(found) > 1 and all(tile.shape[0] % 2 == 0 for tile in found)
+    views = [buffer.view(tile, 2) for tile in found]
+    middles = [view.data_ptr() + view.nbytes // 2 for view in views]
+    assert max(middles) - min(middles) <= 2 * tiles.ALIGNED * q.element_size()
+    assert lengths is None or len({view.numel() for view in views}) > 1
+
+
+def test_all_that_is_kept_for_the_gradient_is_one_tile():
+    q, k, w = (tensor.requires_grad_() for tensor in inputs(2, 4, 4, 3))
+    outputs = []
+    for size in (1, 2 * 4 * 4 * 3):
+        with patch.object(tiles, "CPU_TILE", size):
+            scores = additive_scores(q, k, w)
+            outputs.append((scores, scores.grad_fn.buffer is not None))
+    assert [is_kept for _, is_kept in outputs] == [False, True]
+    with torch.no_grad():
+        assert_close(additive_scores(q, k, w), outputs[1][0], 1e-12)
+
+
+def test_gradients_can_be_computed_twice_though_the_first_time_overwrites_what_is_kept():
+    leaves = [tensor.requires_grad_() for tensor in inputs(2, 4, 5, 3)]
+    scores = additive_scores(*leaves)
+    grad = normal(*scores.shape, seed=9)
+    first, second = (torch.autograd.grad(scores, leaves, grad, retain_graph=True) for _ in range(2))
+    for a, e in zip(first, second, strict=True):
+        assert_close(a, e, 1e-12)
+
+
+def test_scores_that_wait_for_their_gradients_do_not_share_memory():
+    all_leaves = [[x.requires_grad_() for x in inputs(2, 4, 5, 3, seed=seed)] for seed in range(6)]
+    all_scores = [additive_scores(*leaves) for leaves in all_leaves]
+    for leaves, scores in zip(all_leaves, all_scores, strict=True):
+        grad = normal(*scores.shape, seed=9)
+        actual = torch.autograd.grad(scores, leaves, grad)
+        expected = torch.autograd.grad(naive(*leaves), leaves, grad)
+        for a, e in zip(actual, expected, strict=True):
+            assert_close(a, e, 1e-12)
+
+
+def test_memory_for_tiles_is_used_again():
+    leaves = [tensor.requires_grad_() for tensor in inputs(2, 4, 5, 3)]
+    with patch.object(tiles, "_buffers", threading.local()):
+        for _ in range(3):
+            additive_scores(*leaves).sum().backward()
+            additive_scores(*leaves[:2], leaves[2].detach())
+            with torch.no_grad():
+                additive_scores(*leaves)
+        assert len(tiles._free(torch.float64)) == 1
+        many = [tiles.Buffer(leaves[0], []) for _ in range(9)]
+        for buffer in many:
+            buffer.give_back()
+        assert len(tiles._free(torch.float64)) == tiles.MOST_BUFFERS
+
+
+def test_full_precision_is_kept_under_autocast():
+    leaves = [tensor.float().requires_grad_() for tensor in inputs(2, 4, 5, 30)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = additive_scores(*leaves)
+        actual = torch.autograd.grad(scores.sum(), leaves)
+    assert scores.dtype == torch.float32
+    assert_close(scores, naive(*leaves), 1e-5)
+    for a, e in zip(actual, torch.autograd.grad(naive(*leaves).sum(), leaves), strict=True):
+        assert_close(a, e, 1e-5)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
@@ -301,7 +354,7 @@ def test_two_threads_meet_at_the_same_place_between_sentences(lengths, tile, mon
 def test_sums_over_queries_are_sums_of_what_threads_wrote(n_threads, n_rows, n):
     r = normal(n_rows, n, 3, 2)
     with threads(n_threads):
-        found = additive._sum_over_queries(r)
+        found = tiles.sum_over_queries(r)
     assert_close(found, r.sum(dim=1), 1e-14)
 
 
