@@ -23,6 +23,7 @@ from ..layers.autocast import without_autocast
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
+from ..training.optimizers import PaperOptimizer
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
@@ -162,9 +163,13 @@ class NetworkShim(PyTorchShim):
                     continue
                 array = cast(FloatsXd, torch2xp(parameter.data))
                 gradient = cast(FloatsXd, torch2xp(parameter.grad))
-                updated, _ = optimizer((self.id, name), array, gradient)
-                if updated is not array:
-                    parameter.data.copy_(xp2torch(updated, device=parameter.device))
+                key = self.id, name
+                if isinstance(optimizer, PaperOptimizer):
+                    optimizer.update(key, array, gradient)
+                else:
+                    updated, _ = optimizer(key, array, gradient)
+                    if updated is not array:
+                        parameter.data.copy_(xp2torch(updated, device=parameter.device))
                 # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.
                 parameter.grad = None
         self.scaler.update()

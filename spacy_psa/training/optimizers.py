@@ -84,6 +84,27 @@ class PaperOptimizer(Optimizer, ABC):
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
         RAISES (ValueError): If one of the arrays is read-only.
         """
+        self.update(key, weights, gradient, lr_scale=lr_scale)
+        gradient.fill(0.0)
+        return weights, gradient
+
+    def update(
+        self,
+        key: tuple[int, str],
+        weights: FloatsXd,
+        gradient: FloatsXd,
+        *,
+        lr_scale: float = 1.0,
+    ) -> None:
+        """Update a parameter in place. Unlike a call of the optimizer, this does not reset the
+        gradient: it takes time, and whoever drops the gradient does not need it.
+
+        key (Tuple[int, str]): The parameter's key.
+        weights (FloatsXd): The parameter.
+        gradient (FloatsXd): Its gradient. Overwritten.
+        lr_scale (float): A factor for the learning rate.
+        RAISES (ValueError): If one of the arrays is read-only.
+        """
         self.nr_update[key] += 1
         ops = get_array_ops(weights)
         averages = () if self.averages is None else (self.averages,)
@@ -97,13 +118,21 @@ class PaperOptimizer(Optimizer, ABC):
         arrays = (weights, gradient, *(kept[key] for kept in state))
         with torch.no_grad():
             for w, g, *rest in _blocks(*map(_as_tensor, arrays)):
-                if self.L2:
-                    g.add_(w, alpha=self.L2)
-                w.add_(self.direction(g, *rest[: len(self.moments)]), alpha=-rate)
-                g.zero_()
+                self.step(w, g, *rest[: len(self.moments)], rate=rate)
                 if averages:
                     _average(rest[-1], w, self.nr_update[key])
-        return weights, gradient
+
+    def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
+        """Make a step, elementwise.
+
+        weights (Tensor): The parameter, or a part of it. Updated in place.
+        gradient (Tensor): The same part of its gradient. May be overwritten.
+        moments (Tensor): The same part of each of the `moments`. Updated in place.
+        rate (float): The learning rate η.
+        """
+        if self.L2:
+            gradient.add_(weights, alpha=self.L2)
+        weights.add_(self.direction(gradient, *moments), alpha=-rate)
 
 
 def _as_tensor(array: FloatsXd) -> Tensor:
@@ -159,6 +188,27 @@ class MomentumSGD(PaperOptimizer):
     def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
         (velocity,) = moments
         return velocity.mul_(self.momentum).add_(gradient)
+
+    def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
+        tensors = weights, gradient, *moments
+        on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
+        is_simple = on_cpu and all(tensor.is_contiguous() for tensor in tensors)
+        if not (is_simple and self.momentum):
+            super().step(*tensors, rate=rate)
+            return
+        # Each of the tensors is read only once. This is `torch.optim.SGD(fused=True)`
+        torch._fused_sgd_(
+            [weights],
+            [gradient],
+            list(moments),
+            weight_decay=self.L2,
+            momentum=self.momentum,
+            lr=rate,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
+        )
 
 
 class Adadelta(PaperOptimizer):

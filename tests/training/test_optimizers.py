@@ -67,8 +67,23 @@ def test_the_layout_of_a_parameter_makes_no_difference(
     assert not found.flags.c_contiguous
     for gradient in gradients(weights.shape):
         found, _ = theirs((0, "W"), found, gradient.T.copy().T)
+    # Up to the last digit: what is contiguous is updated in one pass
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(theirs.averages[0, "W"], ours.averages[0, "W"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [create_sgd, create_adadelta])
+def test_an_update_equals_a_call_but_for_the_gradient(
+    make: Callable[..., Optimizer], weights: np.ndarray
+) -> None:
+    called, updated = make(use_averages=True, L2=0.1), make(use_averages=True, L2=0.1)
+    expected, found = weights.copy(), weights.copy()
+    for gradient in gradients(weights.shape):
+        called((0, "W"), expected, gradient.copy(), lr_scale=0.5)
+        updated.update((0, "W"), found, gradient, lr_scale=0.5)
+        assert gradient.any()
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(theirs.averages[0, "W"], ours.averages[0, "W"])
+    np.testing.assert_array_equal(called.averages[0, "W"], updated.averages[0, "W"])
 
 
 @pytest.mark.parametrize("make", [create_sgd, create_adadelta])
