@@ -187,7 +187,7 @@ class _AdditiveScores(torch.autograd.Function):
                 sums = _sums(grad[tile].contiguous(), r, for_queries[rows, i])
                 total += sums[0]
                 for_weight += sums[1]
-                for_keys[rows, j] += sums[3]
+                for_keys[rows, j].add_(sums[3])
         buffer.give_back()
         scale = 4.0 * weight
         for_weight = total - 2.0 * for_weight
