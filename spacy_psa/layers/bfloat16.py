@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear
 
-from .onednn import OrderedWeights, is_for_onednn, n_padding_rows
+from .activations import Activation
+from .onednn import OrderedWeights, is_for_onednn
 from .onednn_linear import HAS_LINEAR, NONE, RUN_LAYER
+from .roomy import roomy, with_room
 from .versions import Forgetful
 
 # What this version of PyTorch supports
@@ -42,25 +44,47 @@ class BFloat16Linear(Forgetful, nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
-        rows = x.bfloat16()
-        output = self._by_onednn(rows) if ORDERS_WEIGHTS else None
-        output = linear(rows, self.weight, self.bias) if output is None else output
-        return output.to(self.dtype)
+        return self.activated(x)
 
-    def _by_onednn(self, x: Tensor) -> Tensor | None:
+    def activated(self, x: Tensor, activation: Activation | None = None) -> Tensor:
+        """Compute a function of the output, which is only rounded after that.
+
+        x (Tensor): Shape: (..., input width).
+        activation (Optional[Activation]): The function; None for the identity.
+        RETURNS (Tensor): Shape: (..., output width).
+        """
+        rows = rounded_rows(x)
+        output = self._by_onednn(rows, activation) if ORDERS_WEIGHTS else None
+        if output is None:
+            output = linear(rows, self.weight, self.bias)
+            if activation is not None:
+                output = activation.function(output.float())
+        return output.to(self.dtype).view(*x.shape[:-1], self.out_features)
+
+    def _by_onednn(self, rows: Tensor, activation: Activation | None) -> Tensor | None:
         """The output, or None if oneDNN should not or cannot compute it."""
         weight = self.weight
-        if not is_for_onednn(x, weight) or x.shape[-1] != weight.shape[1]:
+        if not is_for_onednn(rows, weight) or rows.shape[1] != weight.shape[1]:
             return None
-        rows = x.flatten(0, -2) if x.dim() != 2 else x
-        n_more = n_padding_rows(len(rows), bits=5)
-        filled = pad(rows, (0, 0, 0, n_more)) if n_more else rows
+        filled, name = with_room(rows), NONE if activation is None else activation.name
         output: Tensor | None = self._ordered.run(
             [weight],
             _in_order,
-            lambda ordered: RUN_LAYER(filled, ordered, self.bias, NONE, [], ""),
+            lambda ordered: RUN_LAYER(filled, ordered, self.bias, name, [], ""),
         )
-        return None if output is None else output[: len(rows)].view(*x.shape[:-1], len(weight))
+        return None if output is None else output.resize_(len(rows), len(weight))
+
+
+def rounded_rows(x: Tensor) -> Tensor:
+    """Round vectors to bfloat16, for one or more layers that read them.
+
+    x (Tensor): Shape: (..., width).
+    RETURNS (Tensor): A matrix with room for more rows, see `roomy`. Shape: (vectors, width).
+    """
+    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    if rows.dtype == torch.bfloat16:
+        return rows
+    return roomy(rows, rows.shape, torch.bfloat16).copy_(rows)
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:

@@ -9,9 +9,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from .activations import Activation
+from .bfloat16 import BFloat16Linear
 from .inspection import has_hooks, is_watched
-from .onednn import HAS_ONEDNN, n_padding_rows
+from .onednn import HAS_ONEDNN
 from .onednn_linear import may_be_run, onednn_linear
+from .roomy import roomy, with_room
 
 
 class Linear(nn.Linear):
@@ -60,6 +62,8 @@ def activated(layer: nn.Module, x: Tensor, activation: Activation) -> Tensor:
     """
     if type(layer) is Linear and not has_hooks(layer) and may_be_run(x, layer.weight):
         return onednn_linear(x, layer.weight, layer.bias, activation)
+    if isinstance(layer, BFloat16Linear) and not has_hooks(layer):
+        return layer.activated(x, activation)
     return activation.function(layer(x), overwrite=not is_watched(layer))
 
 
@@ -68,7 +72,7 @@ class _FilledUp(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = _filled_up(x, weight.dtype)
+        rows = with_room(roomy(x, x.shape, weight.dtype).copy_(x))
         ctx.save_for_backward(rows, weight)
         ctx.dtype, ctx.n_rows = x.dtype, len(x)
         return nn.functional.linear(rows, weight, bias)
@@ -95,14 +99,3 @@ def _is_to_be_filled_up(x: Tensor) -> bool:
         and x.dtype != torch.float64  # autocast does not cast it
         and x.numel() > 0
     )
-
-
-def _filled_up(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The rows in the given type, with rows of zeros appended. Shape: (rows and more, width)."""
-    n_more = n_padding_rows(len(x), bits=5)
-    if not n_more:
-        return x.to(dtype)
-    rows = x.new_empty(len(x) + n_more, x.shape[1], dtype=dtype)
-    rows[: len(x)] = x
-    rows[len(x) :] = 0.0
-    return rows

@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
 from .additive import EXP_LIMIT, additive_scores, are_small
-from .bfloat16 import BFloat16Linear, rounded
+from .bfloat16 import BFloat16Linear, rounded, rounded_rows
 from .characters import CharacterBiLSTM
 from .fused_additive import can_be_fused
-from .fusion import AdditiveSelfAttention
+from .fusion import AdditiveSelfAttention, ContextFusion
 from .inspection import is_watched
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
@@ -115,7 +115,9 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
-        return (super().attention(x, mask, tokens) @ x.double()).float()
+        tokens = mask.pack(x) if tokens is None else tokens
+        values = x.double()
+        return (super().attention(values, mask, tokens) @ values).float()
 
     def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """Compute the attention weights. See `AdditiveSelfAttention`.
@@ -128,7 +130,8 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         return super().attention(x, mask, tokens).float()
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
-        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
+        rows = rounded_rows(tokens)
+        queries, keys = mask.unpack(self.query(rows)), mask.unpack(self.key(rows))
         if can_be_fused(queries.device):
             weight = self.weight.float()
             return additive_scores(queries, keys, weight, mask.lengths).double()
@@ -218,6 +221,14 @@ def to_bfloat16(layer: nn.Module) -> nn.Module:
     for name, part in list(layer._modules.items()):
         if part is not None:
             setattr(layer, name, to_bfloat16(part))
+    return layer
+
+
+@to_bfloat16.register
+def _context_fusion(layer: ContextFusion) -> nn.Module:
+    to_bfloat16.dispatch(nn.Module)(layer)
+    # Only the next layer reads it, and rounds it
+    cast(BFloat16Linear, layer.hidden).dtype = torch.bfloat16
     return layer
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 LEAST = 8  # rows to round to a multiple of
+DTYPES = torch.float32, torch.bfloat16, torch.float16  # of matrices with room
 
 
 def rounded_up(n: int) -> int:
@@ -38,20 +39,24 @@ def _step(n: int) -> int:
     return max(LEAST, 1 << max(0, (n - 1).bit_length() - 4))
 
 
-def roomy(like: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
+def roomy(
+    like: Tensor, shape: torch.Size | tuple[int, ...], dtype: torch.dtype | None = None
+) -> Tensor:
     """Allocate a tensor whose memory extends to the rounded number of rows. Only there it is
     initialized, with zeros: other numbers could be denormal, which slows some processors down.
 
-    like (Tensor): A tensor of the same type, on the same device.
-    shape (Sequence[int]): The shape. Only a matrix in float32 on a CPU gets room, and not in
-        compiled networks.
+    like (Tensor): A tensor on the same device.
+    shape (Sequence[int]): The shape. Only a matrix on a CPU gets room, not in compiled networks.
+    dtype (Optional[torch.dtype]): The type, by default that of `like`. Only those in `DTYPES` get
+        room.
     RETURNS (Tensor): A tensor of that shape.
     """
-    has_room = len(shape) == 2 and like.dtype == torch.float32 and like.device.type == "cpu"
+    dtype = dtype or like.dtype
+    has_room = len(shape) == 2 and dtype in DTYPES and like.device.type == "cpu"
     if not has_room or type(like) is not Tensor or torch.compiler.is_compiling():
-        return like.new_empty(shape)
+        return like.new_empty(shape, dtype=dtype)
     n_rows, width = shape
-    filled = like.new_empty(rounded_up(n_rows), width)
+    filled = like.new_empty(rounded_up(n_rows), width, dtype=dtype)
     filled[n_rows:] = 0.0
     # Not a slice: autograd treats a view of another tensor differently
     return filled.resize_(n_rows, width)

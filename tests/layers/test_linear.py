@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from spacy_psa.layers.linear import Linear
+from spacy_psa.layers.roomy import rounded_up
 
 from .helpers import normal, randomized
 
@@ -63,9 +64,9 @@ def test_there_are_few_shapes(rows: list[int]) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for n in range(1, 1025):
             assert layer(torch.ones(n, 6)).shape == (n, 5)
-            assert n <= rows[-1] <= n + max(0, n - 1) // 16
+            assert rows[-1] == rounded_up(n)
     # From batches of ten to forty sentences
-    assert len({n for n in rows if n >= 200}) <= 40
+    assert len({n for n in rows if n >= 200}) <= 20
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
