@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import srsly
 import torch
@@ -23,10 +23,19 @@ from ..layers.autocast import without_autocast
 from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
-from ..training.optimizers import PaperOptimizer
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
+
+
+@runtime_checkable
+class LeavesGradient(Protocol):
+    """An optimizer that can update a parameter without resetting its gradient, such as our own:
+    that would take time, and the gradient is dropped here."""
+
+    def update_only(
+        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd
+    ) -> object: ...
 
 
 class NetworkShim(PyTorchShim):
@@ -156,6 +165,7 @@ class NetworkShim(PyTorchShim):
         """
         if self.scaler.found_inf:
             self.network.zero_grad()
+        update_only = optimizer.update_only if isinstance(optimizer, LeavesGradient) else None
         # Even if the optimizer fails halfway
         with self._forgetting():
             for name, parameter in self.network.named_parameters():
@@ -164,8 +174,8 @@ class NetworkShim(PyTorchShim):
                 array = cast(FloatsXd, torch2xp(parameter.data))
                 gradient = cast(FloatsXd, torch2xp(parameter.grad))
                 key = self.id, name
-                if isinstance(optimizer, PaperOptimizer):
-                    optimizer.update(key, array, gradient)
+                if update_only is not None:
+                    update_only(key, array, gradient)
                 else:
                     updated, _ = optimizer(key, array, gradient)
                     if updated is not array:

@@ -84,11 +84,11 @@ class PaperOptimizer(Optimizer, ABC):
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
         RAISES (ValueError): If one of the arrays is read-only.
         """
-        self.update(key, weights, gradient, lr_scale=lr_scale)
+        self.update_only(key, weights, gradient, lr_scale=lr_scale)
         gradient.fill(0.0)
         return weights, gradient
 
-    def update(
+    def update_only(
         self,
         key: tuple[int, str],
         weights: FloatsXd,

@@ -15,6 +15,7 @@ from torch import nn
 
 from spacy_psa.layers.versions import Forgetful
 from spacy_psa.models.shim import NetworkShim
+from spacy_psa.training.optimizers import create_sgd
 
 
 class Network(nn.Module):
@@ -131,6 +132,16 @@ def test_the_gradient_is_gone_after_an_update() -> None:
     backpropagate(shim)
     shim.finish_update(SGD(0.1))
     assert all(p.grad is None or not p.grad.any() for p in shim.network.parameters())
+
+
+def test_our_optimizers_do_not_spend_time_on_gradients_that_are_dropped() -> None:
+    shim = make_shim()
+    backpropagate(shim)
+    before, gradient = shim.network.scale.item(), shim.network.scale.grad
+    shim.finish_update(create_sgd(0.1))
+    assert shim.network.scale.grad is None
+    assert gradient.item() != 0.0
+    assert shim.network.scale.item() == pytest.approx(before - 0.1 * gradient.item())
 
 
 def test_an_optimizer_may_keep_the_gradient_for_later() -> None:

@@ -80,7 +80,7 @@ def test_an_update_equals_a_call_but_for_the_gradient(
     expected, found = weights.copy(), weights.copy()
     for gradient in gradients(weights.shape):
         called((0, "W"), expected, gradient.copy(), lr_scale=0.5)
-        updated.update((0, "W"), found, gradient, lr_scale=0.5)
+        updated.update_only((0, "W"), found, gradient, lr_scale=0.5)
         assert gradient.any()
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(called.averages[0, "W"], updated.averages[0, "W"])
