@@ -101,7 +101,10 @@ def test_all_parameters_learn(target: str) -> None:
     before = weights(nlp)
     train(nlp, make_examples(nlp), steps=2)
     after = weights(nlp)
-    assert [name for name in before if np.array_equal(before[name], after[name])] == []
+    same = [name for name in before if np.array_equal(before[name], after[name])]
+    # b of equation 11 is added to all scores of a token alike, which does not change their softmax:
+    # its gradient is a rounding error, and may be zero
+    assert [name for name in same if not name.endswith("token_position.bias")] == []
 
 
 def test_the_model_is_in_evaluation_mode_after_an_update_and_after_a_prediction() -> None:
