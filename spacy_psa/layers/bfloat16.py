@@ -47,7 +47,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         return self.activated(x)
 
     def activated(self, x: Tensor, activation: Activation | None = None) -> Tensor:
-        """Compute a function of the output, which is only rounded after that.
+        """Compute a function of the output, which oneDNN only rounds after that.
 
         x (Tensor): Shape: (..., input width).
         activation (Optional[Activation]): The function; None for the identity.

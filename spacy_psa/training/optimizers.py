@@ -22,7 +22,8 @@ MAX_DECAY = 0.9999
 
 
 class PaperOptimizer(Optimizer, ABC):
-    """The base class of the optimizers. Subclasses define only the direction of a step:
+    """The base class of the optimizers. Subclasses define the direction of a step, and may make the
+    step in fewer passes over memory:
 
         w ← w − η·direction(g)
 
