@@ -26,6 +26,7 @@ from torch.autograd.function import once_differentiable
 
 from .autocast import without_autocast
 from .fused_additive import can_be_fused, fused_additive_scores
+from .mask import SequenceMask
 from .tiles import Buffer, Tile, sum_over_queries, tiles
 
 # Up to here, e^{2q} and e^{2k} are normal float32 numbers. Where their product is infinite, r is 0.
@@ -71,6 +72,39 @@ def additive_scores(
     return scores.to(queries.dtype)
 
 
+def token_scores(
+    queries: Tensor,
+    keys: Tensor,
+    weight: Tensor,
+    mask: SequenceMask,
+    *,
+    overwrite: bool = False,
+    has_small: bool | None = None,
+) -> Tensor:
+    """Compute `additive_scores` of tokens without padding.
+
+    queries (Tensor): Projected tokens, including the bias. Shape: (tokens, d).
+    keys (Tensor): Projected tokens. Shape: (tokens, d).
+    weight (Tensor): The vector w. Shape: (d,).
+    mask (SequenceMask): The lengths of the sentences.
+    overwrite (bool): See `additive_scores`.
+    has_small (Optional[bool]): Whether queries and keys are small: see `are_small`, which is called
+        if this is not known.
+    RETURNS (Tensor): See `additive_scores`. Those with padding are finite and have no meaning.
+        Shape: (batch_size, n, n).
+    """
+    if mask.known_lengths is None or can_be_fused(queries.device):
+        lengths = mask.lengths if mask.known_lengths is None else mask.known_lengths
+        padded = mask.unpack(queries), mask.unpack(keys)
+        return additive_scores(*padded, weight, lengths, overwrite=overwrite)
+    overwrite = overwrite and not torch.is_grad_enabled()
+    lengths = mask.known_lengths
+    scores = scores_in_tiles(
+        queries, keys, weight, lengths, overwrite=overwrite, mask=mask, has_small=has_small
+    )
+    return scores if torch.is_autocast_enabled(queries.device.type) else scores.to(queries.dtype)
+
+
 def scores_in_tiles(
     queries: Tensor,
     keys: Tensor,
@@ -78,10 +112,13 @@ def scores_in_tiles(
     lengths: Sequence[int] | None = None,
     *,
     overwrite: bool = False,
+    mask: SequenceMask | None = None,
+    has_small: bool | None = None,
 ) -> Tensor:
-    """Compute `additive_scores` with PyTorch on any device.
+    """Compute `additive_scores`, or `token_scores` if there is a mask, with PyTorch on any device.
 
     queries, keys, weight, lengths, overwrite: See `additive_scores`.
+    mask, has_small: See `token_scores`.
     RETURNS (Tensor): The scores, in float32 if queries have less precision: exponentials and sums
         of many numbers need it. Shape: (batch_size, n, m).
     """
@@ -92,7 +129,7 @@ def scores_in_tiles(
     )
     with without_autocast(queries.device):
         scores: Tensor = _AdditiveScores.apply(
-            queries, keys, weight, lengths, overwrite, has_gradient
+            queries, keys, weight, lengths, overwrite, has_gradient, mask, has_small
         )
     return scores
 
@@ -140,16 +177,22 @@ class _AdditiveScores(torch.autograd.Function):
         lengths: Sequence[int] | None,
         overwrite: bool,
         has_gradient: bool,
+        mask: SequenceMask | None,
+        has_small: bool | None,
     ) -> Tensor:
-        left, right, is_separable = queries, keys, are_small(queries) and are_small(keys)
+        left, right, is_separable = queries, keys, has_small
+        if is_separable is None:
+            is_separable = are_small(queries) and are_small(keys)
         if is_separable:
             left, right = (left.mul_(2), right.mul_(2)) if overwrite else (2 * left, 2 * right)
             left.exp_()
             right.exp_()
+        if mask is not None:
+            left, right = mask.spread(left), mask.spread(right)
         # Only the exponentials are needed again, not their arguments
         ctx.save_for_backward(left, right, weight)
         ctx.is_separable, ctx.tiles, ctx.buffer = is_separable, tiles(left, right, lengths), None
-        shape = queries.shape[0], queries.shape[1], keys.shape[1]
+        ctx.mask, shape = mask, (left.shape[0], left.shape[1], right.shape[1])
         ctx.is_whole = len(ctx.tiles) == 1 and ctx.tiles[0].shape == shape
         reciprocals, buffer = _Reciprocals(left, right, is_separable), Buffer(left, ctx.tiles)
         if has_gradient and ctx.is_whole and left.device.type == "cpu":
@@ -189,9 +232,12 @@ class _AdditiveScores(torch.autograd.Function):
                 for_weight += sums[1]
                 for_keys[rows, j].add_(sums[3])
         buffer.give_back()
+        if ctx.mask is not None:  # There are no gradients at padding
+            for_queries, for_keys = ctx.mask.pack(for_queries), ctx.mask.pack(for_keys)
         scale = 4.0 * weight
         for_weight = total - 2.0 * for_weight
-        return for_queries.mul_(scale), for_keys.mul_(scale), for_weight, None, None, None
+        gradients = for_queries.mul_(scale), for_keys.mul_(scale), for_weight
+        return *gradients, None, None, None, None, None
 
 
 def _weighted_sum(r: Tensor, weight: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .activations import SIGMOID, TANH, tanh
-from .additive import additive_scores
+from .additive import token_scores
 from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
@@ -65,10 +65,9 @@ class AdditiveSelfAttention(nn.Module):
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         """Equation 5. Shape: (batch_size, n, n)."""
-        queries, keys = mask.unpack(self.query(tokens)), mask.unpack(self.key(tokens))
-        lengths = mask.lengths if mask.known_lengths is None else mask.known_lengths
         overwrite = not (is_watched(self.query) or is_watched(self.key))
-        return additive_scores(queries, keys, self.weight, lengths, overwrite=overwrite)
+        queries, keys = self.query(tokens), self.key(tokens)
+        return token_scores(queries, keys, self.weight, mask, overwrite=overwrite)
 
     def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
         """Compute the context s_i of each token.
@@ -76,14 +75,15 @@ class AdditiveSelfAttention(nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         mask (SequenceMask): The lengths of the sentences.
         tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
-        RETURNS (Tensor): Shape: (batch_size, n, d).
+        RETURNS (Tensor): Shape: (batch_size, n, d); or (tokens, d) if `tokens` are given.
         """
         weights = self.attention(x, mask, tokens)
         with full_precision(weights, x) as (weights, values):
-            return weights @ values
+            contexts = weights @ values
+        return contexts if tokens is None else mask.pack(contexts)
 
 
-class _FusionGate(nn.Module):
+class FusionGate(nn.Module):
     """A gate that mixes a token with its context.
 
         λ = sigmoid(W⁽ᶠ³⁾ tanh(W⁽ᶠ¹⁾x_i + W⁽ᶠ²⁾s̃_i))               (equation 13)
@@ -122,7 +122,7 @@ class _FusionGate(nn.Module):
         return torch.lerp(context.to(x.dtype), x, gate.to(x.dtype))
 
 
-class FeatureGate(_FusionGate):
+class FeatureGate(FusionGate):
     """The feature-wise fusion gate: λ is a vector with one number for each feature of a token.
 
     width (int): Width d of the token vectors.
@@ -135,7 +135,7 @@ class FeatureGate(_FusionGate):
         super().__init__(width, width)
 
 
-class ScalarGate(_FusionGate):
+class ScalarGate(FusionGate):
     """The fusion gate with one λ for all features of a token: W⁽ᶠ³⁾ is a single row.
 
     width (int): Width d of the token vectors.
@@ -187,7 +187,7 @@ class ContextFusion(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, d).
         """
         tokens = mask.pack(x)
-        context = self._transformed(mask.pack(self.attention(x, mask, tokens)))
+        context = self._transformed(self.attention(x, mask, tokens))
         return mask.unpack(self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:

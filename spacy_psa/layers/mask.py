@@ -56,6 +56,14 @@ class SequenceMask:
         """The indices of the real positions in the flattened batch. Shape: (tokens,), integers."""
         return self.positions.flatten().nonzero().squeeze(1)
 
+    @cached_property
+    def nearest(self) -> Tensor:
+        """The index of a token for each position, in the order of `rows`; at padding, that of its
+        sequence's last one. Shape: (batch_size * width,), integers."""
+        order = torch.arange(self.width, device=self.lengths.device)
+        lengths = self.lengths.unsqueeze(1)
+        return (lengths.cumsum(0) - lengths + torch.minimum(order, lengths - 1)).flatten()
+
     def pack(self, x: Tensor) -> Tensor:
         """Remove padding, for layers that treat positions independently.
 
@@ -73,6 +81,16 @@ class SequenceMask:
         """
         n = len(self.lengths) * self.width
         flat = scatter(x, self.rows, n) if self.is_padded else x
+        return flat.view(len(self.lengths), self.width, x.shape[1])
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Restore padding, as copies of each sequence's last token, where it does not matter what
+        padding is: `unpack` has to write most of its result twice. Without a gradient.
+
+        x (Tensor): Shape: (tokens, d).
+        RETURNS (Tensor): Shape: (batch_size, width, d).
+        """
+        flat = x.index_select(0, self.nearest) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def packed(self, x: Tensor) -> Tensor:

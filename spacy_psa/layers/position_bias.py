@@ -38,6 +38,38 @@ def distances(n: int, device: torch.device) -> Tensor:
     return offsets(n, device).abs_()
 
 
+def clipped_distances(n: int, most: int, device: torch.device) -> Tensor:
+    """Compute min(|i − j|, r).
+
+    n (int): Number of positions.
+    most (int): The distance r at which distances are clipped.
+    device (torch.device): Where to put the result.
+    RETURNS (Tensor): Shape: (n, n), integers from 0 to r.
+    """
+    return distances(n, device).clamp_(max=most)
+
+
+def clipped_offsets(n: int, most: int, device: torch.device) -> Tensor:
+    """Compute clip(i − j, r) + r.
+
+    n (int): Number of positions.
+    most (int): The distance r at which offsets are clipped.
+    device (torch.device): Where to put the result.
+    RETURNS (Tensor): Shape: (n, n), integers from 0 to 2r.
+    """
+    return offsets(n, device).clamp_(-most, most).add_(most)
+
+
+def for_pairs(scores: Tensor, columns: Tensor) -> Tensor:
+    """Look up the score of each pair of positions.
+
+    scores (Tensor): The scores of each token. Shape: (batch_size, n, m).
+    columns (Tensor): Which of them. Shape: (n, n), integers below m.
+    RETURNS (Tensor): Shape: (batch_size, n, n).
+    """
+    return scores.gather(2, columns.unsqueeze(0).expand(len(scores), -1, -1))
+
+
 class GaussianBias(nn.Module):
     """The distance-aware Gaussian bias: G_ij = −(i − j)² / (2ε²), with ε = k / 2.
 
@@ -89,11 +121,13 @@ class TokenPositionBias(nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        batch_size, n, _ = x.shape
         # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
-        by_distance = apply_linear(x, self.relative, self.relative @ self.vector + self.bias)
-        clipped = distances(n, x.device).clamp_(max=self.max_distance)
-        return by_distance.gather(2, clipped.unsqueeze(0).expand(batch_size, n, n))
+        by_distance = apply_linear(x, self.relative, self.constant())
+        return for_pairs(by_distance, clipped_distances(x.shape[1], self.max_distance, x.device))
+
+    def constant(self) -> Tensor:
+        """RETURNS (Tensor): What is the same for all tokens, vᵀ R_m + b. Shape: (r + 1,)."""
+        return self.relative @ self.vector + self.bias
 
 
 class TokenOffsetBias(nn.Module):
@@ -122,11 +156,8 @@ class TokenOffsetBias(nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        batch_size, n, _ = x.shape
         by_offset = apply_linear(x, self.relative)
-        rows = offsets(n, x.device).clamp_(-self.max_distance, self.max_distance)
-        rows += self.max_distance
-        return by_offset.gather(2, rows.unsqueeze(0).expand(batch_size, n, n))
+        return for_pairs(by_offset, clipped_offsets(x.shape[1], self.max_distance, x.device))
 
 
 class PSABias(nn.Module):

@@ -10,28 +10,26 @@ depends on other rows of the batch: unlike dynamic quantization to 8-bit integer
 to compute over all rows.
 
 Rounding amplifies small differences. If the last bit of a float32 number differs between two
-batches, as in sums over padded sentences, one of the two may be rounded up. Attention is therefore
-accumulated over a sentence in float64, and only the result is rounded to float32. Additive scores,
-which are sums over the width of a vector, are in float32 if the numbers are small: always computed
-in the same way, they are identical to the bit in any batch.
+batches, as in sums over padded sentences, one of the two may be rounded up. Multi-head attention is
+therefore accumulated over a sentence in float64, and only the result is rounded to float32. For
+additive attention, see `bfloat16_attention`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
+from itertools import groupby
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
-from .additive import EXP_LIMIT, additive_scores, are_small
-from .bfloat16 import BFloat16Linear, rounded, rounded_rows
+from .bfloat16 import BFloat16Linear, rounded
+from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
 from .characters import CharacterBiLSTM
-from .fused_additive import can_be_fused
-from .fusion import AdditiveSelfAttention, ContextFusion
-from .inspection import is_watched
+from .fusion import AdditiveSelfAttention, ContextFusion, FusionGate
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
@@ -41,6 +39,8 @@ from .tokens import Tokenwise
 from .words import WordEmbedding
 
 FULL = "fp32"
+# Words of up to so many characters are read together
+WORD_LENGTHS = 6, 10, 16, 26, 50
 
 
 class BFloat16BiLSTM(Tokenwise, nn.Module):
@@ -73,89 +73,12 @@ class BFloat16BiLSTM(Tokenwise, nn.Module):
         return h.float()
 
 
-class Float64Bias(nn.Module):
-    """A positional bias in float64.
-
-    layer (nn.Module): The bias in full precision. It is reused and modified.
-    """
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer.double()
-        self.masks_self = layer.masks_self
-
-    def forward(self, x: Tensor) -> Tensor | None:
-        """Bias for each pair of positions.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
-        RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
-        """
-        return self.layer(x.double())
-
-
-class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
-    """An `AdditiveSelfAttention` with projections in bfloat16, scores in float32 and sums over a
-    sentence in float64.
-
-    layer (AdditiveSelfAttention): The layer in full precision. Its bias is reused and modified.
-    """
-
-    def __init__(self, layer: AdditiveSelfAttention) -> None:
-        nn.Module.__init__(self)
-        self.query = BFloat16Linear(layer.query)
-        self.key = BFloat16Linear(layer.key)
-        self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
-        self.bias = None if layer.bias is None else Float64Bias(layer.bias)
-
-    def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """Compute the context of each token. See `AdditiveSelfAttention`.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
-        mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
-        RETURNS (Tensor): Shape: (batch_size, n, d).
-        """
-        tokens = mask.pack(x) if tokens is None else tokens
-        values = x.double()
-        return (super().attention(values, mask, tokens) @ values).float()
-
-    def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
-        """Compute the attention weights. See `AdditiveSelfAttention`.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
-        mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
-        RETURNS (Tensor): Shape: (batch_size, n, n).
-        """
-        return super().attention(x, mask, tokens).float()
-
-    def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
-        rows = rounded_rows(tokens)
-        queries, keys = mask.unpack(self.query(rows)), mask.unpack(self.key(rows))
-        if can_be_fused(queries.device):
-            weight = self.weight.float()
-            return additive_scores(queries, keys, weight, mask.lengths).double()
-        # A single large number changes how all scores of a call are computed. Sentences that have
-        # one are therefore scored separately, in float64, where this makes no difference.
-        if are_small(queries) and are_small(keys):
-            lengths, weight = mask.known_lengths, self.weight.float()
-            kept = is_watched(self.query) or is_watched(self.key)
-            scores = additive_scores(queries, keys, weight, lengths, overwrite=not kept)
-            return scores.double()
-        is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
-        scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
-        for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):
-            rows = chosen.nonzero().squeeze(1)
-            some = queries[rows].to(dtype), keys[rows].to(dtype), self.weight.to(dtype)
-            scores[rows] = additive_scores(*some).double()
-        return scores
-
-
 class BFloat16CharacterBiLSTM(nn.Module):
     """A `CharacterBiLSTM` with bfloat16 weights.
 
-    Words of the same length are read together. The layer in full precision packs words if there are
-    many, but oneDNN cannot read packed words, and only oneDNN is faster in bfloat16 on a CPU.
+    Words of similar length are read together. The layer in full precision packs words if there are
+    many, but oneDNN cannot read packed words, and its sums do not depend on other words. Reading
+    each length on its own would take more time to prepare for all the shapes than padding costs.
 
     layer (CharacterBiLSTM): The layer in full precision. Its parts are reused and modified.
     """
@@ -176,14 +99,25 @@ class BFloat16CharacterBiLSTM(nn.Module):
             CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
-        distinct, counts = torch.unique_consecutive(lengths, return_counts=True)
-        words = []
-        for ids, length in zip(characters.split(counts.tolist()), distinct.tolist(), strict=True):
-            x = self.embedding(pad(ids[:, :length], (0, 0, 0, n_padding_rows(len(ids)))))
-            _, (left, _) = self.forwards(x)
-            _, (right, _) = self.backwards(x.flip(1))
-            words.append(torch.cat([left[0], right[0]], dim=1)[: len(ids)])
+        sizes = [_group_of(length) for length in lengths.tolist()]
+        words, first = [], 0
+        for n_steps, members in groupby(sizes):
+            rows = slice(first, first + len(list(members)))
+            words.append(self._read(characters[rows, :n_steps], lengths[rows], n_steps))
+            first = rows.stop
         return torch.cat(words).float()
+
+    def _read(self, characters: Tensor, lengths: Tensor, n_steps: int) -> Tensor:
+        n_words, more = len(lengths), n_padding_rows(len(lengths))
+        ids = pad(characters, (0, n_steps - characters.shape[1], 0, more))
+        mask = SequenceMask(pad(lengths, (0, more), value=1).to(ids.device), n_steps)
+        last = torch.arange(n_words, device=ids.device) + (mask.lengths[:n_words] - 1) * len(ids)
+        finals = []
+        for layer, x in ((self.forwards, ids), (self.backwards, ids.gather(1, mask.reversal))):
+            # Time-major, as the layers read them, so that they do not make their own copy
+            states, _ = layer(self.embedding(x.t().contiguous()).transpose(0, 1))
+            finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
+        return torch.cat(finals, dim=1)
 
 
 class BFloat16WordEmbedding(nn.Module):
@@ -227,8 +161,12 @@ def to_bfloat16(layer: nn.Module) -> nn.Module:
 @to_bfloat16.register
 def _context_fusion(layer: ContextFusion) -> nn.Module:
     to_bfloat16.dispatch(nn.Module)(layer)
-    # Only the next layer reads it, and rounds it
-    cast(BFloat16Linear, layer.hidden).dtype = torch.bfloat16
+    # Only layers that round them anyway read these
+    inner = [layer.hidden]
+    if isinstance(layer.gate, FusionGate):
+        inner += [layer.output, layer.gate.token, layer.gate.context]
+    for part in inner:
+        cast(BFloat16Linear, part).dtype = torch.bfloat16
     return layer
 
 
@@ -244,7 +182,7 @@ def _multihead(layer: MultiHeadSelfAttention) -> MultiHeadSelfAttention:
     for name in ("query", "key", "value"):
         setattr(layer, name, BFloat16Linear(getattr(layer, name), torch.float64))
     layer.output = BFloat16Linear(layer.output)
-    layer.biases = nn.ModuleList(Float64Bias(bias) for bias in layer.biases)
+    layer.biases = nn.ModuleList(reduced_bias(bias) for bias in layer.biases)
     return layer
 
 
@@ -270,6 +208,7 @@ def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
     return REDUCTIONS[precision](network).requires_grad_(False).eval()
 
 
-def _largest(x: Tensor) -> Tensor:
-    """The largest absolute value of each row. Shape: (batch_size,)."""
-    return x.abs().amax(dim=(1, 2))
+def _group_of(length: int) -> int:
+    """The number of characters to which a word is padded."""
+    longest = WORD_LENGTHS[-1]
+    return next((n for n in WORD_LENGTHS if length <= n), -(-length // longest) * longest)

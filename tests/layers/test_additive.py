@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from spacy_psa.layers import additive_scores, tiles
+from spacy_psa.layers import SequenceMask, additive_scores, tiles
+from spacy_psa.layers.additive import token_scores
 
-from .helpers import DTYPES, TOLERANCE, assert_close, normal
+from .helpers import DTYPES, TOLERANCE, assert_close, mask_of, normal
 from .reference import equation_5
 
 
@@ -261,6 +262,52 @@ def test_known_lengths_change_nothing_between_real_positions(lengths, extra, til
         actual = gradients(masked(ragged), tensors)
     for a, e in zip(actual, gradients(masked(naive), tensors), strict=True):
         assert_close(a, e, 1e-11)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5),
+    extra=st.integers(0, 2),
+    tile=st.integers(1, 300),
+    scale=st.sampled_from([1.0, 100.0]),
+    seed=st.integers(0, 2**20),
+)
+def test_tokens_without_padding_have_the_scores_of_padded_ones(lengths, extra, tile, scale, seed):
+    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
+    q, k, w = (x[0] if x.dim() == 3 else x for x in inputs(1, sum(lengths), sum(lengths), 3))
+    real = mask.pairs() & mask.positions.unsqueeze(2)
+
+    def packed(q, k, w):
+        return token_scores(q, k, w, mask).masked_fill(~real, 0.0)
+
+    def padded(q, k, w):
+        return naive(mask.unpack(q), mask.unpack(k), w).masked_fill(~real, 0.0)
+
+    tensors = scale * q, scale * k, w
+    assert token_scores(*tensors, mask).isfinite().all()
+    with patch.object(tiles, "CPU_TILE", tile):
+        assert_close(packed(*tensors), padded(*tensors), 1e-11)
+        actual = gradients(packed, tensors)
+    for a, e in zip(actual, gradients(padded, tensors), strict=True):
+        assert_close(a, e, 1e-11)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tokens_are_scored_on_any_device_and_not_overwritten_unless_allowed(dtype, device):
+    mask = mask_of([4, 2], device)
+    q, k, w = (x[0] if x.dim() == 3 else x for x in inputs(1, 6, 6, 5))
+    given = [x.to(device, dtype) for x in (q, k, w)]
+    expected = naive(*(mask.unpack(x.to(device)) for x in (q, k)), w.to(device))
+    real = mask.pairs() & mask.positions.unsqueeze(2)
+    before = [x.clone() for x in given]
+    with torch.no_grad():
+        scores = token_scores(*given, mask)
+        assert scores.dtype == dtype
+        assert_close(scores[real], expected[real], TOLERANCE[dtype])
+        assert all(torch.equal(a, b) for a, b in zip(given, before, strict=True))
+        assert torch.equal(token_scores(*given, mask, overwrite=True)[real], scores[real])
+    if device.type == "cpu":
+        assert not torch.equal(given[0], before[0])
 
 
 def test_padding_is_left_out_where_lengths_are_known():

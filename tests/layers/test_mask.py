@@ -56,6 +56,15 @@ def test_packing_leaves_padding_out_and_unpacking_puts_zeros_there(lengths, extr
     assert torch.equal(mask.unpack(packed), x.masked_fill(~mask.positions.unsqueeze(2), 0.0))
 
 
+@settings(deadline=None, derandomize=True)
+@given(some_lengths, st.integers(0, 2))
+def test_spreading_fills_padding_with_the_last_token_of_its_own_sentence(lengths, extra):
+    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
+    x = normal(sum(lengths), 3, seed=4)
+    rows = [[*row, *[row[-1]] * (mask.width - len(row))] for row in x.split(lengths)]
+    assert torch.equal(mask.spread(x), torch.stack([torch.stack(row) for row in rows]))
+
+
 @pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
 def test_packing_and_unpacking_pass_gradcheck(lengths):
     mask = mask_of(lengths)

@@ -170,8 +170,10 @@ def test_characters_are_close_and_words_do_not_depend_on_others():
     def layer() -> CharacterBiLSTM:
         return randomized(CharacterBiLSTM(8, embedding_width=3, width=6)).float()
 
-    characters = torch.tensor([[3, 1, 4, 1], [5, 2, 6, 0], [5, 3, 7, 0], [7, 0, 0, 0]])
-    lengths = torch.tensor([4, 3, 3, 1])
+    lengths = torch.tensor([101, 100, 51, 50, 50, 27, 26, 11, 10, 9, 7, 6, 4, 3, 3, 1])
+    generator = torch.Generator().manual_seed(0)
+    characters = torch.randint(1, 8, (len(lengths), int(lengths[0])), generator=generator)
+    characters *= SequenceMask(lengths, characters.shape[1]).positions
     full, reduced = layer(), to_bfloat16(layer())
     with torch.no_grad():
         expected, output = full(characters, lengths), reduced(characters, lengths)
@@ -179,6 +181,23 @@ def test_characters_are_close_and_words_do_not_depend_on_others():
         for row, n in enumerate(lengths.tolist()):
             alone = reduced(characters[row : row + 1, :n], lengths[row : row + 1])
             assert torch.equal(alone[0], output[row])
+
+
+def test_words_are_read_at_a_few_lengths():
+    reduced = to_bfloat16(randomized(CharacterBiLSTM(8, embedding_width=3, width=6)).float())
+    shapes = []
+    reduced.forwards.register_forward_hook(lambda _, args, out: shapes.append(args[0].shape[:2]))
+    lengths = torch.arange(60, 0, -1)
+    with torch.no_grad():
+        reduced(torch.ones(60, 60, dtype=torch.long), lengths)
+    assert [tuple(shape) for shape in shapes] == [
+        (12, 100),
+        (24, 50),
+        (12, 26),
+        (6, 16),
+        (4, 10),
+        (6, 6),
+    ]
 
 
 def test_words_are_rounded_and_fixed_vectors_are_not():
