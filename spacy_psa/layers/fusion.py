@@ -16,6 +16,7 @@ from .inspection import is_watched
 from .interfaces import Gate
 from .linear import activated
 from .mask import SequenceMask, masked_softmax
+from .tokens import Tokenwise
 
 
 class AdditiveSelfAttention(nn.Module):
@@ -148,7 +149,7 @@ class ScalarGate(FusionGate):
         super().__init__(width, 1)
 
 
-class ContextFusion(nn.Module):
+class ContextFusion(Tokenwise, nn.Module):
     """The self-attentional context fusion layer.
 
         s̃_i = tanh(W⁽ᶻ²⁾ tanh(W⁽ᶻ¹⁾s_i + b))                         (equation 12)
@@ -182,13 +183,13 @@ class ContextFusion(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Mix each token with its context.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, d).
+        RETURNS (Tensor): The same shape.
         """
-        tokens = mask.pack(x)
-        context = self._transformed(self.attention(x, mask, tokens))
-        return mask.unpack(self.gate(tokens, context))
+        tokens = mask.packed(x)
+        context = self._transformed(self.attention(mask.padded(x), mask, tokens))
+        return mask.in_form_of(x, self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """Compute internal values for analysis. See `spacy_psa.layers.inspection`.

@@ -22,6 +22,7 @@ RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else N
 # For fewer multiplications, calling oneDNN takes longer than it saves
 LEAST = 1 << 21
 NONE = "none"  # oneDNN's name for no activation
+_ONE = torch.ones((), dtype=torch.float32, device="cpu")
 
 
 def may_be_run(x: Tensor, weight: Tensor) -> bool:
@@ -146,8 +147,10 @@ def _of_weight(grad: Tensor, x: Tensor) -> Tensor:
     n = rounded_down(len(x))
     if not n:
         return grad.t() @ x
+    if n == len(x):
+        return RUN_LAYER(_transposed(grad), x.t(), None, NONE, [], "")
     product: Tensor = RUN_LAYER(_transposed(grad[:n]), x[:n].t(), None, NONE, [], "")
-    return product.addmm_(grad[n:].t(), x[n:]) if n < len(x) else product
+    return product.addmm_(grad[n:].t(), x[n:])
 
 
 def _transposed(x: Tensor) -> Tensor:
@@ -156,4 +159,4 @@ def _transposed(x: Tensor) -> Tensor:
     x (Tensor): Shape: (n, m).
     RETURNS (Tensor): Contiguous. Shape: (m, n).
     """
-    return torch.mul(x.t(), x.new_ones(()), out=x.new_empty(x.shape[1], x.shape[0]))
+    return torch.mul(x.t(), _ONE, out=x.new_empty(x.shape[1], x.shape[0]))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from spacy_psa.layers import BiLSTM, SequenceMask, positions
+from spacy_psa.layers import BiLSTM, ContextFusion, SequenceMask, positions
 from spacy_psa.layers.deepatt import DeepAtt, ResidualSublayer
 from spacy_psa.layers.label_attention import LabelAttention
 from spacy_psa.layers.label_marginals import LabelMarginals
@@ -28,6 +28,7 @@ WIDTH, LABELS = 4, 3
 LENGTHS = [[5, 2, 1, 2], [3], [2, 2], [1, 6]]
 LAYERS = {
     "bilstm": lambda: BiLSTM(WIDTH, hidden_width=6, depth=2),
+    "fusion": lambda: ContextFusion(WIDTH, bias=PSA),
     "heads": lambda: MultiHeadSelfAttention(WIDTH, 2),
     "position-aware heads": lambda: MultiHeadSelfAttention(WIDTH, 2, bias=PSA),
     "feed-forward": lambda: FeedForwardSublayer(WIDTH, hidden_width=5),
