@@ -7,14 +7,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .activations import SIGMOID, TANH, tanh
+from .activations import SIGMOID, TANH
 from .additive import token_scores
 from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
 from .inspection import is_watched
 from .interfaces import Gate
-from .linear import activated
+from .linear import activated, activated_sum
 from .mask import SequenceMask, masked_softmax
 from .tokens import Tokenwise
 
@@ -107,9 +107,8 @@ class FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        token = self.token(x)
-        hidden = torch.add(token, self.context(context), out=_reused(token, self.token))
-        return activated(self.output, tanh(hidden, overwrite=True), SIGMOID)
+        hidden = activated_sum(self.token, x, self.context, context, TANH)
+        return activated(self.output, hidden, SIGMOID)
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -208,10 +207,3 @@ class ContextFusion(Tokenwise, nn.Module):
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
         return activated(self.output, activated(self.hidden, self.dropout(context), TANH), TANH)
-
-
-def _reused(x: Tensor, layer: nn.Module) -> Tensor | None:
-    """Where to write the result of an operation on a layer's output: over that output if there are
-    no gradients and no hooks on the layer, since allocating memory takes as long as the operation;
-    else None."""
-    return None if torch.is_grad_enabled() or is_watched(layer) else x

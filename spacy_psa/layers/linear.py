@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from .activations import Activation
 from .bfloat16 import BFloat16Linear
 from .inspection import has_hooks, is_watched
 from .onednn import HAS_ONEDNN
-from .onednn_linear import may_be_run, onednn_linear
+from .onednn_linear import may_be_run, onednn_linear, onednn_sum
 from .roomy import roomy, with_room
 
 
@@ -65,6 +65,32 @@ def activated(layer: nn.Module, x: Tensor, activation: Activation) -> Tensor:
     if isinstance(layer, BFloat16Linear) and not has_hooks(layer):
         return layer.activated(x, activation)
     return activation.function(layer(x), overwrite=not is_watched(layer))
+
+
+def activated_sum(
+    first: nn.Module, x: Tensor, second: nn.Module, y: Tensor, activation: Activation
+) -> Tensor:
+    """Compute a function of the sum of two layers' outputs.
+
+    first (nn.Module): A linear layer.
+    x (Tensor): Its input. Shape: (..., input width).
+    second (nn.Module): A linear layer of the same widths.
+    y (Tensor): Its input. Shape: (..., input width).
+    activation (Activation): The function.
+    RETURNS (Tensor): Shape: (..., output width).
+    """
+    if all(_is_product(layer, z) for layer, z in ((first, x), (second, y))):
+        return onednn_sum(x, cast(Linear, first).weight, y, cast(Linear, second).weight, activation)
+    one = first(x)
+    # Allocating memory takes as long as the sum
+    out = None if torch.is_grad_enabled() or is_watched(first) else one
+    return activation.function(torch.add(one, second(y), out=out), overwrite=True)
+
+
+def _is_product(layer: nn.Module, x: Tensor) -> bool:
+    """Whether oneDNN can compute a layer, which has neither bias nor hooks, as a product."""
+    is_plain = type(layer) is Linear and layer.bias is None and not has_hooks(layer)
+    return is_plain and may_be_run(x, cast(Linear, layer).weight)
 
 
 class _FilledUp(torch.autograd.Function):

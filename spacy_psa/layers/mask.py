@@ -196,6 +196,7 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     RETURNS (Tensor): Weights that sum to one. A row without allowed entries has zero weights and
         gradients; a plain softmax over −∞ would give NaN. Shape: (..., n).
     """
+    forbidden = ~allowed
     lowest = torch.finfo(scores.dtype).min
-    weights = torch.softmax(scores.masked_fill(~allowed, lowest), dim=-1)
-    return weights.masked_fill(~allowed, 0.0)
+    weights = torch.softmax(scores.masked_fill(forbidden, lowest), dim=-1)
+    return weights.masked_fill(forbidden, 0.0)

@@ -6,6 +6,7 @@ use the widest vector instructions, and oneDNN is twice as fast.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -80,6 +81,24 @@ def onednn_linear(
     return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
 
 
+def onednn_sum(
+    x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation
+) -> Tensor:
+    """Compute f(x Wᵀ + y Vᵀ).
+
+    x (Tensor): Shape: (..., input width).
+    weight (Tensor): W. Shape: (output width, input width).
+    y (Tensor): Shape: (..., input width).
+    other (Tensor): V. Shape: (output width, input width).
+    activation (Activation): The function f.
+    RETURNS (Tensor): Shape: (..., output width).
+    """
+    rows = [part.reshape(-1, part.shape[-1]) for part in (x, y)]
+    run = _Sum.apply if torch.is_grad_enabled() else _sum
+    output: Tensor = run(rows[0], weight, rows[1], other, activation)
+    return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
+
+
 @cache
 def _no_bias(width: int) -> Tensor:
     """RETURNS (Tensor): Zeros. Shape: (width,)."""
@@ -100,6 +119,12 @@ def _linear(
     output: Tensor = RUN_LAYER(with_room(rows), weight, bias, name, [], "")
     # Not a slice: autograd treats a view of another tensor differently
     return output.resize_(len(rows), len(weight))
+
+
+def _sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation) -> Tensor:
+    # What there is room for matters to none
+    output = _linear(x, weight)
+    return activation.function(torch.add(output, _linear(y, other), out=output), overwrite=True)
 
 
 class _Linear(torch.autograd.Function):
@@ -136,21 +161,60 @@ class _Linear(torch.autograd.Function):
         return for_x, for_weight, for_bias, None
 
 
+class _Sum(torch.autograd.Function):
+    """The sum of two linear layers of the same width."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation
+    ) -> Tensor:
+        output = _sum(x, weight, y, other, activation)
+        ctx.activation = activation
+        ctx.save_for_backward(x, weight, y, other, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, y, other, output = ctx.saved_tensors
+        needs_x, needs_weight, needs_y, needs_other, _ = ctx.needs_input_grad
+        read = [(x, needs_weight), (y, needs_other)]
+        # Only PyTorch's own products can be differentiated again
+        if torch.is_grad_enabled():
+            grad = grad * ctx.activation.slope(output)
+            inputs = [grad @ weight, grad @ other]
+            weights = [grad.t() @ z for z, is_needed in read if is_needed]
+        else:
+            grad = ctx.activation.gradient(grad, output)
+            pairs = (needs_x, weight), (needs_y, other)
+            inputs = [_linear(grad, w.t()) if is_needed else None for is_needed, w in pairs]
+            weights = _of_weights(grad, [z for z, is_needed in read if is_needed])
+        for_weight = weights.pop(0) if needs_weight else None
+        for_other = weights.pop(0) if needs_other else None
+        return inputs[0], for_weight, inputs[1], for_other, None
+
+
 def _of_weight(grad: Tensor, x: Tensor) -> Tensor:
-    """The transpose of `grad` times `x`: a sum over rows, by oneDNN up to one of a few numbers of
-    rows, since here it must not read beyond the last one.
+    return _of_weights(grad, [x])[0]
+
+
+def _of_weights(grad: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The transpose of `grad` times each input: a sum over rows, by oneDNN up to one of a few
+    numbers of rows, since here it must not read beyond the last one.
 
     grad (Tensor): Shape: (rows, output width).
-    x (Tensor): Shape: (rows, input width).
-    RETURNS (Tensor): Shape: (output width, input width).
+    inputs (Sequence[Tensor]): Shape: (rows, input width).
+    RETURNS (List[Tensor]): Shape: (output width, input width).
     """
-    n = rounded_down(len(x))
+    n = rounded_down(len(grad))
     if not n:
-        return grad.t() @ x
-    if n == len(x):
-        return RUN_LAYER(_transposed(grad), x.t(), None, NONE, [], "")
-    product: Tensor = RUN_LAYER(_transposed(grad[:n]), x[:n].t(), None, NONE, [], "")
-    return product.addmm_(grad[n:].t(), x[n:])
+        return [grad.t() @ x for x in inputs]
+    turned = _transposed(grad[:n])
+    products = [RUN_LAYER(turned, x[:n].t(), None, NONE, [], "") for x in inputs]
+    if n < len(grad):
+        rest = grad[n:].t()
+        for product, x in zip(products, inputs, strict=True):
+            product.addmm_(rest, x[n:])
+    return products
 
 
 def _transposed(x: Tensor) -> Tensor:

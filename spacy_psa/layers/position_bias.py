@@ -208,13 +208,14 @@ class PSABias(nn.Module):
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
         """
         alpha = self.alpha
-        bias = None
-        if self.gaussian is not None and alpha is not None:
-            bias = alpha * self.gaussian(x)
-        if self.token_position is not None and alpha is not None:
-            position = (1 - alpha) * self.token_position(x)
-            bias = position if bias is None else bias + position
-        return bias
+        if alpha is None:
+            return None
+        if self.token_position is None:
+            return None if self.gaussian is None else alpha * self.gaussian(x)
+        position = self.token_position(x)
+        if self.gaussian is None:
+            return (1 - alpha) * position
+        return torch.lerp(position, self.gaussian(x), alpha)
 
 
 class BiasMixture(nn.Module):

@@ -57,7 +57,9 @@ def roomy(
         return like.new_empty(shape, dtype=dtype)
     n_rows, width = shape
     filled = like.new_empty(rounded_up(n_rows), width, dtype=dtype)
-    filled[n_rows:] = 0.0
+    if len(filled) == n_rows:
+        return filled
+    filled.narrow(0, n_rows, len(filled) - n_rows).zero_()
     # Not a slice: autograd treats a view of another tensor differently
     return filled.resize_(n_rows, width)
 

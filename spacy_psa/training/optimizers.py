@@ -154,7 +154,10 @@ def _average(averages: Tensor, weights: Tensor, t: int) -> None:
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Iterate over blocks of the tensors, as views; on a GPU, everything is one block."""
-    if not all(tensor.device.type == "cpu" and tensor.is_contiguous() for tensor in tensors):
+    is_small = tensors[0].numel() <= BLOCK
+    if is_small or not all(
+        tensor.device.type == "cpu" and tensor.is_contiguous() for tensor in tensors
+    ):
         yield tensors
         return
     yield from zip(*(tensor.view(-1).split(BLOCK) for tensor in tensors), strict=True)
@@ -192,8 +195,7 @@ class MomentumSGD(PaperOptimizer):
 
     def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
         tensors = weights, gradient, *moments
-        on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
-        is_simple = on_cpu and all(tensor.is_contiguous() for tensor in tensors)
+        is_simple = all(x.device.type == "cpu" and x.is_contiguous() for x in tensors)
         if not (is_simple and self.momentum):
             super().step(*tensors, rate=rate)
             return

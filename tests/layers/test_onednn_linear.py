@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from spacy_psa.layers import onednn_linear as module
 from spacy_psa.layers.activations import SIGMOID, TANH, Activation
-from spacy_psa.layers.linear import Linear, activated
+from spacy_psa.layers.linear import Linear, activated, activated_sum
 from spacy_psa.layers.roomy import rounded_up
 
 from .helpers import normal, randomized
@@ -175,3 +175,83 @@ def test_small_products_are_left_to_pytorch(
     assert not calls
     layer(torch.ones(300, 70))
     assert calls
+
+
+def make_pair() -> list[tuple[nn.Module, nn.Module]]:
+    """Two of our layers without biases, and PyTorch's with the same weights in float64."""
+    pairs = []
+    for kind in (Linear, nn.Linear):
+        layers = [randomized(kind(*WIDTHS, bias=False), seed=seed) for seed in (1, 2)]
+        pairs.append(tuple(layer.float() if kind is Linear else layer for layer in layers))
+    return pairs
+
+
+def summed(layers: tuple[nn.Module, nn.Module], x: Tensor, y: Tensor, kind: Activation) -> Tensor:
+    """A function of the sum of two layers."""
+    if type(layers[0]) is Linear:
+        return activated_sum(layers[0], x, layers[1], y, kind)
+    return {TANH: torch.tanh, SIGMOID: torch.sigmoid}[kind](layers[0](x) + layers[1](y))
+
+
+@pytest.mark.parametrize("kind", [TANH, SIGMOID])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_and_their_gradients_are_those_of_pytorch(
+    kind: Activation, shape: tuple[int, ...], calls: list[tuple[int, ...]]
+) -> None:
+    x, y = (normal(*shape, seed=seed) / 10 for seed in (3, 4))
+    found = []
+    for layers, dtype in zip(make_pair(), (torch.float32, torch.float64), strict=True):
+        leaves = [z.to(dtype).requires_grad_() for z in (x, y)]
+        leaves += [layer.weight for layer in layers]
+        output = summed(layers, *leaves[:2], kind)
+        with torch.no_grad():
+            assert_near(summed(layers, x.to(dtype), y.to(dtype), kind), output)
+        weights = normal(*output.shape, seed=9).to(output)
+        found.append([output, *torch.autograd.grad((output * weights).sum(), leaves)])
+    assert calls
+    for mine, expected in zip(*found, strict=True):
+        assert_near(mine, expected)
+
+
+def test_gradients_of_sums_can_be_differentiated_again() -> None:
+    found = []
+    x, y = (normal(33, 70, seed=seed) / 10 for seed in (3, 4))
+    for layers, dtype in zip(make_pair(), (torch.float32, torch.float64), strict=True):
+        leaves = [z.to(dtype).requires_grad_() for z in (x, y)]
+        output = summed(layers, *leaves, TANH)
+        first = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
+        weights = [layer.weight for layer in layers]
+        total = sum(gradient.square().sum() for gradient in first)
+        found.append(torch.autograd.grad(total, [*leaves, *weights]))
+    for mine, expected in zip(*found, strict=True):
+        assert_near(mine, expected)
+
+
+@pytest.mark.parametrize("frozen", range(4))
+def test_what_needs_no_gradient_in_a_sum_gets_none(frozen: int) -> None:
+    layers, _ = make_pair()
+    x, y = (normal(33, 70, seed=seed).float().requires_grad_() for seed in (3, 4))
+    leaves = [x, y, *(layer.weight for layer in layers)]
+    summed(layers, x, y, TANH).sum().backward()
+    expected = [leaf.grad for leaf in leaves]
+    for n, leaf in enumerate(leaves):
+        leaf.grad = None
+        leaf.requires_grad_(n != frozen)
+    summed(layers, x, y, TANH).sum().backward()
+    for n, (leaf, gradient) in enumerate(zip(leaves, expected, strict=True)):
+        assert leaf.grad is None if n == frozen else torch.equal(leaf.grad, gradient)
+
+
+def test_layers_with_hooks_or_biases_are_called_and_keep_their_outputs() -> None:
+    layers, _ = make_pair()
+    x, y = (normal(33, 70, seed=seed).float() for seed in (3, 4))
+    expected = summed(layers, x, y, TANH)
+    seen = []
+    for layer in layers:
+        hook = layer.register_forward_hook(lambda *call: seen.append((call[2], call[2].clone())))
+        with hook, torch.no_grad():
+            torch.testing.assert_close(summed(layers, x, y, TANH), expected)
+    assert len(seen) == 2 and all(torch.equal(kept, copied) for kept, copied in seen)
+    layers[1].bias = nn.Parameter(torch.ones(50))
+    wanted = torch.tanh(layers[0](x) + layers[1](y))
+    torch.testing.assert_close(summed(layers, x, y, TANH), wanted)
