@@ -94,13 +94,16 @@ def token_scores(
         Shape: (batch_size, n, n).
     """
     if mask.known_lengths is None or can_be_fused(queries.device):
-        lengths = mask.lengths if mask.known_lengths is None else mask.known_lengths
         padded = mask.unpack(queries), mask.unpack(keys)
-        return additive_scores(*padded, weight, lengths, overwrite=overwrite)
-    overwrite = overwrite and not torch.is_grad_enabled()
-    lengths = mask.known_lengths
+        return additive_scores(*padded, weight, mask.lengths, overwrite=overwrite)
     scores = scores_in_tiles(
-        queries, keys, weight, lengths, overwrite=overwrite, mask=mask, has_small=has_small
+        queries,
+        keys,
+        weight,
+        mask.known_lengths,
+        overwrite=overwrite and not torch.is_grad_enabled(),
+        mask=mask,
+        has_small=has_small,
     )
     return scores if torch.is_autocast_enabled(queries.device.type) else scores.to(queries.dtype)
 

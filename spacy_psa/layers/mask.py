@@ -84,8 +84,8 @@ class SequenceMask:
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def spread(self, x: Tensor) -> Tensor:
-        """Restore padding, as copies of each sequence's last token, where it does not matter what
-        padding is: `unpack` has to write most of its result twice. Without a gradient.
+        """Restore padding, as copies of each sequence's last token. This is faster than `unpack`,
+        which writes padding twice, for numbers that nothing depends on and without a gradient.
 
         x (Tensor): Shape: (tokens, d).
         RETURNS (Tensor): Shape: (batch_size, width, d).

@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.kernels import kernels_run_on
 from spacy_psa.kernels.additive import lengths_on
-from spacy_psa.layers import AdditiveSelfAttention, additive, precision
+from spacy_psa.layers import AdditiveSelfAttention, additive, bfloat16_attention
 from spacy_psa.layers.fused_additive import fused_additive_scores
 from spacy_psa.layers.precision import to_bfloat16
 
@@ -197,7 +197,7 @@ def test_a_layer_in_bfloat16_makes_use_of_them(
     mask = mask_of([5, 2, 4], device)
     outputs = []
     for there in (False, True):
-        for module in (additive, precision):
+        for module in (additive, bfloat16_attention):
             monkeypatch.setattr(module, "can_be_fused", lambda device, there=there: there)
         outputs.append(layer(x, mask))
     expected, found = outputs
