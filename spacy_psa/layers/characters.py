@@ -80,22 +80,39 @@ class CharacterBiLSTM(Forgetful):
                 NumpyCharacterBiLSTM,
                 lambda few: few.read(*given) if few.can_read(*given) else None,
             )
-        return self._read_padded(characters, lengths) if words is None else words
+        if words is not None:
+            return words
+        return read_padded(*given, self.embedding, self.forwards, self.backwards)
 
-    def _read_padded(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
-        # Time-major, as the layers read them, so that neither makes its own copy
-        both = torch.stack([characters, characters.gather(1, mask.reversal)])
-        ids = pad(both.transpose(1, 2), (0, n_padding_rows(len(characters))))
-        steps = self.embedding(ids.contiguous())
-        n_words = ids.shape[2]
-        words = torch.arange(len(characters), device=characters.device)
-        last = (mask.lengths - 1) * n_words + words
-        finals = []
-        for direction, x in zip((self.forwards, self.backwards), steps.unbind(), strict=True):
-            states, _ = direction(x.transpose(0, 1))
-            finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
-        return torch.cat(finals, dim=1)
+
+def read_padded(
+    characters: Tensor,
+    lengths: Tensor,
+    embedding: nn.Module,
+    forwards: nn.Module,
+    backwards: nn.Module,
+) -> Tensor:
+    """Represent words by the last states of both directions, reading them with padding.
+
+    characters (Tensor): Rows of the table. Shape: (words, n), integers.
+    lengths (Tensor): Length of each word in characters, at least one. Shape: (words,).
+    embedding (nn.Module): The table.
+    forwards, backwards (nn.Module): The directions.
+    RETURNS (Tensor): Shape: (words, width of both).
+    """
+    mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
+    # Time-major, as the layers read them, so that neither makes its own copy
+    both = torch.stack([characters, characters.gather(1, mask.reversal)])
+    ids = pad(both.transpose(1, 2), (0, n_padding_rows(len(characters))))
+    steps = embedding(ids.contiguous())
+    n_words = ids.shape[2]
+    words = torch.arange(len(characters), device=characters.device)
+    last = (mask.lengths - 1) * n_words + words
+    finals = []
+    for direction, x in zip((forwards, backwards), steps.unbind(), strict=True):
+        states, _ = direction(x.transpose(0, 1))
+        finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
+    return torch.cat(finals, dim=1)
 
 
 class CharacterCNN(nn.Module):

@@ -122,7 +122,6 @@ def _linear(
 
 
 def _sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation) -> Tensor:
-    # What there is room for matters to none
     output = _linear(x, weight)
     return activation.function(torch.add(output, _linear(y, other), out=output), overwrite=True)
 
@@ -155,7 +154,7 @@ class _Linear(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             for_x = _linear(grad, weight.t()) if is_final else grad @ weight
         if ctx.needs_input_grad[1]:
-            for_weight = _of_weight(grad, x) if is_final else grad.t() @ x
+            for_weight = _of_weights(grad, [x])[0] if is_final else grad.t() @ x
         if ctx.needs_input_grad[2]:
             for_bias = grad.sum(dim=0)
         return for_x, for_weight, for_bias, None
@@ -191,10 +190,6 @@ class _Sum(torch.autograd.Function):
         for_weight = weights.pop(0) if needs_weight else None
         for_other = weights.pop(0) if needs_other else None
         return inputs[0], for_weight, inputs[1], for_other, None
-
-
-def _of_weight(grad: Tensor, x: Tensor) -> Tensor:
-    return _of_weights(grad, [x])[0]
 
 
 def _of_weights(grad: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:

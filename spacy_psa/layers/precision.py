@@ -28,12 +28,11 @@ from torch.nn.functional import embedding, pad
 
 from .bfloat16 import BFloat16Linear, rounded
 from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
-from .characters import CharacterBiLSTM
+from .characters import CharacterBiLSTM, read_padded
 from .fusion import AdditiveSelfAttention, ContextFusion, FusionGate
 from .labeler import SequenceLabelerNetwork
 from .mask import SequenceMask
 from .multihead import MultiHeadSelfAttention
-from .onednn import n_padding_rows
 from .recurrent import BiLSTM, in_groups, read_both_ways
 from .tokens import Tokenwise
 from .words import WordEmbedding
@@ -103,21 +102,12 @@ class BFloat16CharacterBiLSTM(nn.Module):
         words, first = [], 0
         for n_steps, members in groupby(sizes):
             rows = slice(first, first + len(list(members)))
-            words.append(self._read(characters[rows, :n_steps], lengths[rows], n_steps))
+            ids = characters[rows, :n_steps]
+            ids = pad(ids, (0, n_steps - ids.shape[1]))
+            parts = self.embedding, self.forwards, self.backwards
+            words.append(read_padded(ids, lengths[rows], *parts))
             first = rows.stop
         return torch.cat(words).float()
-
-    def _read(self, characters: Tensor, lengths: Tensor, n_steps: int) -> Tensor:
-        n_words, more = len(lengths), n_padding_rows(len(lengths))
-        ids = pad(characters, (0, n_steps - characters.shape[1], 0, more))
-        mask = SequenceMask(pad(lengths, (0, more), value=1).to(ids.device), n_steps)
-        last = torch.arange(n_words, device=ids.device) + (mask.lengths[:n_words] - 1) * len(ids)
-        finals = []
-        for layer, x in ((self.forwards, ids), (self.backwards, ids.gather(1, mask.reversal))):
-            # Time-major, as the layers read them, so that they do not make their own copy
-            states, _ = layer(self.embedding(x.t().contiguous()).transpose(0, 1))
-            finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
-        return torch.cat(finals, dim=1)
 
 
 class BFloat16WordEmbedding(nn.Module):
