@@ -8,14 +8,9 @@ from torch.nn.functional import linear
 
 from .activations import Activation
 from .onednn import OrderedWeights, is_for_onednn
-from .onednn_linear import HAS_LINEAR, NONE, RUN_LAYER
+from .onednn_linear import NONE, ORDERS_WEIGHTS, RUN_LAYER, in_order
 from .roomy import roomy, with_room
 from .versions import Forgetful
-
-# What this version of PyTorch supports
-ORDERS_WEIGHTS = HAS_LINEAR and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-# The number of input rows that weights are reordered for; that order serves any number of rows.
-ROWS = 1024
 
 
 class BFloat16Linear(Forgetful, nn.Linear):
@@ -69,7 +64,7 @@ class BFloat16Linear(Forgetful, nn.Linear):
         filled, name = with_room(rows), NONE if activation is None else activation.name
         output: Tensor | None = self._ordered.run(
             [weight],
-            _in_order,
+            in_order,
             lambda ordered: RUN_LAYER(filled, ordered, self.bias, name, [], ""),
         )
         return None if output is None else output.resize_(len(rows), len(weight))
@@ -94,7 +89,3 @@ def rounded(parameter: Tensor) -> nn.Parameter:
     RETURNS (nn.Parameter): A copy that is not trained. The same shape.
     """
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
-
-
-def _in_order(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)

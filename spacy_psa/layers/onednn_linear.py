@@ -19,9 +19,12 @@ from .roomy import rounded_down, with_room
 
 # What this version of PyTorch supports
 HAS_LINEAR = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+ORDERS_WEIGHTS = HAS_LINEAR and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else None
-# For fewer multiplications, calling oneDNN takes longer than it saves
+# For fewer multiplications in training, calling oneDNN takes longer than it saves
 LEAST = 1 << 21
+# The number of input rows that weights are reordered for; that order serves any number of rows.
+ROWS = 1024
 NONE = "none"  # oneDNN's name for no activation
 _ONE = torch.ones((), dtype=torch.float32, device="cpu")
 
@@ -29,12 +32,16 @@ _ONE = torch.ones((), dtype=torch.float32, device="cpu")
 def may_be_run(x: Tensor, weight: Tensor) -> bool:
     """Check whether `onednn_linear` can compute a layer and is worth calling.
 
+    In prediction it always is: oneDNN computes each row in the same way, however many there are, so
+    the batch that a sentence is part of changes nothing, not even the last bit. MKL is faster for
+    few rows, but rounds differently for other numbers of them.
+
     x (Tensor): The input.
     weight (Tensor): The weights of the layer. Shape: (output width, input width).
     RETURNS (bool): Whether it is.
     """
     return bool(
-        x.numel() * len(weight) >= LEAST
+        x.numel() * len(weight) >= (LEAST if torch.is_grad_enabled() else 1)
         and x.dtype == weight.dtype == torch.float32
         and x.shape[-1] == weight.shape[1]
         and is_plain(x, weight)
@@ -81,10 +88,20 @@ def onednn_linear(
     return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
 
 
+def in_order(weight: Tensor) -> Tensor:
+    """Copy weights to oneDNN's order, which PyTorch otherwise does in each call.
+
+    weight (Tensor): Shape: (output width, input width).
+    RETURNS (Tensor): Weights for `onednn_linear` in prediction. The same shape.
+    """
+    ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    return ordered
+
+
 def onednn_sum(
     x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation
 ) -> Tensor:
-    """Compute f(x Wᵀ + y Vᵀ).
+    """Compute f(x Wᵀ + y Vᵀ) in training.
 
     x (Tensor): Shape: (..., input width).
     weight (Tensor): W. Shape: (output width, input width).
@@ -94,8 +111,7 @@ def onednn_sum(
     RETURNS (Tensor): Shape: (..., output width).
     """
     rows = [part.reshape(-1, part.shape[-1]) for part in (x, y)]
-    run = _Sum.apply if torch.is_grad_enabled() else _sum
-    output: Tensor = run(rows[0], weight, rows[1], other, activation)
+    output: Tensor = _Sum.apply(rows[0], weight, rows[1], other, activation)
     return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
 
 
@@ -119,11 +135,6 @@ def _linear(
     output: Tensor = RUN_LAYER(with_room(rows), weight, bias, name, [], "")
     # Not a slice: autograd treats a view of another tensor differently
     return output.resize_(len(rows), len(weight))
-
-
-def _sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation) -> Tensor:
-    output = _linear(x, weight)
-    return activation.function(torch.add(output, _linear(y, other), out=output), overwrite=True)
 
 
 class _Linear(torch.autograd.Function):
@@ -167,7 +178,9 @@ class _Sum(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, activation: Activation
     ) -> Tensor:
-        output = _sum(x, weight, y, other, activation)
+        total = _linear(x, weight)
+        torch.add(total, _linear(y, other), out=total)
+        output = activation.function(total, overwrite=True)
         ctx.activation = activation
         ctx.save_for_backward(x, weight, y, other, output)
         return output

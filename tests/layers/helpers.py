@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spacy_psa.layers import SequenceMask
+from spacy_psa.layers.versions import forget_weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 DTYPES = list(TOLERANCE)
@@ -61,3 +62,27 @@ def assert_close(actual: Tensor, expected: Tensor | NDArray[np.float64], atol: f
 def refusing() -> Mock:
     """An operation that oneDNN does not support; it counts its calls."""
     return Mock(side_effect=RuntimeError("could not create a primitive descriptor"))
+
+
+def in_place(layer: nn.Linear) -> None:
+    """Change a layer's weights as an optimizer does."""
+    layer.weight.mul_(-2.0)
+
+
+def by_loading(layer: nn.Linear) -> None:
+    """Load other weights."""
+    layer.load_state_dict({name: value + 1.0 for name, value in layer.state_dict().items()})
+
+
+def behind_its_back(layer: nn.Linear) -> None:
+    """Change a layer's weights so that PyTorch does not record it."""
+    layer.weight.data.view(torch.int16).numpy()[...] = 0
+    forget_weights(nn.Sequential(layer))
+
+
+def by_another_tensor(layer: nn.Linear) -> None:
+    """Replace a layer's weights."""
+    layer.weight = nn.Parameter(-layer.weight, requires_grad=False)
+
+
+WEIGHT_CHANGES = [in_place, by_loading, behind_its_back, by_another_tensor]

@@ -17,12 +17,10 @@ from spacy_psa.layers.activations import SIGMOID, TANH, Activation
 from spacy_psa.layers.bfloat16 import BFloat16Linear, rounded, rounded_rows
 from spacy_psa.layers.linear import activated
 from spacy_psa.layers.roomy import with_room
-from spacy_psa.layers.versions import forget_weights
 
-from .helpers import normal, randomized, refusing
+from .helpers import WEIGHT_CHANGES, in_place, normal, randomized, refusing
 
 INPUT, WIDTH = 20, 24
-Change = Callable[[BFloat16Linear], object]
 
 keeps_weights = pytest.mark.skipif(
     not bfloat16.ORDERS_WEIGHTS or torch.bfloat16 not in onednn.DTYPES,
@@ -45,8 +43,8 @@ def plain(layer: BFloat16Linear, x: Tensor) -> Tensor:
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that grows each time weights are reordered."""
-    calls, in_order = [], bfloat16._in_order
-    monkeypatch.setattr(bfloat16, "_in_order", lambda weight: calls.append(1) or in_order(weight))
+    calls, in_order = [], bfloat16.in_order
+    monkeypatch.setattr(bfloat16, "in_order", lambda weight: calls.append(1) or in_order(weight))
     return calls
 
 
@@ -206,25 +204,8 @@ def test_weights_are_put_in_order_once(ordered: list[int]) -> None:
     assert len(ordered) == 1
 
 
-def in_place(layer: BFloat16Linear) -> None:
-    layer.weight.mul_(-2.0)
-
-
-def by_loading(layer: BFloat16Linear) -> None:
-    layer.load_state_dict({name: value + 1.0 for name, value in layer.state_dict().items()})
-
-
-def behind_its_back(layer: BFloat16Linear) -> None:
-    layer.weight.data.view(torch.int16).numpy()[...] = 0
-    forget_weights(nn.Sequential(layer))
-
-
-def by_another_tensor(layer: BFloat16Linear) -> None:
-    layer.weight = nn.Parameter(-layer.weight, requires_grad=False)
-
-
-@pytest.mark.parametrize("change", [in_place, by_loading, behind_its_back, by_another_tensor])
-def test_other_weights_are_put_in_order_anew(change: Change) -> None:
+@pytest.mark.parametrize("change", WEIGHT_CHANGES)
+def test_other_weights_are_put_in_order_anew(change: Callable[[nn.Linear], object]) -> None:
     layer, x = make(), vectors(5)
     with torch.no_grad():
         before = layer(x)

@@ -166,7 +166,7 @@ def test_pytorch_computes_what_onednn_should_not(calls: list[tuple[int, ...]]) -
         layer(torch.ones(33, 69))
 
 
-def test_small_products_are_left_to_pytorch(
+def test_small_products_in_training_are_left_to_pytorch(
     calls: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer, _ = make()
