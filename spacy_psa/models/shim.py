@@ -33,9 +33,7 @@ class LeavesGradient(Protocol):
     """An optimizer that can update a parameter without resetting its gradient, such as our own:
     that would take time, and the gradient is dropped here."""
 
-    def update_only(
-        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd
-    ) -> object: ...
+    def update_only(self, key: tuple[int, str], weights: Tensor, gradient: Tensor) -> object: ...
 
 
 class NetworkShim(PyTorchShim):
@@ -171,13 +169,12 @@ class NetworkShim(PyTorchShim):
             for name, parameter in self.network.named_parameters():
                 if parameter.grad is None:
                     continue
-                array = cast(FloatsXd, torch2xp(parameter.data))
-                gradient = cast(FloatsXd, torch2xp(parameter.grad))
                 key = self.id, name
                 if update_only is not None:
-                    update_only(key, array, gradient)
+                    update_only(key, parameter.data, parameter.grad)
                 else:
-                    updated, _ = optimizer(key, array, gradient)
+                    array = cast(FloatsXd, torch2xp(parameter.data))
+                    updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(parameter.grad)))
                     if updated is not array:
                         parameter.data.copy_(xp2torch(updated, device=parameter.device))
                 # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.

@@ -11,12 +11,11 @@ from spacy.util import registry
 from thinc.api import Linear, Model, Optimizer
 
 from spacy_psa.training.optimizers import (
-    BLOCK,
     MomentumSGD,
-    _average,
     create_adadelta,
     create_sgd,
 )
+from spacy_psa.training.paper_optimizer import BLOCK, _average
 from spacy_psa.training.schedules import inverse_epoch_decay
 
 from .steps import take_steps, take_torch_steps
@@ -72,17 +71,24 @@ def test_the_layout_of_a_parameter_makes_no_difference(
     np.testing.assert_allclose(theirs.averages[0, "W"], ours.averages[0, "W"], rtol=1e-5)
 
 
+@pytest.mark.parametrize("of_tensors", [False, True], ids=["arrays", "tensors"])
 @pytest.mark.parametrize("make", [create_sgd, create_adadelta])
 def test_an_update_equals_a_call_but_for_the_gradient(
-    make: Callable[..., Optimizer], weights: np.ndarray
+    make: Callable[..., Optimizer], of_tensors: bool, weights: np.ndarray
 ) -> None:
     called, updated = make(use_averages=True, L2=0.1), make(use_averages=True, L2=0.1)
     expected, found = weights.copy(), weights.copy()
     for gradient in gradients(weights.shape):
         called((0, "W"), expected, gradient.copy(), lr_scale=0.5)
-        updated.update_only((0, "W"), found, gradient, lr_scale=0.5)
+        given = (found, gradient)
+        if of_tensors:  # that share the memory of the arrays
+            given = torch.from_numpy(found), torch.from_numpy(gradient)
+        updated.update_only((0, "W"), *given, lr_scale=0.5)
         assert gradient.any()
     np.testing.assert_array_equal(found, expected)
+    for kept, wanted in zip(updated.moments, called.moments, strict=True):
+        assert isinstance(kept[0, "W"], np.ndarray)
+        np.testing.assert_array_equal(kept[0, "W"], wanted[0, "W"])
     np.testing.assert_array_equal(called.averages[0, "W"], updated.averages[0, "W"])
 
 
