@@ -112,9 +112,10 @@ class PaperOptimizer(Optimizer, ABC):
         self.nr_update[key] += 1
         averages = () if self.averages is None else (self.averages,)
         state = (*self.moments, *averages)
-        if not all(key in arrays for arrays in state):
-            array = torch2xp(weights) if isinstance(weights, Tensor) else weights
-            self._allocate(key, cast(FloatsXd, array))
+        for arrays in state:
+            if key not in arrays:
+                # As in thinc, averages are in float32 whatever the type of the weights
+                arrays[key] = _zeros(weights, "float32" if arrays is self.averages else None)
         rate = self.learn_rate * lr_scale
         arrays = (weights, gradient, *(kept[key] for kept in state))
         with torch.no_grad():
@@ -122,14 +123,6 @@ class PaperOptimizer(Optimizer, ABC):
                 self.step(w, g, *rest[: len(self.moments)], rate=rate)
                 if averages:
                     _average(rest[-1], w, self.nr_update[key])
-
-    def _allocate(self, key: tuple[int, str], weights: FloatsXd) -> None:
-        ops = get_array_ops(weights)
-        for arrays in self.moments:
-            arrays.setdefault(key, ops.alloc(weights.shape, dtype=weights.dtype))
-        if self.averages is not None:
-            # As in thinc, averages are in float32 whatever the type of the weights
-            self.averages.setdefault(key, ops.alloc(weights.shape, dtype="float32"))
 
     def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
         """Make a step, elementwise.
@@ -142,6 +135,12 @@ class PaperOptimizer(Optimizer, ABC):
         if self.L2:
             gradient.add_(weights, alpha=self.L2)
         weights.add_(self.direction(gradient, *moments), alpha=-rate)
+
+
+def _zeros(like: FloatsXd | Tensor, dtype: str | None) -> FloatsXd:
+    """Allocate an array of the same shape on the same device, by default of the same type."""
+    array = cast(FloatsXd, torch2xp(like) if isinstance(like, Tensor) else like)
+    return get_array_ops(array).alloc(array.shape, dtype=dtype or array.dtype)
 
 
 def _as_tensor(array: FloatsXd | Tensor) -> Tensor:

@@ -10,11 +10,7 @@ import torch
 from spacy.util import registry
 from thinc.api import Linear, Model, Optimizer
 
-from spacy_psa.training.optimizers import (
-    MomentumSGD,
-    create_adadelta,
-    create_sgd,
-)
+from spacy_psa.training.optimizers import MomentumSGD, create_adadelta, create_sgd
 from spacy_psa.training.paper_optimizer import BLOCK, _average
 from spacy_psa.training.schedules import inverse_epoch_decay
 
