@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 
 from .additive import EXP_LIMIT, additive_scores, are_small, token_scores
 from .bfloat16 import BFloat16Linear, rounded_rows
+from .distances import clipped_distances, clipped_offsets
 from .fused_additive import can_be_fused
 from .fusion import AdditiveSelfAttention
 from .inspection import is_watched
@@ -30,8 +31,6 @@ from .position_bias import (
     PSABias,
     TokenOffsetBias,
     TokenPositionBias,
-    clipped_distances,
-    clipped_offsets,
     for_pairs,
 )
 from .roomy import LEAST, rounded_up
@@ -152,7 +151,7 @@ class BFloat16TokenBias(nn.Module):
     """A `TokenPositionBias` or `TokenOffsetBias` with its product in bfloat16.
 
     projection (nn.Linear): Maps tokens to a score for each clipped distance or offset.
-    columns (Callable[[int, int, torch.device], Tensor]): Computes the output of the projection to
+    columns (Callable[[Tensor, int], Tensor]): Computes the output of the projection to
         read for each pair: `clipped_distances` or `clipped_offsets`.
     max_distance (int): The distance at which they are clipped.
     """
@@ -162,7 +161,7 @@ class BFloat16TokenBias(nn.Module):
     def __init__(
         self,
         projection: nn.Linear,
-        columns: Callable[[int, int, torch.device], Tensor],
+        columns: Callable[[Tensor, int], Tensor],
         max_distance: int,
     ) -> None:
         super().__init__()
@@ -176,8 +175,7 @@ class BFloat16TokenBias(nn.Module):
         x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        columns = self.columns(x.shape[1], self.max_distance, x.device)
-        return for_pairs(self.projection(x), columns)
+        return for_pairs(self.projection(x), self.columns(x, self.max_distance))
 
 
 @singledispatch

@@ -13,51 +13,9 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from .distances import clipped_distances, clipped_offsets, gaussian
 from .initialization import glorot_
 from .linear import apply_linear
-
-
-def offsets(n: int, device: torch.device) -> Tensor:
-    """Compute the signed distances between positions, i − j.
-
-    n (int): Number of positions.
-    device (torch.device): Where to put the result.
-    RETURNS (Tensor): Shape: (n, n), integers.
-    """
-    order = torch.arange(n, device=device)
-    return order.unsqueeze(1) - order.unsqueeze(0)
-
-
-def distances(n: int, device: torch.device) -> Tensor:
-    """Compute the distances between positions, |i − j|.
-
-    n (int): Number of positions.
-    device (torch.device): Where to put the result.
-    RETURNS (Tensor): Shape: (n, n), integers.
-    """
-    return offsets(n, device).abs_()
-
-
-def clipped_distances(n: int, most: int, device: torch.device) -> Tensor:
-    """Compute min(|i − j|, r).
-
-    n (int): Number of positions.
-    most (int): The distance r at which distances are clipped.
-    device (torch.device): Where to put the result.
-    RETURNS (Tensor): Shape: (n, n), integers from 0 to r.
-    """
-    return distances(n, device).clamp_(max=most)
-
-
-def clipped_offsets(n: int, most: int, device: torch.device) -> Tensor:
-    """Compute clip(i − j, r) + r.
-
-    n (int): Number of positions.
-    most (int): The distance r at which offsets are clipped.
-    device (torch.device): Where to put the result.
-    RETURNS (Tensor): Shape: (n, n), integers from 0 to 2r.
-    """
-    return offsets(n, device).clamp_(-most, most).add_(most)
 
 
 def for_pairs(scores: Tensor, columns: Tensor) -> Tensor:
@@ -88,10 +46,9 @@ class GaussianBias(nn.Module):
         """Bias for each pair of positions.
 
         x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d).
-        RETURNS (Tensor): Shape: (1, n, n).
+        RETURNS (Tensor): It must not be modified. Shape: (1, n, n).
         """
-        squared = distances(x.shape[1], x.device).to(x.dtype).square()
-        return (-squared / (2 * self.epsilon**2)).unsqueeze(0)
+        return gaussian(x, self.epsilon).unsqueeze(0)
 
 
 class TokenPositionBias(nn.Module):
@@ -123,7 +80,7 @@ class TokenPositionBias(nn.Module):
         """
         # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
         by_distance = apply_linear(x, self.relative, self.constant())
-        return for_pairs(by_distance, clipped_distances(x.shape[1], self.max_distance, x.device))
+        return for_pairs(by_distance, clipped_distances(x, self.max_distance))
 
     def constant(self) -> Tensor:
         """RETURNS (Tensor): What is the same for all tokens, vᵀ R_m + b. Shape: (r + 1,)."""
@@ -157,7 +114,7 @@ class TokenOffsetBias(nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         by_offset = apply_linear(x, self.relative)
-        return for_pairs(by_offset, clipped_offsets(x.shape[1], self.max_distance, x.device))
+        return for_pairs(by_offset, clipped_offsets(x, self.max_distance))
 
 
 class PSABias(nn.Module):
