@@ -10,7 +10,6 @@ to which padding adds zeros at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatch
 
 import torch
@@ -19,7 +18,7 @@ from torch.nn.functional import pad
 
 from .additive import EXP_LIMIT, additive_scores, are_small, token_scores
 from .bfloat16 import BFloat16Linear, rounded_rows
-from .distances import clipped_distances, clipped_offsets
+from .distances import Columns, clipped_distances, clipped_offsets
 from .fused_additive import can_be_fused
 from .fusion import AdditiveSelfAttention
 from .inspection import is_watched
@@ -31,6 +30,7 @@ from .position_bias import (
     PSABias,
     TokenOffsetBias,
     TokenPositionBias,
+    TokenwiseBias,
     for_pairs,
 )
 from .roomy import LEAST, rounded_up
@@ -54,32 +54,30 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
         self.bias = None if layer.bias is None else reduced_bias(layer.bias)
 
-    def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the context of each token. See `AdditiveSelfAttention`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, d); or (tokens, d), in bfloat16 if oneDNN computes
-            it, if `tokens` are given.
+            it.
         """
-        rows = rounded_rows(mask.pack(x) if tokens is None else tokens)
-        weights = super().attention(x, mask, rows)
+        rows = rounded_rows(mask.packed(x))
+        weights = self._weights(self._scores(rows, mask), x, mask)
         if x.device.type == "cpu" and torch.bfloat16 in DTYPES:
             contexts = _weighted_sums(weights, rows, mask)
         else:
-            contexts = mask.pack((weights @ x.double()).float())
-        return mask.unpack(contexts.float()) if tokens is None else contexts
+            contexts = mask.pack((weights @ mask.padded(x).double()).float())
+        return contexts if x.dim() == 2 else mask.unpack(contexts.float())
 
-    def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the attention weights. See `AdditiveSelfAttention`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        return super().attention(x, mask, tokens).float()
+        return super().attention(x, mask).float()
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         rows = rounded_rows(tokens)
@@ -147,35 +145,31 @@ class Float64Bias(nn.Module):
         return self.layer(x.double())
 
 
-class BFloat16TokenBias(nn.Module):
+class BFloat16TokenBias(TokenwiseBias, nn.Module):
     """A `TokenPositionBias` or `TokenOffsetBias` with its product in bfloat16.
 
     projection (nn.Linear): Maps tokens to a score for each clipped distance or offset.
-    columns (Callable[[Tensor, int], Tensor]): Computes the output of the projection to
-        read for each pair: `clipped_distances` or `clipped_offsets`.
+    columns (Callable): Computes the output of the projection to read for each pair:
+        `clipped_distances` or `clipped_offsets`.
     max_distance (int): The distance at which they are clipped.
     """
 
     masks_self = False
 
-    def __init__(
-        self,
-        projection: nn.Linear,
-        columns: Callable[[Tensor, int], Tensor],
-        max_distance: int,
-    ) -> None:
+    def __init__(self, projection: nn.Linear, columns: Columns, max_distance: int) -> None:
         super().__init__()
         self.projection = BFloat16Linear(projection)
         self.columns = columns
         self.max_distance = max_distance
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        return for_pairs(self.projection(x), self.columns(x, self.max_distance))
+        return for_pairs(self.projection(x), mask, self.columns, self.max_distance)
 
 
 @singledispatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -18,45 +19,53 @@ MOST_TABLES = 32
 Make = Callable[[int, torch.device, torch.dtype, float], Tensor]
 
 
-def clipped_distances(x: Tensor, most: int) -> Tensor:
+class Columns(Protocol):
+    """`clipped_distances` or `clipped_offsets`."""
+
+    def __call__(self, n: int, most: int, *, like: Tensor) -> Tensor: ...
+
+
+def clipped_distances(n: int, most: int, *, like: Tensor) -> Tensor:
     """Compute min(|i − j|, r).
 
-    x (Tensor): Token vectors; only their number and device matter. Shape: (batch_size, n, d).
+    n (int): The number of positions.
     most (int): The distance r at which distances are clipped.
+    like (Tensor): A tensor on the same device.
     RETURNS (Tensor): Shape: (n, n), integers from 0 to r. It must not be modified.
     """
-    return _for_positions_of(x, _clipped_distances, most)
+    return _for_positions(n, _clipped_distances, most, like)
 
 
-def clipped_offsets(x: Tensor, most: int) -> Tensor:
+def clipped_offsets(n: int, most: int, *, like: Tensor) -> Tensor:
     """Compute clip(i − j, r) + r.
 
-    x (Tensor): Token vectors; only their number and device matter. Shape: (batch_size, n, d).
+    n (int): The number of positions.
     most (int): The distance r at which offsets are clipped.
+    like (Tensor): A tensor on the same device.
     RETURNS (Tensor): Shape: (n, n), integers from 0 to 2r. It must not be modified.
     """
-    return _for_positions_of(x, _clipped_offsets, most)
+    return _for_positions(n, _clipped_offsets, most, like)
 
 
-def gaussian(x: Tensor, epsilon: float) -> Tensor:
+def gaussian(n: int, epsilon: float, *, like: Tensor) -> Tensor:
     """Compute −(i − j)² / (2ε²).
 
-    x (Tensor): Token vectors; only their number, device and type matter. Shape: (batch_size, n, d).
+    n (int): The number of positions.
     epsilon (float): The number ε.
-    RETURNS (Tensor): In the type of x. Shape: (n, n). It must not be modified.
+    like (Tensor): A tensor of the same type, on the same device.
+    RETURNS (Tensor): Shape: (n, n). It must not be modified.
     """
-    return _for_positions_of(x, _gaussian, epsilon)
+    return _for_positions(n, _gaussian, epsilon, like)
 
 
-def _for_positions_of(x: Tensor, make: Make, setting: float) -> Tensor:
+def _for_positions(n: int, make: Make, setting: float, like: Tensor) -> Tensor:
     """Compute a table, or take the part of a larger one."""
-    n = x.shape[1]
     # Neither compiled networks nor tensor subclasses, which trace computations, can use what is
     # kept. On a GPU, calls do not wait for each other.
-    is_plain = type(x) is Tensor and not torch.compiler.is_compiling()
-    if n > MOST_KEPT or x.device.type != "cpu" or not is_plain:
-        return make(n, x.device, x.dtype, setting)
-    return _kept(make, x.dtype, setting)[:n, :n]
+    is_plain = type(like) is Tensor and not torch.compiler.is_compiling()
+    if n > MOST_KEPT or like.device.type != "cpu" or not is_plain:
+        return make(n, like.device, like.dtype, setting)
+    return _kept(make, like.dtype, setting)[:n, :n]
 
 
 @lru_cache(MOST_TABLES)

@@ -16,6 +16,7 @@ from .inspection import is_watched
 from .interfaces import Gate
 from .linear import activated, activated_sum
 from .mask import SequenceMask, masked_softmax
+from .position_bias import positional_bias
 from .tokens import Tokenwise
 
 
@@ -45,21 +46,23 @@ class AdditiveSelfAttention(nn.Module):
         self.weight = nn.Parameter(glorot_(torch.empty(width)))
         self.bias = bias(width) if bias is not None else None
 
-    def attention(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the attention weights a_i(j).
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
         RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
             (batch_size, n, n).
         """
-        scores = self._scores(mask.pack(x) if tokens is None else tokens, mask)
+        return self._weights(self._scores(mask.packed(x), mask), x, mask)
+
+    def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Equations 6 and 7. Shape: (batch_size, n, n)."""
         masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
             with full_precision(x) as (values,):
-                position = self.bias(values)
+                position = positional_bias(self.bias, values, mask)
             if position is not None:
                 scores = scores + position
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))
@@ -70,18 +73,19 @@ class AdditiveSelfAttention(nn.Module):
         queries, keys = self.query(tokens), self.key(tokens)
         return token_scores(queries, keys, self.weight, mask, overwrite=overwrite)
 
-    def forward(self, x: Tensor, mask: SequenceMask, tokens: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the context s_i of each token.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        tokens (Optional[Tensor]): The output of `mask.pack(x)`, if available.
-        RETURNS (Tensor): Shape: (batch_size, n, d); or (tokens, d) if `tokens` are given.
+        RETURNS (Tensor): The same shape.
         """
-        weights = self.attention(x, mask, tokens)
-        with full_precision(weights, x) as (weights, values):
+        weights = self.attention(x, mask)
+        # No weight is on padding
+        values = mask.spread(x) if x.dim() == 2 else x
+        with full_precision(weights, values) as (weights, values):
             contexts = weights @ values
-        return contexts if tokens is None else mask.pack(contexts)
+        return mask.in_form_of(x, contexts)
 
 
 class FusionGate(nn.Module):
@@ -187,7 +191,7 @@ class ContextFusion(Tokenwise, nn.Module):
         RETURNS (Tensor): The same shape.
         """
         tokens = mask.packed(x)
-        context = self._transformed(self.attention(mask.padded(x), mask, tokens))
+        context = self._transformed(self.attention(tokens, mask))
         return mask.in_form_of(x, self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .rows import JoinedRows, gather, join, scatter
+from .rows import JoinedRows, gather, join, scatter, spread
 
 
 class Steps(NamedTuple):
@@ -85,12 +85,12 @@ class SequenceMask:
 
     def spread(self, x: Tensor) -> Tensor:
         """Restore padding, as copies of each sequence's last token. This is faster than `unpack`,
-        which writes padding twice, for numbers that nothing depends on and without a gradient.
+        which writes padding twice, where nothing depends on padding: its gradient is ignored.
 
         x (Tensor): Shape: (tokens, d).
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
-        flat = x.index_select(0, self.nearest) if self.is_padded else x
+        flat = spread(x, self.nearest, self.rows) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def packed(self, x: Tensor) -> Tensor:

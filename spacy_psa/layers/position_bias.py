@@ -13,22 +13,53 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
-from .distances import clipped_distances, clipped_offsets, gaussian
+from .distances import Columns, clipped_distances, clipped_offsets, gaussian
 from .initialization import glorot_
 from .linear import apply_linear
+from .mask import SequenceMask
 
 
-def for_pairs(scores: Tensor, columns: Tensor) -> Tensor:
+class TokenwiseBias:
+    """A positional bias that also accepts token vectors without padding, and a mask. It maps
+    (tokens, d) to (batch_size or 1, n, n), as it does (batch_size, n, d) without a mask."""
+
+
+def positional_bias(bias: nn.Module, x: Tensor, mask: SequenceMask | None) -> Tensor | None:
+    """Compute a positional bias, adding padding if it needs it.
+
+    bias (nn.Module): Maps (batch_size, n, d) to (batch_size or 1, n, n) or None.
+    x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+    mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+    RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
+    """
+    if mask is None or x.dim() == 3:
+        found: Tensor | None = bias(x)
+    elif isinstance(bias, TokenwiseBias):
+        found = bias(x, mask)
+    else:
+        found = bias(mask.padded(x))
+    return found
+
+
+def for_pairs(
+    scores: Tensor, mask: SequenceMask | None, columns: Columns, max_distance: int
+) -> Tensor:
     """Look up the score of each pair of positions.
 
-    scores (Tensor): The scores of each token. Shape: (batch_size, n, m).
-    columns (Tensor): Which of them. Shape: (n, n), integers below m.
+    scores (Tensor): The scores of each token. Shape: (batch_size, n, m), or (tokens, m) without
+        padding.
+    mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+    columns (Callable): Computes which scores to read: `clipped_distances` or `clipped_offsets`.
+    max_distance (int): The distance at which they are clipped.
     RETURNS (Tensor): Shape: (batch_size, n, n).
     """
-    return scores.gather(2, columns.unsqueeze(0).expand(len(scores), -1, -1))
+    if mask is not None:
+        scores = mask.spread(scores)
+    found = columns(scores.shape[1], max_distance, like=scores)
+    return scores.gather(2, found.unsqueeze(0).expand(len(scores), -1, -1))
 
 
-class GaussianBias(nn.Module):
+class GaussianBias(TokenwiseBias, nn.Module):
     """The distance-aware Gaussian bias: G_ij = −(i − j)² / (2ε²), with ε = k / 2.
 
     window (float): The window size k, in tokens.
@@ -42,16 +73,19 @@ class GaussianBias(nn.Module):
         super().__init__()
         self.epsilon = window / 2
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d), or
+            (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Tensor): It must not be modified. Shape: (1, n, n).
         """
-        return gaussian(x, self.epsilon).unsqueeze(0)
+        n = x.shape[1] if mask is None else mask.width
+        return gaussian(n, self.epsilon, like=x).unsqueeze(0)
 
 
-class TokenPositionBias(nn.Module):
+class TokenPositionBias(TokenwiseBias, nn.Module):
     """The token-specific position bias: P_ij(x_i) = x_iᵀ R_m + (vᵀ R_m + b), m = min(|i − j|, r).
 
     R has a row for each distance from 0 to r. Row 0 is used only if a token may attend to itself;
@@ -72,22 +106,23 @@ class TokenPositionBias(nn.Module):
         self.vector = nn.Parameter(glorot_(torch.empty(width)))
         self.bias = nn.Parameter(torch.zeros(1))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
         by_distance = apply_linear(x, self.relative, self.constant())
-        return for_pairs(by_distance, clipped_distances(x, self.max_distance))
+        return for_pairs(by_distance, mask, clipped_distances, self.max_distance)
 
     def constant(self) -> Tensor:
         """RETURNS (Tensor): What is the same for all tokens, vᵀ R_m + b. Shape: (r + 1,)."""
         return self.relative @ self.vector + self.bias
 
 
-class TokenOffsetBias(nn.Module):
+class TokenOffsetBias(TokenwiseBias, nn.Module):
     """The direction-aware token-specific position bias: P_ij(x_i) = x_iᵀ W_C(i−j).
 
     C(q) = clip(q, −r, r), so W has 2r + 1 rows; row m is for the offset m − r. Equation 12 of the
@@ -107,17 +142,18 @@ class TokenOffsetBias(nn.Module):
         self.max_distance = max_distance
         self.relative = nn.Parameter(glorot_(torch.empty(2 * max_distance + 1, width)))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         by_offset = apply_linear(x, self.relative)
-        return for_pairs(by_offset, clipped_offsets(x, self.max_distance))
+        return for_pairs(by_offset, mask, clipped_offsets, self.max_distance)
 
 
-class PSABias(nn.Module):
+class PSABias(TokenwiseBias, nn.Module):
     """The positional bias of position-aware self-attention, Ψ = M + α·G + (1 − α)·P.
 
     α is trainable and stays in (0, 1), as the sigmoid of a parameter that starts at 0. (The paper
@@ -157,25 +193,28 @@ class PSABias(nn.Module):
         """The trade-off α between G and P; None if there is neither. Shape: (1,)."""
         return None if self.trade_off is None else torch.sigmoid(self.trade_off)
 
-    def forward(self, x: Tensor) -> Tensor | None:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor | None:
         """Compute the additive part of the bias, α·G + (1 − α)·P. The mask M is given by
         `masks_self` and is not added, since the softmax of a row of −∞ is undefined.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
         """
         alpha = self.alpha
         if alpha is None:
             return None
-        if self.token_position is None:
-            return None if self.gaussian is None else alpha * self.gaussian(x)
-        position = self.token_position(x)
+        position = None
+        if self.token_position is not None:
+            position = positional_bias(self.token_position, x, mask)
+        if position is None:
+            return None if self.gaussian is None else alpha * self.gaussian(x, mask)
         if self.gaussian is None:
             return (1 - alpha) * position
-        return torch.lerp(position, self.gaussian(x), alpha)
+        return torch.lerp(position, self.gaussian(x, mask), alpha)
 
 
-class BiasMixture(nn.Module):
+class BiasMixture(TokenwiseBias, nn.Module):
     """A weighted mean of biases, Ψ = Σ_i α_i·B_i with trainable α_i > 0, Σ_i α_i = 1.
 
     This is the positional bias of the first version of PSA, Ψ = α₁·M + α₂·P + α₃·G. The mask M is
@@ -208,10 +247,11 @@ class BiasMixture(nn.Module):
         """
         return None if self.trade_off is None else torch.softmax(self.trade_off, dim=0)
 
-    def forward(self, x: Tensor) -> Tensor | None:
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor | None:
         """Compute the additive part of the mixture. The mask is given by `masks_self`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
         """
         alphas = self.alphas
@@ -220,7 +260,7 @@ class BiasMixture(nn.Module):
         weights = alphas[int(self.has_mask_weight) :]
         total = None
         for weight, bias in zip(weights, self.biases, strict=True):
-            position = bias(x)
+            position = positional_bias(bias, x, mask)
             if position is not None:
                 term = weight * position
                 total = term if total is None else total + term

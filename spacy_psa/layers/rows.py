@@ -75,6 +75,17 @@ def scatter(x: Tensor, rows: Tensor, n: int) -> Tensor:
     return _Scatter.apply(x, rows, n)
 
 
+def spread(x: Tensor, nearest: Tensor, rows: Tensor) -> Tensor:
+    """Copy rows to their places and others. The result has gradients at their places only.
+
+    x (Tensor): Shape: (m, d).
+    nearest (Tensor): The row to copy to each place. Shape: (n,), integers.
+    rows (Tensor): The place of each row. Shape: (m,), integers.
+    RETURNS (Tensor): Shape: (n, d).
+    """
+    return _Spread.apply(x, nearest, rows)
+
+
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
@@ -93,6 +104,18 @@ class _Scatter(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, rows: Tensor, n: int) -> Tensor:
         ctx.save_for_backward(rows)
         return roomy(x, (n, x.shape[1])).zero_().index_copy_(0, rows, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (rows,) = ctx.saved_tensors
+        return gather(grad, rows), None, None
+
+
+class _Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nearest: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        return x.index_select(0, nearest)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

@@ -137,10 +137,10 @@ def test_contexts_are_the_same_with_and_without_padding(bias: Callable[[int], nn
     lengths, x = [12, 7, 1], normal(3, 12, WIDTH, seed=2).float()
     mask = mask_of(lengths)
     with torch.no_grad():
-        full = layer(x, mask, mask.pack(x))
+        full = layer(mask.pack(x), mask)
         assert torch.equal(full, mask.pack(layer(x, mask)))
         reduced = reduce_precision(layer, "bf16")
-        found = reduced(x, mask, mask.pack(x))
+        found = reduced(mask.pack(x), mask)
         assert torch.equal(found.float(), mask.pack(reduced(x, mask)))
         assert reduced(x, mask).dtype == torch.float32
     assert (found - full).abs().max() < 16 * UNIT

@@ -32,7 +32,7 @@ def expected(table, n: int, setting: float) -> np.ndarray:
 @pytest.mark.parametrize("most", [0, 1, 10, 1000])
 @pytest.mark.parametrize("table", [clipped_distances, clipped_offsets])
 def test_integers_equal_their_definition(table, most, n, device):
-    actual = table(torch.zeros(2, n, 3, device=device), most)
+    actual = table(n, most, like=torch.zeros(1, device=device))
     assert actual.dtype == torch.int64
     assert actual.device.type == device.type
     np.testing.assert_array_equal(actual.cpu().numpy(), expected(table, n, most))
@@ -42,7 +42,7 @@ def test_integers_equal_their_definition(table, most, n, device):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("epsilon", [0.5, 5.0])
 def test_gaussian_equals_its_definition_in_the_type_of_the_tokens(epsilon, n, dtype, device):
-    actual = gaussian(torch.zeros(2, n, 3, dtype=dtype, device=device), epsilon)
+    actual = gaussian(n, epsilon, like=torch.zeros(1, dtype=dtype, device=device))
     assert actual.dtype == dtype
     tolerance = TOLERANCE.get(dtype, 0.01)
     np.testing.assert_allclose(
@@ -51,13 +51,13 @@ def test_gaussian_equals_its_definition_in_the_type_of_the_tokens(epsilon, n, dt
 
 
 def test_settings_of_several_layers_are_not_confused():
-    x = torch.zeros(1, 9, 3)
+    like = torch.zeros(1)
     for most in (2, 4, 2, 8, 4):
         np.testing.assert_array_equal(
-            clipped_distances(x, most).numpy(), expected(clipped_distances, 9, most)
+            clipped_distances(9, most, like=like).numpy(), expected(clipped_distances, 9, most)
         )
         np.testing.assert_array_equal(
-            clipped_offsets(x, most).numpy(), expected(clipped_offsets, 9, most)
+            clipped_offsets(9, most, like=like).numpy(), expected(clipped_offsets, 9, most)
         )
 
 
@@ -87,5 +87,5 @@ def test_tracing_computes_tables():
     # A kept table has numbers, which a tensor without numbers cannot be combined with
     with FakeTensorMode():
         x = torch.zeros(1, 9, 3)
-        traced = gaussian(x, 5.0) + x.sum()
+        traced = gaussian(9, 5.0, like=x) + x.sum()
     assert traced.shape == (9, 9)
