@@ -39,10 +39,11 @@ def tanh(x: Tensor, *, overwrite: bool = False) -> Tensor:
 
 
 def write_tanh(x: Tensor, *, out: Tensor) -> Tensor:
-    """Compute the hyperbolic tangent in a loop, where calls are expensive: as 2σ(2x) − 1, or with
-    PyTorch's tanh for a few elements.
+    """Compute the hyperbolic tangent in fewer passes than `tanh`: as 2σ(2x) − 1, or with PyTorch's
+    tanh for a few elements. The last bit of the result may depend on an element's position in the
+    tensor.
 
-    x (Tensor): Any shape, on a CPU, without a gradient.
+    x (Tensor): Any shape, without a gradient.
     out (Tensor): Where to write the result, of the same shape. It may be x.
     RETURNS (Tensor): `out`.
     """
@@ -124,6 +125,8 @@ class Activation(NamedTuple):
 
     name (str): oneDNN's name for it.
     function (Callable[..., Tensor]): The function, of a tensor and `overwrite`: see `tanh`.
+    write (Callable[..., Tensor]): The function where the last bit does not matter, as in training,
+        of a tensor and `out`: see `write_tanh`.
     gradient (Callable[[Tensor, Tensor], Tensor]): Its gradient, of the gradient of the result and
         the result: see `tanh_gradient`.
     slope (Callable[[Tensor], Tensor]): Its derivative, of the result, as something that can be
@@ -132,9 +135,10 @@ class Activation(NamedTuple):
 
     name: str
     function: Callable[..., Tensor]
+    write: Callable[..., Tensor]
     gradient: Callable[[Tensor, Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
 
 
-TANH = Activation("tanh", tanh, tanh_gradient, lambda y: 1 - y * y)
-SIGMOID = Activation("sigmoid", sigmoid, sigmoid_gradient, lambda y: y * (1 - y))
+TANH = Activation("tanh", tanh, write_tanh, tanh_gradient, lambda y: 1 - y * y)
+SIGMOID = Activation("sigmoid", sigmoid, torch.sigmoid, sigmoid_gradient, lambda y: y * (1 - y))

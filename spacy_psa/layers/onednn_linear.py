@@ -159,9 +159,9 @@ class _Linear(torch.autograd.Function):
         for_x = for_weight = for_bias = None
         # Only PyTorch's own products can be differentiated again
         is_final = not torch.is_grad_enabled()
-        if ctx.activation is not None:
-            _, _, gradient, slope = ctx.activation
-            grad = gradient(grad, output) if is_final else grad * slope(output)
+        f: Activation | None = ctx.activation
+        if f is not None:
+            grad = f.gradient(grad, output) if is_final else grad * f.slope(output)
         if ctx.needs_input_grad[0]:
             for_x = _linear(grad, weight.t()) if is_final else grad @ weight
         if ctx.needs_input_grad[1]:
@@ -180,7 +180,7 @@ class _Sum(torch.autograd.Function):
     ) -> Tensor:
         total = _linear(x, weight)
         torch.add(total, _linear(y, other), out=total)
-        output = activation.function(total, overwrite=True)
+        output = activation.write(total, out=total)
         ctx.activation = activation
         ctx.save_for_backward(x, weight, y, other, output)
         return output

@@ -27,6 +27,18 @@ def test_what_is_kept_is_scaled_by_what_it_is_kept_with(dtype):
     assert_close(y[kept], x[kept] * LEVELS / round(0.7 * LEVELS), 1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_rounded_only_once(dtype):
+    torch.manual_seed(0)
+    x = normal(50, 7).to(dtype).requires_grad_()
+    y = Dropout(0.55)(x)
+    y.backward(x.detach())
+    kept, scale = y != 0, LEVELS / round(0.45 * LEVELS)
+    assert x.dtype == y.dtype == x.grad.dtype and 0 < kept.sum() < kept.numel()
+    assert torch.equal(y[kept], (x[kept].float() * scale).to(dtype))
+    assert torch.equal(x.grad[kept], y[kept])
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 1001])
 def test_each_value_has_a_number_of_its_own(n):
     torch.manual_seed(0)
