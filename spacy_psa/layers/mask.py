@@ -91,7 +91,7 @@ class SequenceMask:
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
         flat = spread(x, self.nearest, self.rows) if self.is_padded else x
-        return flat.view(len(self.lengths), self.width, x.shape[1])
+        return flat.view(self.lengths.shape[0], self.width, x.shape[1])
 
     def packed(self, x: Tensor) -> Tensor:
         """Remove padding, unless it has been removed already.

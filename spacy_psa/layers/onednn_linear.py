@@ -41,7 +41,7 @@ def may_be_run(x: Tensor, weight: Tensor) -> bool:
     RETURNS (bool): Whether it is.
     """
     return bool(
-        x.numel() * len(weight) >= (LEAST if torch.is_grad_enabled() else 1)
+        x.numel() * weight.shape[0] >= (LEAST if torch.is_grad_enabled() else 1)
         and x.dtype == weight.dtype == torch.float32
         and x.shape[-1] == weight.shape[1]
         and is_plain(x, weight)
@@ -82,10 +82,11 @@ def onednn_linear(
     activation (Optional[Activation]): The function f; None for the identity.
     RETURNS (Tensor): Shape: (..., output width).
     """
-    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    is_matrix = x.dim() == 2
+    rows = x if is_matrix else x.reshape(-1, x.shape[-1])
     run = _Linear.apply if torch.is_grad_enabled() else _linear
     output: Tensor = run(rows, weight, bias, activation)
-    return output if x.dim() == 2 else output.view(*x.shape[:-1], len(weight))
+    return output if is_matrix else output.view(*x.shape[:-1], weight.shape[0])
 
 
 def in_order(weight: Tensor) -> Tensor:
@@ -129,12 +130,14 @@ def _linear(
     activation: Activation | None = None,
 ) -> Tensor:
     """f(`rows` times the transpose of `weight`, plus a bias), with room for more rows."""
+    # In a hot loop: `len` of a tensor takes as long as a small function of PyTorch
+    n_rows, width = rows.shape[0], weight.shape[0]
     name = NONE if activation is None else activation.name
     # The code for a layer with a bias also serves those without
-    bias = _no_bias(len(weight)) if bias is None else bias
+    bias = _no_bias(width) if bias is None else bias
     output: Tensor = RUN_LAYER(with_room(rows), weight, bias, name, [], "")
     # Not a slice: autograd treats a view of another tensor differently
-    return output.resize_(len(rows), len(weight))
+    return output.resize_(n_rows, width)
 
 
 class _Linear(torch.autograd.Function):
@@ -213,12 +216,13 @@ def _of_weights(grad: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     inputs (Sequence[Tensor]): Shape: (rows, input width).
     RETURNS (List[Tensor]): Shape: (output width, input width).
     """
-    n = rounded_down(len(grad))
+    n_rows = grad.shape[0]
+    n = rounded_down(n_rows)
     if not n:
         return [grad.t() @ x for x in inputs]
     turned = _transposed(grad[:n])
     products = [RUN_LAYER(turned, x[:n].t(), None, NONE, [], "") for x in inputs]
-    if n < len(grad):
+    if n < n_rows:
         rest = grad[n:].t()
         for product, x in zip(products, inputs, strict=True):
             product.addmm_(rest, x[n:])

@@ -8,13 +8,17 @@ matrix: what it computes there is not used.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 LEAST = 8  # rows to round to a multiple of
 DTYPES = torch.float32, torch.bfloat16, torch.float16  # of matrices with room
+MOST_KEPT = 4096  # numbers of rows that are known
 
 
+@lru_cache(MOST_KEPT)
 def rounded_up(n: int) -> int:
     """Round a number of rows up to one of a few.
 
@@ -25,6 +29,7 @@ def rounded_up(n: int) -> int:
     return n + -n % _step(n)
 
 
+@lru_cache(MOST_KEPT)
 def rounded_down(n: int) -> int:
     """Round a number of rows down to one of a few.
 
@@ -56,10 +61,11 @@ def roomy(
     if not has_room or type(like) is not Tensor or torch.compiler.is_compiling():
         return like.new_empty(shape, dtype=dtype)
     n_rows, width = shape
-    filled = like.new_empty(rounded_up(n_rows), width, dtype=dtype)
-    if len(filled) == n_rows:
+    n = rounded_up(n_rows)
+    filled = like.new_empty((n, width), dtype=dtype)
+    if n == n_rows:
         return filled
-    filled.narrow(0, n_rows, len(filled) - n_rows).zero_()
+    filled.narrow(0, n_rows, n - n_rows).zero_()
     # Not a slice: autograd treats a view of another tensor differently
     return filled.resize_(n_rows, width)
 
@@ -75,8 +81,11 @@ def with_room(x: Tensor) -> Tensor:
     n = rounded_up(n_rows)
     if n == n_rows:
         return x
-    is_at_start = x.is_contiguous() and x.storage_offset() == 0
-    if is_at_start and x.untyped_storage().nbytes() == n * width * x.element_size():
+    if (
+        x.untyped_storage().nbytes() == n * width * x.element_size()
+        and x.is_contiguous()
+        and x.storage_offset() == 0
+    ):
         return x.as_strided((n, width), (width, 1))
     filled = x.new_empty(n, width)
     filled[:n_rows] = x

@@ -90,8 +90,8 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
-        ctx.n = len(x)
-        return torch.index_select(x, 0, rows, out=roomy(x, (len(rows), x.shape[1])))
+        ctx.n = x.shape[0]
+        return torch.index_select(x, 0, rows, out=roomy(x, (rows.shape[0], x.shape[1])))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
