@@ -65,12 +65,21 @@ def test_spreading_fills_padding_with_the_last_token_of_its_own_sentence(lengths
     assert torch.equal(mask.spread(x), torch.stack([torch.stack(row) for row in rows]))
 
 
+def test_the_gradient_of_what_spreading_puts_into_padding_is_ignored():
+    x = normal(4, 2, seed=2).requires_grad_()
+    mask_of([3, 1]).spread(x).sum().backward()
+    assert torch.equal(x.grad, torch.ones_like(x))
+
+
 @pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
 def test_packing_and_unpacking_pass_gradcheck(lengths):
     mask = mask_of(lengths)
     x = normal(2, mask.width, 2, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(mask.pack, x)
-    assert torch.autograd.gradcheck(mask.unpack, normal(4, 2, seed=2).requires_grad_())
+    tokens = normal(4, 2, seed=2).requires_grad_()
+    assert torch.autograd.gradcheck(mask.unpack, tokens)
+    real = mask.positions.unsqueeze(2)
+    assert torch.autograd.gradcheck(lambda x: mask.spread(x).masked_fill(~real, 0.0), tokens)
     # Also used for higher-order gradients.
     assert torch.autograd.gradgradcheck(lambda x: mask.pack(x) ** 2, x)
 
