@@ -14,6 +14,7 @@ from ..errors import Errors
 from .autocast import full_precision
 from .initialization import linear
 from .mask import SequenceMask
+from .position_bias import positional_bias
 from .tokens import Tokenwise
 
 
@@ -125,7 +126,7 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
         """
         x = mask.padded(x)
         values = {"attention": self.attention(x, mask)}
-        positions = self._positions(x)
+        positions = self._positions(x, mask)
         return values if positions is None else {**values, "bias": positions}
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -142,7 +143,7 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
             (batch_size or 1, 1, n, 1).
         """
         masks_self = any(bias.masks_self for bias in self.biases)
-        positions = self._positions(mask.padded(x)) if len(self.biases) else None
+        positions = self._positions(x, mask)
         if positions is None and not masks_self and not mask.is_padded:
             return None, None
         allowed = mask.pairs(include_self=not masks_self)
@@ -158,11 +159,12 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
             return allowed, nothing
         return positions.masked_fill(~allowed, -math.inf), nothing
 
-    def _positions(self, x: Tensor) -> Tensor | None:
+    def _positions(self, x: Tensor, mask: SequenceMask) -> Tensor | None:
         """The additive part of the biases. Shape: (batch_size or 1, n_heads or 1, n, n)."""
         with full_precision(x) as (x,):
-            positions = [position for bias in self.biases if (position := bias(x)) is not None]
-        return torch.stack(positions, dim=1) if positions else None
+            positions = [positional_bias(bias, x, mask) for bias in self.biases]
+        found = [position for position in positions if position is not None]
+        return torch.stack(found, dim=1) if found else None
 
 
 def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -204,11 +204,9 @@ class PSABias(TokenwiseBias, nn.Module):
         alpha = self.alpha
         if alpha is None:
             return None
-        position = None
-        if self.token_position is not None:
-            position = positional_bias(self.token_position, x, mask)
-        if position is None:
+        if self.token_position is None:
             return None if self.gaussian is None else alpha * self.gaussian(x, mask)
+        position = self.token_position(x, mask)
         if self.gaussian is None:
             return (1 - alpha) * position
         return torch.lerp(position, self.gaussian(x, mask), alpha)

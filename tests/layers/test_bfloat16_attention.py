@@ -12,11 +12,7 @@ from torch import Tensor, nn
 
 from spacy_psa.layers import (
     AdditiveSelfAttention,
-    BiasMixture,
-    GaussianBias,
     PSABias,
-    TokenOffsetBias,
-    TokenPositionBias,
     bfloat16_attention,
     onednn,
 )
@@ -25,6 +21,7 @@ from spacy_psa.layers.bfloat16_attention import Float64Bias, reduced_bias
 from spacy_psa.layers.precision import reduce_precision
 from spacy_psa.layers.roomy import rounded_up
 
+from .biases import BIASES, Squares
 from .helpers import mask_of, normal, randomized
 
 WIDTH = 40
@@ -33,30 +30,6 @@ UNIT = 2.0**-9
 by_onednn = pytest.mark.skipif(
     torch.bfloat16 not in onednn.DTYPES, reason="oneDNN has no bfloat16 here"
 )
-
-
-class Squares(nn.Module):
-    """A bias that no rule knows: the sum of squares of the token."""
-
-    masks_self = False
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.factor = nn.Parameter(torch.ones(1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (self.factor * x.square().sum(dim=2, keepdim=True)).expand(-1, -1, x.shape[1])
-
-
-BIASES: dict[str, Callable[[int], nn.Module]] = {
-    "gaussian": lambda width: GaussianBias(),
-    "token position": lambda width: TokenPositionBias(width, max_distance=3),
-    "token offset": lambda width: TokenOffsetBias(width, max_distance=3),
-    "psa": PSABias,
-    "psa without position": lambda width: PSABias(width, token_position=False),
-    "mixture": lambda width: BiasMixture(width, [TokenOffsetBias, lambda width: GaussianBias()]),
-    "custom": Squares,
-}
 
 
 def weights_of(lengths: list[int], *, seed: int = 0) -> Tensor:

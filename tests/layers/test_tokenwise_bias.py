@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
 
-from spacy_psa.layers import (
-    AdditiveSelfAttention,
-    BiasMixture,
-    GaussianBias,
-    PSABias,
-    TokenOffsetBias,
-    TokenPositionBias,
-)
+from spacy_psa.layers import AdditiveSelfAttention, BiasMixture, PSABias, TokenPositionBias
 from spacy_psa.layers.position_bias import positional_bias
 
+from . import biases
 from .helpers import assert_close, batch_of, mask_of, randomized
 
 WIDTH = 3
 LENGTHS = [[4, 2, 1], [2, 5, 3], [3, 3], [1]]
 
 
-class SumOfPair(nn.Module):
-    """A bias of another library, which only knows padded batches."""
-
-    masks_self = False
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        scores = x @ self.weight
-        return scores.unsqueeze(1) + scores.unsqueeze(2)
-
-
-BIASES: dict[str, Callable[[int], nn.Module]] = {
-    "gaussian": lambda width: GaussianBias(),
-    "token position": lambda width: TokenPositionBias(width, max_distance=3),
-    "token offset": lambda width: TokenOffsetBias(width, max_distance=3),
-    "psa": PSABias,
-    "psa without position": lambda width: PSABias(width, token_position=False),
+BIASES = {
+    **biases.BIASES,
     "psa without gaussian": lambda width: PSABias(width, gaussian=False),
     "psa mask": lambda width: PSABias(width, gaussian=False, token_position=False),
-    "mixture": lambda width: BiasMixture(width, [TokenOffsetBias, lambda width: GaussianBias()]),
-    "mixture with custom": lambda width: BiasMixture(width, [SumOfPair, TokenPositionBias]),
-    "custom": SumOfPair,
+    "mixture with custom": lambda width: BiasMixture(width, [biases.Squares, TokenPositionBias]),
 }
 
 
