@@ -23,8 +23,8 @@ def rounded_up(n: int) -> int:
     """Round a number of rows up to one of a few.
 
     n (int): The number of rows.
-    RETURNS (int): The smallest of the few numbers that is not below n: at most an eighth more, or a
-        multiple of eight. There are eight between each power of two and the next.
+    RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
+        a multiple of eight. There are at most sixteen between each power of two and the next.
     """
     return n + -n % _step(n)
 
@@ -40,8 +40,8 @@ def rounded_down(n: int) -> int:
 
 
 def _step(n: int) -> int:
-    """An eighth to a sixteenth of n, at least `LEAST`."""
-    return max(LEAST, 1 << max(0, (n - 1).bit_length() - 4))
+    """A sixteenth to a thirty-second of n, at least `LEAST`."""
+    return max(LEAST, 1 << max(0, (n - 1).bit_length() - 5))
 
 
 def roomy(

@@ -10,10 +10,10 @@ from spacy_psa.layers.roomy import roomy, rounded_down, rounded_up, with_room
 
 def test_numbers_of_rows_are_rounded_to_a_few() -> None:
     few = {rounded_up(n) for n in range(1, 8193)}
-    assert len(few) == 16 + 6 * 8
+    assert len(few) == 32 + 5 * 16
     for n in range(1, 8193):
-        assert n <= rounded_up(n) <= n + max(7, n // 8)
-        assert n - max(7, n // 8) <= rounded_down(n) <= n
+        assert n <= rounded_up(n) <= n + max(7, n // 16)
+        assert n - max(7, n // 16) <= rounded_down(n) <= n
         assert rounded_down(n) in {0, *few}
 
 
