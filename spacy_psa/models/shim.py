@@ -33,7 +33,14 @@ class LeavesGradient(Protocol):
     """An optimizer that can update a parameter without resetting its gradient, such as our own:
     that would take time, and the gradient is dropped here."""
 
-    def update_only(self, key: tuple[int, str], weights: Tensor, gradient: Tensor) -> object: ...
+    def update_only(
+        self,
+        key: tuple[int, str],
+        weights: Tensor,
+        gradient: Tensor,
+        *,
+        gradient_scale: float = 1.0,
+    ) -> object: ...
 
 
 class NetworkShim(PyTorchShim):

@@ -21,6 +21,7 @@ from ..models.precision import check_trainable
 from . import workers  # noqa: F401  (registers fork hooks for workers)
 from .input_errors import input_errors
 from .saving import SavedPipe
+from .update import update_by
 from .watch import Batch, skip_update, skips_update
 
 
@@ -224,9 +225,10 @@ class LabelSequencePipe(SavedPipe):
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are no longer finite.
         """
-        self.watch.clip_gradients(self.model, self.cfg["max_grad_norm"])
-        super().finish_update(skip_update if skips_update(self.model) else sgd)
-        self.watch.check_weights(self.name, self.model)
+        scale = self.watch.gradient_scale(self.model, self.cfg["max_grad_norm"])
+        update = update_by(skip_update if skips_update(self.model) else sgd, scale)
+        super().finish_update(update)
+        self.watch.check_update(self.name, update)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:
         """Check that the model's scores can be used for prediction.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
-import torch
 from spacy.tokens import Doc
 from thinc.api import Model, PyTorchShim
 from thinc.util import xp2torch
@@ -17,13 +16,13 @@ from ..inference import Potentials
 from ..layers.versions import Versions
 from ..models.shim import NetworkShim
 from ..training.clipping import (
-    clip_global_norm,
+    clipping_scale,
     global_norm,
     gradients_of,
     gradients_of_arrays,
     gradients_of_networks,
-    sum_of_squares,
 )
+from .update import Update, all_finite
 
 # Beyond this, adjacent float32 numbers are more than 1 apart, so scores of this size (in nats)
 # cannot distinguish labels, and nothing can be learned from such a loss per token.
@@ -115,32 +114,34 @@ class DivergenceMonitor:
             return
         self._stop(name, model, "the gradient of the weights is not finite", docs)
 
-    def clip_gradients(self, model: Model, max_norm: float | None) -> None:
-        """Clip the global norm of all gradients. The norm computed by `check_gradients` is reused
-        if the gradients have not changed since, as far as PyTorch can tell: see `Versions`.
+    def gradient_scale(self, model: Model, max_norm: float | None) -> float:
+        """Compute the factor for all gradients that clips their global norm. The norm computed by
+        `check_gradients` is reused if the gradients have not changed since, as far as PyTorch can
+        tell: see `Versions`.
 
         model (Model): The model.
         max_norm (Optional[float]): The maximum norm; None for no clipping.
+        RETURNS (float): The factor, at most 1.
         """
         checked, self._norm = self._norm, None  # do not keep old gradients alive
         if max_norm is None:
-            return
+            return 1.0
         gradients, norm = gradients_of(model), None
         if checked is not None:
             versions, checked_norm = checked
             norm = checked_norm if versions.are_those_of(gradients) else None
-        clip_global_norm(gradients, max_norm, norm=norm)
+        return clipping_scale(global_norm(gradients) if norm is None else norm, max_norm)
 
-    def check_weights(self, name: str, model: Model) -> None:
+    def check_update(self, name: str, update: Update) -> None:
         """Check the weights after an update.
 
         name (str): The component's name.
-        model (Model): Its model.
+        update (Update): The update of its model.
         RAISES (ValueError): If they are not finite.
         """
         batch, self._batch = self._batch, Batch()
         self.updates += 1
-        if not all_finite(_weights(model)):
+        if not update.is_finite:
             self.problem = Errors.P430.format(name=name, update=self.updates, batch=batch)
             raise ValueError(self.problem)
 
@@ -165,21 +166,6 @@ class DivergenceMonitor:
             name=name, problem=problem, update=self.updates + 1, batch=Batch().add(docs)
         )
         raise ValueError(self.problem)
-
-
-def all_finite(tensors: Iterable[Tensor]) -> bool:
-    """Check whether all numbers are finite.
-
-    tensors (Iterable[Tensor]): The tensors.
-    RETURNS (bool): Whether none is NaN or infinite.
-    """
-    filled = [tensor.detach() for tensor in tensors if tensor.numel()]
-    if not filled:
-        return True
-    if isfinite(sum_of_squares(filled)):
-        return True
-    # Check the maxima: a sum of squares may overflow even if all numbers are finite.
-    return bool(torch.stack(torch._foreach_norm(filled, inf)).isfinite().all())
 
 
 def _weights(model: Model) -> Iterator[Tensor]:

@@ -14,26 +14,19 @@ from torch import Tensor
 SMALLEST = 1e-12
 
 
-def clip_global_norm(
-    gradients: list[Tensor], max_norm: float, *, norm: float | None = None
-) -> float:
-    """Scale gradients down in place if their global norm is too large.
+def clipping_scale(norm: float, max_norm: float | None) -> float:
+    """Compute the factor that scales gradients down if their global norm is too large.
 
     In contrast, thinc's `grad_clip` clips each tensor separately, which changes the direction of
     the step.
 
-    gradients (List[Tensor]): All gradients of a model, as returned by `gradients_of`.
-    max_norm (float): The maximum norm.
-    norm (Optional[float]): The global norm, if already known.
-    RETURNS (float): The norm before clipping.
+    norm (float): The norm of all gradients of a model: see `global_norm`.
+    max_norm (Optional[float]): The maximum norm; None for no clipping.
+    RETURNS (float): The factor for all gradients, at most 1.
 
     Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
     """
-    if norm is None:
-        norm = global_norm(gradients)
-    if norm > max_norm:
-        torch._foreach_mul_(gradients, max_norm / norm)
-    return norm
+    return 1.0 if max_norm is None or not norm > max_norm else max_norm / norm
 
 
 def global_norm(gradients: Sequence[Tensor]) -> float:

@@ -40,12 +40,22 @@ class MomentumSGD(PaperOptimizer):
         (velocity,) = moments
         return velocity.mul_(self.momentum).add_(gradient)
 
-    def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
+    def step(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        *moments: Tensor,
+        rate: float,
+        gradient_scale: float = 1.0,
+    ) -> None:
         tensors = weights, gradient, *moments
         is_simple = all(x.device.type == "cpu" and x.is_contiguous() for x in tensors)
         if not (is_simple and self.momentum):
-            super().step(*tensors, rate=rate)
+            super().step(*tensors, rate=rate, gradient_scale=gradient_scale)
             return
+        if self.L2 and gradient_scale != 1.0:
+            gradient.mul_(gradient_scale)
+            gradient_scale = 1.0
         # Each of the tensors is read only once. This is `torch.optim.SGD(fused=True)`
         torch._fused_sgd_(
             [weights],
@@ -54,7 +64,8 @@ class MomentumSGD(PaperOptimizer):
             weight_decay=self.L2,
             momentum=self.momentum,
             lr=rate,
-            dampening=0.0,
+            # v ← μ·v + (1 − dampening)·(g + L2·w)
+            dampening=1.0 - gradient_scale,
             nesterov=False,
             maximize=False,
             is_first_step=False,

@@ -98,6 +98,7 @@ class PaperOptimizer(Optimizer, ABC):
         gradient: FloatsXd | Tensor,
         *,
         lr_scale: float = 1.0,
+        gradient_scale: float = 1.0,
     ) -> None:
         """Update a parameter in place. Unlike a call of the optimizer, this does not reset the
         gradient: it takes time, and whoever drops the gradient does not need it. Nor need tensors
@@ -107,6 +108,7 @@ class PaperOptimizer(Optimizer, ABC):
         weights (Union[FloatsXd, Tensor]): The parameter.
         gradient (Union[FloatsXd, Tensor]): Its gradient. Overwritten.
         lr_scale (float): A factor for the learning rate.
+        gradient_scale (float): A factor for the gradient.
         RAISES (ValueError): If one of the arrays is read-only.
         """
         self.nr_update[key] += 1
@@ -120,18 +122,29 @@ class PaperOptimizer(Optimizer, ABC):
         arrays = (weights, gradient, *(kept[key] for kept in state))
         with torch.no_grad():
             for w, g, *rest in _blocks(*map(_as_tensor, arrays)):
-                self.step(w, g, *rest[: len(self.moments)], rate=rate)
+                moments = rest[: len(self.moments)]
+                self.step(w, g, *moments, rate=rate, gradient_scale=gradient_scale)
                 if averages:
                     _average(rest[-1], w, self.nr_update[key])
 
-    def step(self, weights: Tensor, gradient: Tensor, *moments: Tensor, rate: float) -> None:
+    def step(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        *moments: Tensor,
+        rate: float,
+        gradient_scale: float = 1.0,
+    ) -> None:
         """Make a step, elementwise.
 
         weights (Tensor): The parameter, or a part of it. Updated in place.
         gradient (Tensor): The same part of its gradient. May be overwritten.
         moments (Tensor): The same part of each of the `moments`. Updated in place.
         rate (float): The learning rate η.
+        gradient_scale (float): A factor for the gradient.
         """
+        if gradient_scale != 1.0:
+            gradient.mul_(gradient_scale)
         if self.L2:
             gradient.add_(weights, alpha=self.L2)
         weights.add_(self.direction(gradient, *moments), alpha=-rate)
