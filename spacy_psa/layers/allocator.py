@@ -19,7 +19,7 @@ def keep_freed_memory() -> None:
 
     A training step frees up to some hundred megabytes at its end, which the next one needs again.
     If the C library returns them to the operating system in between, thousands of pages have to be
-    mapped and cleared in each step, which takes up to a sixth of its time. Other C libraries than
+    mapped and cleared in each step, which takes up to a tenth of its time. Other C libraries than
     glibc, and settings by the variables MALLOC_* or GLIBC_TUNABLES, are unaffected.
     """
     if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
