@@ -137,6 +137,7 @@ SECTIONS = (
     Section("Layers", "kernels", kernels.tables),
     Section("CRF", "crf", crf.tables),
     Section("Whole components", "components", components.tables),
+    Section("Whole components and NCRF++", "components-ncrfpp", components.tables),
     Section("Whole components, 300 units", "components-300", components.tables),
     Section("Reduced precision", "quantization", reduced_precision),
     Section("Whole components, reduced precision", "components-bf16", components.tables),
