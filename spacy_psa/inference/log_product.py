@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from .log_domain import logsumexp
+from .products import product
 from .workspace import chunks
 
 # A sum below this may have lost terms to underflow; it is recomputed with logsumexp
@@ -32,7 +33,7 @@ class LogProduct:
         RETURNS (np.ndarray): *Shape:* (n, M)
         """
         top = peak(values, axis=1)
-        sums = np.exp(values - top) @ self._factors
+        sums = product(np.exp(values - top), self._factors)
         with np.errstate(divide="ignore"):
             out = np.log(sums) + top + self._peaks
         for rows, columns in self._lossy(sums, values):
@@ -51,9 +52,9 @@ class LogProduct:
         """
         gaps = values - peak(values, axis=1)
         shares = np.exp(gaps)
-        sums = shares @ self._factors
-        rest = (shares * (entropies - _finite(gaps))) @ self._factors
-        rest -= shares @ self._surprises
+        sums = product(shares, self._factors)
+        rest = product(shares * (entropies - _finite(gaps)), self._factors)
+        rest -= product(shares, self._surprises)
         some = np.where(sums > 0.0, sums, 1.0)
         out = np.log(some) + rest / some
         for rows, columns in self._lossy(sums, values):
@@ -74,7 +75,7 @@ class LogProduct:
         low = sums < TINY
         if not low.any():
             return []
-        low &= (values != -np.inf).astype(np.float64) @ self._possible > 0.0
+        low &= product((values != -np.inf).astype(np.float64), self._possible) > 0.0
         rows, columns = np.nonzero(low)
         return [(rows[part], columns[part]) for part in chunks(rows.size, len(self._factors))]
 

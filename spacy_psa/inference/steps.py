@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from .layout import TimeMajor, sum_by
+from .products import product, sum_of_outer_products
 from .workspace import Workspace, chunks
 
 # Terms further below the peak than this are dropped, and are then checked to be negligible
@@ -111,16 +112,16 @@ class SharedSteps(Factor):
         return np.ascontiguousarray(self.values.T)
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
-        np.dot(source, self.values, out)  # less overhead than matmul
+        product(source, self.values, out)
 
     def backward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
-        np.dot(source, self._transposed, out)
+        product(source, self._transposed, out)
 
     def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, None]:
         total = np.zeros_like(self.values)
         for begin, stop, before, before_stop in self._layout.runs:
             for left, right in sides:
-                total += left[before:before_stop].T @ right[begin:stop]
+                total += sum_of_outer_products(left[before:before_stop], right[begin:stop])
         total *= self.values
         return total, None
 
