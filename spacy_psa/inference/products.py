@@ -37,7 +37,7 @@ def sum_of_outer_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     RETURNS (np.ndarray): Σ_t a_ti b_tj. *Shape:* (k, m)
     """
     size = a.shape[1] * b.shape[1]
-    if size * LEAST >= FEW or torch.get_num_threads() == 1:
+    if len(a) * size < FEW or size * LEAST >= FEW or torch.get_num_threads() == 1:
         return product(a.T, b)
     total = np.zeros((a.shape[1], b.shape[1]))
     n_rows = (FEW - 1) // size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import subprocess
@@ -49,6 +50,10 @@ def run(how: str, **settings: str) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc works like this")
+@pytest.mark.skipif(
+    sys.platform == "win32" or not hasattr(ctypes.CDLL(None), "mallinfo2"),
+    reason="the statistics need glibc 2.33",
+)
 class TestMemory:
     def test_blocks_are_kept_when_they_are_freed(self) -> None:
         mapped, kept = run("keep")
