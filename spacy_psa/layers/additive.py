@@ -81,10 +81,11 @@ def token_scores(
     overwrite: bool = False,
     has_small: bool | None = None,
 ) -> Tensor:
-    """Compute `additive_scores` of tokens without padding.
+    """Compute `additive_scores` of tokens, with or without padding.
 
-    queries (Tensor): Projected tokens, including the bias. Shape: (tokens, d).
-    keys (Tensor): Projected tokens. Shape: (tokens, d).
+    queries (Tensor): Projected tokens, including the bias. Shape: (tokens, d), or
+        (batch_size, n, d) with padding.
+    keys (Tensor): Projected tokens. The same shape.
     weight (Tensor): The vector w. Shape: (d,).
     mask (SequenceMask): The lengths of the sentences.
     overwrite (bool): See `additive_scores`.
@@ -93,8 +94,8 @@ def token_scores(
     RETURNS (Tensor): See `additive_scores`. Those with padding are finite and have no meaning.
         Shape: (batch_size, n, n).
     """
-    if mask.known_lengths is None or can_be_fused(queries.device):
-        padded = mask.unpack(queries), mask.unpack(keys)
+    if queries.dim() == 3 or mask.known_lengths is None or can_be_fused(queries.device):
+        padded = mask.padded(queries), mask.padded(keys)
         return additive_scores(*padded, weight, mask.lengths, overwrite=overwrite)
     scores = scores_in_tiles(
         queries,

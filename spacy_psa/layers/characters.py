@@ -61,6 +61,9 @@ class CharacterBiLSTM(Forgetful):
             inputs = self.embedding(characters.flatten()[mask.steps.places])
             states = packed_bilstm(inputs, mask.steps.sizes, self.forwards, self.backwards)
             return states[:, mask.steps.last].transpose(0, 1).flatten(1)
+        if mask.known_lengths is None:
+            # On a GPU, packing takes longer than reading padding
+            return read_padded(characters, lengths, self.embedding, self.forwards, self.backwards)
         finals = []
         for direction, ids in (
             (self.forwards, characters),
@@ -103,7 +106,9 @@ def read_padded(
     mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
     # Time-major, as the layers read them, so that neither makes its own copy
     both = torch.stack([characters, characters.gather(1, mask.reversal)])
-    ids = pad(both.transpose(1, 2), (0, n_padding_rows(len(characters))))
+    ids = both.transpose(1, 2)
+    if characters.device.type == "cpu":
+        ids = pad(ids, (0, n_padding_rows(len(characters))))
     steps = embedding(ids.contiguous())
     n_words = ids.shape[2]
     words = torch.arange(len(characters), device=characters.device)

@@ -92,13 +92,13 @@ class DeepAtt(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        tokens = self.input(mask.pack(x)) * self.input_scale
+        tokens = self.input(mask.compact(x)) * self.input_scale
         if self.positions is not None:
             tokens = apply_tokenwise(self.positions, tokens, mask)
         tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
             tokens = sublayer(tokens, mask)
-        return mask.unpack(tokens)
+        return mask.padded(tokens)
 
 
 class ResidualSublayer(Tokenwise, nn.Module):
@@ -125,7 +125,7 @@ class ResidualSublayer(Tokenwise, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        tokens = mask.packed(x)
+        tokens = mask.compact(x)
         output = self.norm(tokens + self.dropout(apply_tokenwise(self.sublayer, tokens, mask)))
         return mask.in_form_of(x, output)
 

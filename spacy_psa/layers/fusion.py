@@ -54,7 +54,7 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
             (batch_size, n, n).
         """
-        return self._weights(self._scores(mask.packed(x), mask), x, mask)
+        return self._weights(self._scores(mask.compact(x), mask), x, mask)
 
     def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
         """Equations 6 and 7. Shape: (batch_size, n, n)."""
@@ -190,7 +190,7 @@ class ContextFusion(Tokenwise, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        tokens = mask.packed(x)
+        tokens = mask.compact(x)
         context = self._transformed(self.attention(tokens, mask))
         return mask.in_form_of(x, self.gate(tokens, context))
 

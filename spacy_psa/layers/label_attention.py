@@ -187,7 +187,7 @@ class LabelAttentionDecoder(nn.Module):
         RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
         """
         keys = self.key(self.labels.weight) / self.scale
-        return mask.unpack(apply_linear(self.query(mask.pack(x)), keys))
+        return mask.padded(apply_linear(self.query(mask.compact(x)), keys))
 
     def label_vectors(self) -> Tensor:
         """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""

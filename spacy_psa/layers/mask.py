@@ -41,10 +41,10 @@ class SequenceMask:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether any row has padding."""
-        if self.known_lengths is not None:
-            return min(self.known_lengths, default=self.width) < self.width
-        return bool((self.lengths < self.width).any())
+        """Whether any row has padding, or may have it: on a GPU, a look would synchronize."""
+        if self.known_lengths is None:
+            return True
+        return min(self.known_lengths, default=self.width) < self.width
 
     @cached_property
     def known_lengths(self) -> list[int] | None:
@@ -92,6 +92,15 @@ class SequenceMask:
         """
         flat = spread(x, self.nearest, self.rows) if self.is_padded else x
         return flat.view(self.lengths.shape[0], self.width, x.shape[1])
+
+    def compact(self, x: Tensor) -> Tensor:
+        """Remove padding where it saves time: on a CPU. A GPU takes longer to start each operation
+        than to compute a batch's padding.
+
+        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
+        RETURNS (Tensor): Shape: (tokens, d), or that of x.
+        """
+        return self.packed(x) if x.device.type == "cpu" else x
 
     def packed(self, x: Tensor) -> Tensor:
         """Remove padding, unless it has been removed already.
@@ -182,10 +191,12 @@ class SequenceMask:
         RETURNS (Tensor): True if the column is a real position (and, without `include_self`, not
             the row's own). Shape: (batch_size or 1, 1 or width, width), boolean.
         """
-        allowed = self.positions.unsqueeze(1)
-        if include_self:
-            return allowed
-        return allowed & ~torch.eye(self.width, dtype=torch.bool, device=allowed.device)
+        return self.positions.unsqueeze(1) if include_self else self._other_pairs
+
+    @cached_property
+    def _other_pairs(self) -> Tensor:
+        others = ~torch.eye(self.width, dtype=torch.bool, device=self.lengths.device)
+        return self.positions.unsqueeze(1) & others
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:

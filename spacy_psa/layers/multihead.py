@@ -93,9 +93,9 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        tokens = mask.packed(x)
+        tokens = mask.compact(x)
         query, key, value = (
-            self._heads(mask.unpack(project(tokens)))
+            self._heads(mask.padded(project(tokens)))
             for project in (self.query, self.key, self.value)
         )
         to_add, nothing = self._mask(x, mask)
@@ -112,8 +112,8 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
                 dropout_p=self.attention_dropout if self.training else 0.0,
                 scale=self.scale,
             )
-        context = mask.pack(_zeroed(heads, nothing).transpose(1, 2).flatten(2))
-        return mask.in_form_of(x, self.output(context))
+        contexts = _zeroed(heads, nothing).transpose(1, 2).flatten(2)
+        return mask.in_form_of(x, self.output(mask.in_form_of(tokens, contexts)))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """Compute internal values for analysis. See `spacy_psa.layers.inspection`.

@@ -138,10 +138,10 @@ class LabelRefinement(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        tokens = self.input_dropout(mask.pack(x))
+        tokens = self.input_dropout(mask.compact(x))
         for layer in self.layers:
             tokens, _ = layer(tokens, mask)
-        return mask.unpack(apply_tokenwise(self.last, tokens, mask))
+        return mask.padded(apply_tokenwise(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
         """Compute each refining layer's distributions over the labels of each token. (For the last

@@ -16,11 +16,11 @@ def apply_tokenwise(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Ten
     """Run a layer on tokens without padding, adding padding if the layer needs it.
 
     layer (nn.Module): Maps (batch_size, n, d) and a mask to (batch_size, n, width).
-    tokens (Tensor): The real positions. Shape: (tokens, d).
+    tokens (Tensor): Token vectors. Shape: (tokens, d), or (batch_size, n, d) with padding.
     mask (SequenceMask): The lengths of the sentences.
-    RETURNS (Tensor): Shape: (tokens, width).
+    RETURNS (Tensor): Shape: (tokens, width), or (batch_size, n, width).
     """
     if isinstance(layer, Tokenwise):
         output: Tensor = layer(tokens, mask)
         return output
-    return mask.pack(layer(mask.unpack(tokens), mask))
+    return mask.in_form_of(tokens, layer(mask.padded(tokens), mask))

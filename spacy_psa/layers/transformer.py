@@ -189,10 +189,10 @@ class TransformerEncoder(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        tokens = self.input(mask.pack(x))
+        tokens = self.input(mask.compact(x))
         if self.positions is not None:
             tokens = apply_tokenwise(self.positions, tokens, mask)
         tokens = self.dropout(tokens)
         for layer in self.layers:
             tokens = layer(tokens, mask)
-        return mask.unpack(tokens if self.norm is None else self.norm(tokens))
+        return mask.padded(tokens if self.norm is None else self.norm(tokens))

@@ -8,7 +8,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from .arrays import unflatten
+from .arrays import flatten, unflatten
 from .types import Tok2Vec, check_dropout
 
 
@@ -55,7 +55,7 @@ def forward(
     if not any(lengths):
         return [ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_outputs: []
     parts, backprops = zip(*(layer(docs, is_train) for layer in model.layers), strict=True)
-    flat = [ops.flatten(list(part)) for part in parts]
+    flat = [flatten(ops, part) for part in parts]
     output = ops.xp.hstack(flat)
     drop = model.attrs["dropout"] if is_train else 0.0
     kept = ops.get_dropout_mask(output.shape, drop) if drop else None
@@ -63,7 +63,7 @@ def forward(
         output = output * kept
 
     def backprop(d_outputs: list[Floats2d]) -> list[Doc]:
-        gradient = ops.flatten(d_outputs)
+        gradient = flatten(ops, d_outputs)
         if kept is not None:
             gradient = gradient * kept
         start = 0

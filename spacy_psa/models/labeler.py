@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
-from .arrays import to_rows, unflatten
+from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_value
@@ -112,7 +112,7 @@ def forward(
         overlap=model.attrs["overlap"],
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
-    flat = model.ops.flatten(vectors)
+    flat = flatten(model.ops, vectors)
     potentials, backprop_network = network((flat, layout), is_train)
 
     def backprop(d_potentials: Potentials) -> list[Doc]:

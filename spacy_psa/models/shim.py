@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import srsly
 import torch
@@ -14,7 +14,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from thinc.api import ArgsKwargs, Optimizer, PyTorchShim, Shim
 from thinc.types import FloatsXd
-from thinc.util import get_torch_default_device, torch2xp, xp2torch
+from thinc.util import get_torch_default_device, xp2torch
 from torch import Tensor, nn
 
 from ..errors import Errors
@@ -26,21 +26,7 @@ from ..messages import unpack
 from . import forking
 from .blueprint import difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
-
-
-@runtime_checkable
-class LeavesGradient(Protocol):
-    """An optimizer that can update a parameter without resetting its gradient, such as our own:
-    that would take time, and the gradient is dropped here."""
-
-    def update_only(
-        self,
-        key: tuple[int, str],
-        weights: Tensor,
-        gradient: Tensor,
-        *,
-        gradient_scale: float = 1.0,
-    ) -> object: ...
+from .updating import update_parameters
 
 
 class NetworkShim(PyTorchShim):
@@ -170,22 +156,11 @@ class NetworkShim(PyTorchShim):
         """
         if self.scaler.found_inf:
             self.network.zero_grad()
-        update_only = optimizer.update_only if isinstance(optimizer, LeavesGradient) else None
         # Even if the optimizer fails halfway
         with self._forgetting():
-            for name, parameter in self.network.named_parameters():
-                if parameter.grad is None:
-                    continue
-                key = self.id, name
-                if update_only is not None:
-                    update_only(key, parameter.data, parameter.grad)
-                else:
-                    array = cast(FloatsXd, torch2xp(parameter.data))
-                    updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(parameter.grad)))
-                    if updated is not array:
-                        parameter.data.copy_(xp2torch(updated, device=parameter.device))
-                # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.
-                parameter.grad = None
+            named = self.network.named_parameters()
+            given = {(self.id, name): p for name, p in named if p.grad is not None}
+            update_parameters(optimizer, given, together=self.device.type != "cpu")
         self.scaler.update()
 
     def forget_weights(self) -> None:

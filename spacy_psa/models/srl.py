@@ -18,7 +18,7 @@ from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import cut, make_layout
 from ..layers.predicate import PredicateMask, RoleLabelerNetwork
-from .arrays import unflatten
+from .arrays import flatten, unflatten
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
@@ -119,7 +119,7 @@ def forward(
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
     lengths = [len(doc) for doc in docs]
-    flat = model.ops.flatten(vectors)
+    flat = flatten(model.ops, vectors)
     positions = _positions(model, docs, predicates)
     if not positions.lengths:
         # Nothing to label, but a shared tok2vec still waits for its gradient.
@@ -177,7 +177,7 @@ def _in_parts(
     model: RoleLabeler, docs: list[Doc], predicates: list[list[int]], max_positions: int
 ) -> Iterator[Potentials]:
     tok2vec, network = model.layers
-    flat = model.ops.flatten(tok2vec.predict(docs))
+    flat = flatten(model.ops, tok2vec.predict(docs))
     positions = _positions(model, docs, predicates)
     for part in positions.parts(max_positions):
         yield network.predict((flat, part))

@@ -15,7 +15,7 @@ from thinc.util import xp2torch
 
 from ..errors import Errors, Warnings, suggestion, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
-from .arrays import to_rows, unflatten
+from .arrays import flatten, to_rows, unflatten
 from .lookup import (
     FIRST_CHARACTER,
     UNKNOWN_ROW,
@@ -253,7 +253,7 @@ def forward(
     output, backward = shim.begin_update(inputs)
 
     def backprop(d_outputs: list[Floats2d]) -> list[Doc]:
-        gradient = xp2torch(model.ops.flatten(d_outputs), device=output.device)
+        gradient = xp2torch(flatten(model.ops, d_outputs), device=output.device)
         backward([output], [gradient])
         return []
 

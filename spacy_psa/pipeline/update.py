@@ -3,7 +3,7 @@ them in the processor's cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -12,7 +12,7 @@ from thinc.types import FloatsXd
 from thinc.util import xp2torch
 from torch import Tensor
 
-from ..models.shim import LeavesGradient
+from ..models.updating import LeavesGradient, UpdatesTogether
 from ..training.clipping import sum_of_squares
 
 
@@ -90,6 +90,34 @@ class UpdateInPlace(Update):
         self.note(weights)
 
 
+class UpdateTogether(UpdateInPlace):
+    """An update by an optimizer that updates all parameters at once on a GPU, such as our own.
+
+    optimizer (UpdatesTogether): The optimizer.
+    gradient_scale (float): A factor for all gradients.
+    """
+
+    def update_together(
+        self,
+        keys: Sequence[tuple[int, str]],
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *,
+        gradient_scale: float = 1.0,
+    ) -> None:
+        """Update parameters in place. See `UpdatesTogether`.
+
+        keys (Sequence[Tuple[int, str]]): The parameters' keys.
+        weights (list[Tensor]): The parameters.
+        gradients (list[Tensor]): Their gradients. Overwritten.
+        gradient_scale (float): Another factor for these gradients.
+        """
+        scale = self.gradient_scale * gradient_scale
+        self.optimizer.update_together(keys, weights, gradients, gradient_scale=scale)
+        for tensor in weights:
+            self.note(tensor)
+
+
 def update_by(optimizer: Callable[..., Any], gradient_scale: float = 1.0) -> Update:
     """Create the update that takes the least time with an optimizer.
 
@@ -97,7 +125,9 @@ def update_by(optimizer: Callable[..., Any], gradient_scale: float = 1.0) -> Upd
     gradient_scale (float): A factor for all gradients.
     RETURNS (Update): The update, which can be used as an optimizer.
     """
-    kind = UpdateInPlace if isinstance(optimizer, LeavesGradient) else Update
+    kind = Update
+    if isinstance(optimizer, LeavesGradient):
+        kind = UpdateTogether if isinstance(optimizer, UpdatesTogether) else UpdateInPlace
     return kind(optimizer, gradient_scale)
 
 

@@ -53,14 +53,26 @@ class MomentumSGD(PaperOptimizer):
         if not (is_simple and self.momentum):
             super().step(*tensors, rate=rate, gradient_scale=gradient_scale)
             return
-        if self.L2 and gradient_scale != 1.0:
-            gradient.mul_(gradient_scale)
+        given = ([tensor] for tensor in tensors)
+        self.step_together(*given, rate=rate, gradient_scale=gradient_scale)
+
+    def step_together(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *moments: list[Tensor],
+        rate: float,
+        gradient_scale: float = 1.0,
+    ) -> None:
+        (velocities,) = moments
+        if gradient_scale != 1.0 and (self.L2 or not self.momentum):
+            torch._foreach_mul_(gradients, gradient_scale)
             gradient_scale = 1.0
         # Each of the tensors is read only once. This is `torch.optim.SGD(fused=True)`
         torch._fused_sgd_(
-            [weights],
-            [gradient],
-            list(moments),
+            list(weights),
+            list(gradients),
+            list(velocities) if self.momentum else [],
             weight_decay=self.L2,
             momentum=self.momentum,
             lr=rate,
@@ -109,6 +121,30 @@ class Adadelta(PaperOptimizer):
         step = (squares + self.eps).rsqrt_().mul_((steps + self.eps).sqrt_()).mul_(gradient)
         steps.mul_(self.rho).addcmul_(step, step, value=1.0 - self.rho)
         return step
+
+    def step_together(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *moments: list[Tensor],
+        rate: float,
+        gradient_scale: float = 1.0,
+    ) -> None:
+        steps, squares = moments
+        if gradient_scale != 1.0:
+            torch._foreach_mul_(gradients, gradient_scale)
+        if self.L2:
+            torch._foreach_add_(gradients, weights, alpha=self.L2)
+        torch._foreach_mul_(squares, self.rho)
+        torch._foreach_addcmul_(squares, gradients, gradients, value=1.0 - self.rho)
+        step, divisor = (torch._foreach_add(kept, self.eps) for kept in (steps, squares))
+        torch._foreach_sqrt_(step)
+        torch._foreach_sqrt_(divisor)
+        torch._foreach_div_(step, divisor)
+        torch._foreach_mul_(step, gradients)
+        torch._foreach_mul_(steps, self.rho)
+        torch._foreach_addcmul_(steps, step, step, value=1.0 - self.rho)
+        torch._foreach_add_(weights, step, alpha=-rate)
 
 
 def create_sgd(

@@ -1,8 +1,9 @@
 """The base class of the papers' optimizers: steps in few passes over memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import cast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ class PaperOptimizer(Optimizer, ABC):
     """
 
     # Like the base class, use slots to refuse misspelled attributes.
-    __slots__: list[str] = []
+    __slots__ = ["_tensors"]
 
     def __init__(
         self, learn_rate: FloatOrSeq, *, L2: float, use_averages: bool, eps: float = 1e-8
@@ -55,6 +56,7 @@ class PaperOptimizer(Optimizer, ABC):
             grad_clip=0.0,
             use_averages=use_averages,
         )
+        self._tensors: dict[tuple[int, tuple[int, str]], Tensor] = {}
 
     @property
     @abstractmethod
@@ -127,6 +129,85 @@ class PaperOptimizer(Optimizer, ABC):
                 if averages:
                     _average(rest[-1], w, self.nr_update[key])
 
+    def update_together(
+        self,
+        keys: Sequence[tuple[int, str]],
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *,
+        gradient_scale: float = 1.0,
+    ) -> None:
+        """Update all parameters of a model in place, as `update_only` does: on a GPU, each
+        operation on all of them is a single kernel, instead of one for each.
+
+        keys (Sequence[Tuple[int, str]]): The parameters' keys.
+        weights (list[Tensor]): The parameters, all on one device.
+        gradients (list[Tensor]): Their gradients. Overwritten.
+        gradient_scale (float): A factor for the gradients.
+        """
+        if not _are_alike([*weights, *gradients]):
+            for key, w, g in zip(keys, weights, gradients, strict=True):
+                self.update_only(key, w, g, gradient_scale=gradient_scale)
+            return
+        for key in keys:
+            self.nr_update[key] += 1
+        moments = [self._state(i, kept, keys, weights) for i, kept in enumerate(self.moments)]
+        with torch.no_grad():
+            rate = self.learn_rate
+            self.step_together(
+                weights, gradients, *moments, rate=rate, gradient_scale=gradient_scale
+            )
+            if self.averages is None:
+                return
+            averages = self._state(-1, self.averages, keys, weights, "float32")
+            # Usually, all have been updated equally often
+            by_count = defaultdict(list)
+            for key, average, w in zip(keys, averages, weights, strict=True):
+                by_count[self.nr_update[key]].append((average, w.to(average.dtype)))
+            for count, pairs in by_count.items():
+                found, new = zip(*pairs, strict=True)
+                torch._foreach_lerp_(found, new, 1.0 - _decay(count))
+
+    def _state(
+        self,
+        number: int,
+        arrays: dict[tuple[int, str], FloatsXd],
+        keys: Sequence[tuple[int, str]],
+        weights: list[Tensor],
+        dtype: str | None = None,
+    ) -> list[Tensor]:
+        """What is kept for each parameter, as tensors that share the arrays' memory."""
+        found = []
+        for key, w in zip(keys, weights, strict=True):
+            if key not in arrays:
+                arrays[key] = _zeros(w, dtype)
+            place = number, key
+            # Converting an array takes longer than starting an operation on a GPU
+            known = self._tensors.get(place)
+            if known is None or known.data_ptr() != _address(arrays[key]):
+                known = self._tensors[place] = _as_tensor(arrays[key])
+            found.append(known)
+        return found
+
+    def step_together(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *moments: list[Tensor],
+        rate: float,
+        gradient_scale: float = 1.0,
+    ) -> None:
+        """Make a step of all parameters. By default, one after another.
+
+        weights (list[Tensor]): The parameters. Updated in place.
+        gradients (list[Tensor]): Their gradients. May be overwritten.
+        moments (list[Tensor]): Each of the `moments`, by parameter. Updated in place.
+        rate (float): The learning rate η.
+        gradient_scale (float): A factor for the gradients.
+        """
+        for w, g, *kept in zip(weights, gradients, *moments, strict=True):
+            self.step(w, g, *kept, rate=rate, gradient_scale=gradient_scale)
+
     def step(
         self,
         weights: Tensor,
@@ -168,10 +249,25 @@ def _as_tensor(array: FloatsXd | Tensor) -> Tensor:
     return torch.from_numpy(array)
 
 
+def _are_alike(tensors: list[Tensor]) -> bool:
+    """Whether PyTorch can process tensors together."""
+    return all(x.dtype == tensors[0].dtype and x.is_contiguous() for x in tensors)
+
+
+def _address(array: FloatsXd) -> int:
+    """The address of an array's memory."""
+    if isinstance(array, np.ndarray):
+        return int(array.ctypes.data)
+    return int(cast(Any, array).data.ptr)
+
+
 def _average(averages: Tensor, weights: Tensor, t: int) -> None:
     """Update averages with step t, as thinc's optimizers do."""
-    decay = min((1.0 + t) / (10.0 + t), MAX_DECAY)
-    averages.lerp_(weights.to(averages.dtype), 1.0 - decay)
+    averages.lerp_(weights.to(averages.dtype), 1.0 - _decay(t))
+
+
+def _decay(t: int) -> float:
+    return min((1.0 + t) / (10.0 + t), MAX_DECAY)
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:

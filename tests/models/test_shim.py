@@ -407,6 +407,7 @@ def test_cudnn_keeps_its_flat_weights() -> None:
     shim = NetworkShim(lambda: nn.LSTM(4, 4))
     shim.build()
     places = [p.data_ptr() for p in shim.network.parameters()]
+    shim.network.train()  # cuDNN has gradients only in training
     output, _ = shim.network(torch.ones(2, 1, 4, device="cuda"))
     output.sum().backward()
     shim.finish_update(Adam(0.1))
