@@ -67,6 +67,10 @@ SCRIPTS = {
 }
 
 
+# Systems that are also run on the CPU, to compare it with a GPU
+COMPARED = ("bilstm-crf", "psa")
+
+
 def main() -> None:
     """Run the selected benchmarks. The exit status is 1 if any of them failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=_summary())
@@ -127,6 +131,8 @@ def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
         command += ["--data", str(arguments.data.absolute())]
         if arguments.vectors is not None:
             command += ["--vectors", str(arguments.vectors.absolute())]
+        if arguments.device != "cpu":
+            command += ["--on-cpu", *COMPARED]
     return command + (script.quick if arguments.quick else script.full).split()
 
 

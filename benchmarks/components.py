@@ -31,6 +31,10 @@ depend on what it means. Cui and Zhang (2019) compare BiLSTM-LAN with the BiLSTM
 
 adds a second version of each of our systems: trained in mixed precision
 (`mixed_precision = "bf16"`), and tagging in bfloat16, as after `psa quantize`.
+
+    python -m benchmarks.components … --device cuda --on-cpu bilstm-crf psa
+
+runs all systems on a GPU, with the settings of `psa init-config --gpu`, and these on the CPU, too.
 """
 
 import statistics
@@ -47,24 +51,24 @@ from spacy.training.initialize import load_vectors_into_model
 from thinc.api import fix_random_seed
 from tqdm import tqdm
 
-from spacy_psa.analysis.plots import bar_plot
 from spacy_psa.layers.precision import FULL, REDUCTIONS
 from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .chunks import read, tag_words
+from .components_page import HIDDEN, NAME, PEERS, draw, tables, to_markdown
 from .pipelines import Contender, Trainer, load_system, tagging
 from .products import seconds_of_products
-from .report import describe, describe_run, make_parser, page, table, write
+from .report import describe_run, make_parser, write
 from .systems import only_words
-from .timing import make_clock, measure, use_device
+from .timing import make_clock, measure, on_cpu, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
-NAME = "components"
-HIDDEN = 600  # width of the toolkits' usual network
-PEERS: tuple[str, ...] = ("tagger", "ner")
+__all__ = ["main", "tables", "to_markdown"]
+
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
 ALONE = 200  # sentences tagged one at a time
+ON_CPU = "{}, CPU"
 OF_TAGS = ("tagger", "ncrfpp")  # peers that can learn arbitrary tags
 Pipelines = dict[str, Language]
 Actions = dict[str, Callable[[], None]]
@@ -88,6 +92,14 @@ def main() -> None:
         choices=[FULL, *REDUCTIONS],
         help="precision of our systems, in addition to float32",
     )
+    parser.add_argument(
+        "--on-cpu",
+        nargs="+",
+        default=[],
+        choices=SYSTEMS,
+        help="systems to run on the CPU, too, with --device cuda",
+    )
+    parser.add_argument("--alone", type=int, default=ALONE, help="sentences to tag one by one")
     arguments = parser.parse_args()
     if arguments.labels is not None and arguments.labels < 1:
         parser.error(f"--labels must be at least 1, but is {arguments.labels}")
@@ -105,7 +117,12 @@ def main() -> None:
             tuple(name for name in names if name in OF_TAGS) for names in (peers, toolkits)
         )
     make = partial(
-        make_pipeline, docs=sentences, vectors=arguments.vectors, hidden=arguments.hidden, task=task
+        make_pipeline,
+        docs=sentences,
+        vectors=arguments.vectors,
+        hidden=arguments.hidden,
+        task=task,
+        gpu=arguments.device != "cpu",
     )
     pipelines: Pipelines = {name: make(name) for name in (*peers, *arguments.systems)}
     reduced = {}
@@ -113,15 +130,22 @@ def main() -> None:
         for name in arguments.systems:
             reduced[f"{name}, {arguments.precision}"] = make(name, precision=arguments.precision)
     pipelines |= reduced
+    of_cpu: Pipelines = {}
+    if arguments.device != "cpu":
+        with on_cpu():
+            of_cpu = {ON_CPU.format(name): make(name, gpu=False) for name in arguments.on_cpu}
     ours = [name for name in pipelines if name not in peers]
     contenders: dict[str, Contender] = {
         name: Trainer(nlp, sentences) for name, nlp in pipelines.items()
     }
+    for name, nlp in of_cpu.items():
+        contenders[name] = OnCPU(nlp, sentences)
     for name in toolkits:
         contenders[name] = make_toolkit(name, sentences, arguments.vectors, arguments.hidden)
     for contender in tqdm(contenders.values(), desc="warm-up"):
         contender.train(BATCHES[1], arguments.warm_up)
     seconds: dict[str, dict[str, float]] = {}
+    portions: dict[str, int] = {}
     products: dict[str, dict[str, float]] = {}
 
     def time(what: str, by_name: Actions) -> None:
@@ -140,18 +164,20 @@ def main() -> None:
             name: partial(contender.train, size, len(sentences))
             for name, contender in contenders.items()
         }
+        portions[f"training, {size}"] = len(sentences)
         time(f"training, {size}", trained)
     # After training, since reduced pipelines cannot be trained
     for nlp in reduced.values():
         reduce_pipeline(nlp, arguments.precision)
     for what, whole, portion in (
         ("tagging, pipe", True, len(sentences)),
-        ("tagging, one by one", False, ALONE),
+        ("tagging, one by one", False, arguments.alone),
     ):
         tagged: Actions = {
             name: contender.tagging(stream, whole=whole, portion=portion)
             for name, contender in contenders.items()
         }
+        portions[what] = portion
         time(what, tagged)
     results = {
         **describe_run(arguments),
@@ -164,8 +190,13 @@ def main() -> None:
                 what: {name: round(times[peer] / times[name], 3) for name in times}
                 for what, times in seconds.items()
             }
-            for peer in (*PEERS, *TOOLKITS, "bilstm-crf")
+            for peer in (*PEERS, *TOOLKITS, "bilstm-crf", *of_cpu)
             if peer in contenders
+        },
+        "tokens per sentence": round(sum(map(len, sentences)) / len(sentences), 1),
+        "sentences per second": {
+            what: {name: round(portions[what] / times[name], 1) for name in times}
+            for what, times in seconds.items()
         },
         "products": products,
         "overhead": {
@@ -176,6 +207,27 @@ def main() -> None:
     results["machine"].update(versions())
     name = name_of(arguments.hidden, arguments.labels, arguments.precision)
     write(arguments.output, name, results, to_markdown(results), draw(results))
+
+
+class OnCPU(Trainer):
+    """Trains and applies a pipeline on the CPU, while others run on a GPU. See `Trainer`."""
+
+    def train(self, batch_size: int, limit: int) -> None:
+        """Train on the first `limit` examples."""
+        with on_cpu():
+            super().train(batch_size, limit)
+
+    def tagging(
+        self, docs: Sequence[Doc], *, whole: bool, portion: int | None = None
+    ) -> Callable[[], None]:
+        """Make the function that is timed for tagging. See `Trainer`."""
+        tag = super().tagging(docs, whole=whole, portion=portion)
+
+        def tag_on_cpu() -> None:
+            with on_cpu():
+                tag()
+
+        return tag_on_cpu
 
 
 def name_of(hidden: int, labels: int | None, precision: str = FULL) -> str:
@@ -199,6 +251,7 @@ def make_pipeline(
     hidden: int,
     task: str = "chunk",
     precision: str = FULL,
+    gpu: bool = False,
 ) -> Language:
     """Make and initialize a pipeline with one component.
 
@@ -208,6 +261,7 @@ def make_pipeline(
     hidden (int): The width of the BiLSTM, both directions together.
     task (str): What our systems learn: "chunk", or "pos" for tags.
     precision (str): The precision of matrix multiplications when training our systems.
+    gpu (bool): Whether our systems have the settings for GPUs.
     RETURNS (Language): The pipeline.
     """
     fix_random_seed(0)
@@ -215,7 +269,7 @@ def make_pipeline(
         nlp = spacy.blank("en")
         nlp.add_pipe(name)
     else:
-        nlp = load_system(name, task, hidden, None if precision == FULL else precision)
+        nlp = load_system(name, task, hidden, None if precision == FULL else precision, gpu=gpu)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
     nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])
@@ -253,78 +307,6 @@ def overhead(nlp: Language, docs: Sequence[Doc], repeat: int, clock: Callable[[]
     finally:
         del pipe.predict
     return statistics.median(shares)
-
-
-def to_markdown(results: dict[str, Any]) -> str:
-    """Format the results as a page.
-
-    results (Dict[str, Any]): The results.
-    RETURNS (str): Markdown.
-    """
-    hidden, precision = results["hidden"], results.get("precision", FULL)
-    script = NAME if hidden == HIDDEN else f"{NAME} --hidden {hidden}"
-    script += "" if precision == FULL else f" --precision {precision}"
-    return page("Whole components", script, describe(results), tables(results))
-
-
-def tables(results: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): A description of the figures, and a table for each peer."""
-    labels = results.get("labels")
-    learnt = f", relabeled with {labels} tags (`--labels`)" if labels else ""
-    precision = results.get("precision", FULL)
-    reduced = ""
-    if precision != FULL:
-        reduced = (
-            f" With '{precision}', our systems are trained in mixed precision, and tag as after "
-            "`psa quantize`."
-        )
-    lines = [
-        "",
-        f"Sentences per second relative to the peer of each table (higher is faster), on the same "
-        f"{results['sentences']} sentences of CoNLL-2000{learnt}. The BiLSTM of `bilstm-crf`, "
-        f"`bilstm-softmax` and `psa` has {results['hidden']} units, both directions together."
-        f"{reduced}",
-    ]
-    for peer, figures in results["relative to"].items():
-        lines += ["", f"**{_name(peer, results)} = 1**"]
-        rows = [
-            [_name(name, results), *(f"{figures[what][name]:.2f}" for what in figures)]
-            for name in next(iter(figures.values()))
-        ]
-        lines += table(["system", *figures], rows)
-    if products := results.get("products"):
-        lines += [
-            "",
-            "The share of the time that matrix multiplications and LSTMs take alone, timed one at "
-            "a time at their shapes, with inputs in the cache. If everything else took no time, a "
-            "system would be 1 / share times as fast:",
-        ]
-        shares = [
-            [name, *(f"{products[what][name]:.2f}" for what in products)]
-            for name in next(iter(products.values()))
-        ]
-        lines += table(["system", *products], shares)
-    lines += [
-        "",
-        "The share of tagging time that is spent outside the component's `predict`:",
-    ]
-    shares = [[name, f"{share:.1%}"] for name, share in results["overhead"].items()]
-    return lines + table(["system", "share"], shares)
-
-
-def _name(name: str, results: dict[str, Any]) -> str:
-    if name in PEERS:
-        return f"spaCy {name}"
-    # A checkout has no version
-    version = results["machine"].get(name) if name in TOOLKITS else None
-    return f"{name} {version}" if version else name
-
-
-def draw(results: dict[str, Any]) -> str:
-    """RETURNS (str): A figure of the speeds relative to the first peer, as SVG."""
-    peer, figures = next(iter(results["relative to"].items()))
-    title = f"Whole components, spaCy's {peer} = 1"
-    return bar_plot(figures, "component", "sentences per second, relative", title)
 
 
 if __name__ == "__main__":

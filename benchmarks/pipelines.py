@@ -10,7 +10,9 @@ from spacy.training import Example
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from .systems import ROOT, only_words
+from spacy_psa.cli.init_config import make_config
+
+from .systems import only_words
 
 # Systems whose BiLSTM width can be changed for comparisons
 OF_ANY_WIDTH = ("bilstm-crf", "bilstm-softmax", "psa")
@@ -18,7 +20,12 @@ TAGGED_AT_ONCE = 256
 
 
 def load_system(
-    system: str, task: str, hidden: int | None = None, mixed_precision: str | None = None
+    system: str,
+    task: str,
+    hidden: int | None = None,
+    mixed_precision: str | None = None,
+    *,
+    gpu: bool = False,
 ) -> Language:
     """Load the pipeline of a system from its config, without initializing it.
 
@@ -27,9 +34,11 @@ def load_system(
     hidden (Optional[int]): The width of the BiLSTM, both directions together; None for the
         config's.
     mixed_precision (Optional[str]): The value of `mixed_precision` for training.
+    gpu (bool): Whether to use the settings for GPUs.
     RETURNS (Language): The pipeline.
     """
-    config = Config().from_disk(ROOT / "configs" / f"{system}-{task}.cfg", interpolate=False)
+    name = f"{system}-{task}.cfg"
+    config = Config().from_str(make_config(system, task, name=name, gpu=gpu), interpolate=False)
     model = config["components"]["psa_tagger"]["model"]
     model["mixed_precision"] = mixed_precision
     for block in _blocks(model["encoder"]):

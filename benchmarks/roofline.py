@@ -57,7 +57,13 @@ def main() -> None:
     n_tokens = sum(map(len, sentences))
     actions: dict[str, dict[str, Callable[[], object]]] = {way: {} for way in WAYS}
     for system in arguments.systems:
-        nlp, docs = make_tagger(system, sentences, LABELS, hidden=arguments.hidden)
+        nlp, docs = make_tagger(
+            system,
+            sentences,
+            LABELS,
+            hidden=arguments.hidden,
+            gpu=arguments.device != "cpu",
+        )
         trainer = Trainer(nlp, docs)
         actions["tagging"][system] = tagging(nlp, docs, whole=True)
         actions["training"][system] = partial(trainer.train, WAYS["training"], len(docs))

@@ -121,6 +121,7 @@ def make_tagger(
     *,
     hidden: int | None = None,
     vectors: int | Vectors = 0,
+    gpu: bool = False,
 ) -> tuple[Language, list[Doc]]:
     """Make and initialize a pipeline with one `psa_tagger`.
 
@@ -130,9 +131,10 @@ def make_tagger(
     hidden (Optional[int]): The width of the BiLSTM, both directions together; None for the
         config's.
     vectors (Union[int, Vectors]): The table of vectors, or its number of rows.
+    gpu (bool): Whether to use the settings for GPUs.
     RETURNS (Tuple[Language, List[Doc]]): The pipeline, and the labeled sentences.
     """
-    nlp = load_system(system, "pos", hidden)
+    nlp = load_system(system, "pos", hidden, gpu=gpu)
     if isinstance(vectors, Vectors):
         nlp.vocab.vectors = vectors
     elif vectors:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import spacy
 import torch
-from thinc.api import fix_random_seed
+from thinc.api import fix_random_seed, set_gpu_allocator, use_ops
 from tqdm import tqdm
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
@@ -47,7 +47,15 @@ def use_device(device: str, *, pipelines: bool) -> None:
     if not torch.cuda.is_available():
         raise SystemExit("There is no CUDA device, or PyTorch was built without CUDA support.")
     if pipelines:
+        set_gpu_allocator("pytorch")  # as in our configs
         spacy.require_gpu()
+
+
+@contextmanager
+def on_cpu() -> Iterator[None]:
+    """Run pipelines on the CPU within the context, after `use_device`."""
+    with use_ops("cpu"):
+        yield
 
 
 def time_interleaved(

@@ -932,6 +932,10 @@ class Warnings(metaclass=_Coded):
         "slower: {reason}. Fix this, or set the environment variable {switch}=0 to silence this "
         "warning."
     )
+    W011 = (
+        "This network cannot be trained with CUDA graphs, so it is trained without, which is "
+        "slower: {reason}. Set cuda_graphs = false in its model to silence this warning."
+    )
     W110 = "Found {n} problems in the corpus, the first one: {example}"
     W201 = (
         "The word embeddings were initialized from a sample of {n_docs} documents, and know no "

@@ -17,6 +17,7 @@ import spacy
 import torch
 from spacy.tokens import Doc
 from spacy.util import minibatch
+from thinc.util import get_torch_default_device
 
 from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger, bioes
 
@@ -41,7 +42,7 @@ class NCRFppTagger(ToolkitTagger):
         self.data.HP_char_hidden_dim = 2 * CHARACTER_HIDDEN
         self.data.HP_hidden_dim = hidden
         self.data.HP_dropout = DROPOUT
-        self.data.HP_gpu = torch.get_default_device().type == "cuda"
+        self.data.HP_gpu = get_torch_default_device().type == "cuda"
         # Lookups extend the alphabets until these are fixed
         self.instances = [self._instance([token.text for token in doc], bioes(doc)) for doc in docs]
         self.data.fix_alphabet()

@@ -11,6 +11,7 @@ import numpy as np
 import spacy
 import torch
 from spacy.tokens import Doc
+from thinc.util import get_torch_default_device, to_numpy
 
 from . import CHARACTER_HIDDEN, CHARACTER_WIDTH, DROPOUT, WORD_WIDTH, ToolkitTagger, bioes
 
@@ -50,7 +51,7 @@ class StanzaTagger(ToolkitTagger):
         self.pretrain = pretrain
         self.vocab = self._load(docs, BATCH, vocab=None).vocab
         trainer = import_module("stanza.models.ner.trainer").Trainer
-        device = torch.get_default_device()
+        device = get_torch_default_device()
         self.trainer = trainer(self.options, self.vocab, pretrain, device=device)
         self._batches: dict[tuple[int, int], Any] = {}
 
@@ -115,7 +116,7 @@ def _pretrained(vectors: Path) -> SimpleNamespace:
     words = [found.strings[key] for key in found.vectors]
     vocab = pretrain.PretrainedWordVocab(words, lower=True)
     table = np.zeros((len(vocab), found.vectors_length), dtype=np.float32)
-    table[len(vocab) - len(words) :] = [found.vectors[word] for word in words]
+    table[len(vocab) - len(words) :] = [to_numpy(found.vectors[word]) for word in words]
     return SimpleNamespace(vocab=vocab, emb=table)
 
 

@@ -57,7 +57,7 @@ def init_config_cli(
     ] = None,
     lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
     gpu: Annotated[
-        bool, typer.Option("--gpu", "-G", help="Use batch sizes suitable for GPUs when predicting")
+        bool, typer.Option("--gpu", "-G", help="Settings for a GPU: batch size, CUDA graphs")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", "-F", help="Overwrite an existing file")
@@ -196,6 +196,7 @@ def assemble(system: str, task: str, *, characters: str | None, device: str) -> 
     of_system = choose("system", system)
     parts = [
         read_template("devices", device),
+        *([read_template("devices", "gpu-tagger")] if device == "gpu" else []),
         read_template("characters", "bilstm"),
         choose("task", task),
         read_template("training", of_system.settings["training"]),

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-# Up to this number of positions, tables are kept on a CPU. The calls that compute them take longer
+# Up to this number of positions, tables are kept. The calls that compute them take longer
 # than the arithmetic, and would be repeated in each layer for each sentence.
 MOST_KEPT = 256
 MOST_TABLES = 32
@@ -61,18 +61,19 @@ def gaussian(n: int, epsilon: float, *, like: Tensor) -> Tensor:
 def _for_positions(n: int, make: Make, setting: float, like: Tensor) -> Tensor:
     """Compute a table, or take the part of a larger one."""
     # Neither compiled networks nor tensor subclasses, which trace computations, can use what is
-    # kept. On a GPU, calls do not wait for each other.
+    # kept. What is computed while a CUDA graph is recorded exists only when the graph is run.
     is_plain = type(like) is Tensor and not torch.compiler.is_compiling()
-    if n > MOST_KEPT or like.device.type != "cpu" or not is_plain:
+    is_recorded = like.is_cuda and torch.cuda.is_current_stream_capturing()
+    if n > MOST_KEPT or like.device.type not in ("cpu", "cuda") or not is_plain or is_recorded:
         return make(n, like.device, like.dtype, setting)
-    return _kept(make, like.dtype, setting)[:n, :n]
+    return _kept(make, like.device, like.dtype, setting)[:n, :n]
 
 
 @lru_cache(MOST_TABLES)
-def _kept(make: Make, dtype: torch.dtype, setting: float) -> Tensor:
+def _kept(make: Make, device: torch.device, dtype: torch.dtype, setting: float) -> Tensor:
     # A tensor of inference mode could not be used outside of it
     with torch.inference_mode(False):
-        return make(MOST_KEPT, torch.device("cpu"), dtype, setting)
+        return make(MOST_KEPT, device, dtype, setting)
 
 
 def _offsets(n: int, device: torch.device) -> Tensor:

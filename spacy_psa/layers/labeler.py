@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from ..inference import Potentials
 from .autocast import full_precision
+from .graphed import GraphedBody
 from .interfaces import Decoder
 from .layout import Bucket, Layout
 from .mask import SequenceMask
@@ -25,12 +27,14 @@ class SequenceLabelerNetwork(nn.Module):
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
     decoder (Decoder): Maps the encoder's output to emissions, or to several tensors with a row
         for each token, named as in `Potentials`; `transition_scores()` provides the rest.
+    cuda_graphs (bool): Whether to run training steps as CUDA graphs, on a GPU. See `GraphedBody`.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: Decoder) -> None:
+    def __init__(self, encoder: nn.Module, decoder: Decoder, *, cuda_graphs: bool = False) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.graphed = GraphedBody() if cuda_graphs else None
 
     def forward(self, x: Tensor, layout: Layout) -> Potentials:
         """Score label sequences.
@@ -42,11 +46,10 @@ class SequenceLabelerNetwork(nn.Module):
         parts: dict[str, list[Tensor]] = {}
         for bucket, vectors in zip(layout.buckets, _gathered(x, layout.buckets), strict=True):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
-            mask = SequenceMask(lengths, vectors.shape[1])
-            encoded = self.encoder(vectors, mask)
-            # Labels must not be scored in half precision
-            with full_precision(encoded) as (encoded,):
-                decoded = self.decoder(encoded, mask)
+            if self.graphed is None:
+                decoded = self._decoded(vectors, lengths)
+            else:
+                decoded = self.graphed(self._decoded, self, vectors, lengths)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
@@ -55,6 +58,13 @@ class SequenceLabelerNetwork(nn.Module):
         with full_precision(x):
             fields.update(self.decoder.transition_scores())
         return Potentials(lengths=layout.lengths, **fields)
+
+    def _decoded(self, vectors: Tensor, lengths: Tensor) -> Any:
+        mask = SequenceMask(lengths, vectors.shape[1])
+        encoded = self.encoder(vectors, mask)
+        # Labels must not be scored in half precision
+        with full_precision(encoded) as (encoded,):
+            return self.decoder(encoded, mask)
 
 
 def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:

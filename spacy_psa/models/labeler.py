@@ -28,6 +28,7 @@ def build_sequence_labeler(
     max_length: int = 512,
     overlap: int = 64,
     mixed_precision: str | None = None,
+    cuda_graphs: bool = False,
     nO: int | None = None,
 ) -> SequenceLabeler:
     """Build a sequence labeling model.
@@ -45,6 +46,9 @@ def build_sequence_labeler(
     overlap (int): Minimum number of tokens that neighboring windows share.
     mixed_precision (Optional[str]): Precision of the encoder's matrix multiplications in training,
         "bf16" or "fp16"; null for full precision. Prediction always uses full precision.
+    cuda_graphs (bool): Whether to start the encoder's and the decoder's operations at once, on a
+        GPU in training in full precision: for a small network, starting them one by one takes
+        longer than computing them. Each shape of a batch is recorded first, so memory grows.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
     RAISES (ValueError): If `max_length` is out of range, or `overlap` is negative or not smaller
@@ -53,7 +57,7 @@ def build_sequence_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
-    make = partial(_make_network, encoder, decoder)
+    make = partial(_make_network, encoder, decoder, cuda_graphs)
     network: Model = Model(
         "psa_network",
         _network_forward,
@@ -72,10 +76,16 @@ def build_sequence_labeler(
 
 
 def _make_network(
-    encoder: EncoderBuilder, decoder: DecoderBuilder, *, input_width: int, n_labels: int
+    encoder: EncoderBuilder,
+    decoder: DecoderBuilder,
+    cuda_graphs: bool,
+    *,
+    input_width: int,
+    n_labels: int,
 ) -> nn.Module:
     encoder_module = encoder(input_width, n_labels)
-    return SequenceLabelerNetwork(encoder_module, decoder(encoder_module, n_labels))
+    decoder_module = decoder(encoder_module, n_labels)
+    return SequenceLabelerNetwork(encoder_module, decoder_module, cuda_graphs=cuda_graphs)
 
 
 def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:

@@ -8,6 +8,7 @@ default_model_config = """
 max_length = 512
 overlap = 64
 mixed_precision = null
+cuda_graphs = false
 
 [model.tok2vec]
 @architectures = "spacy_psa.WordCharEmbed.v1"

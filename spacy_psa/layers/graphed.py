@@ -1,0 +1,253 @@
+"""Run a network's training steps as CUDA graphs.
+
+A training step of a small network consists of hundreds of operations, each of which a GPU computes
+in a few microseconds: less than it takes to start it. A CUDA graph records the operations once, and
+starts all of them at once. It has fixed shapes, so that batches are padded to a few of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ..errors import Warnings, warn
+from .inspection import is_watched
+
+# A graph takes as long to record as a few steps, so a shape must occur this often before
+FREQUENT = 2
+# Of graphs for one network: each keeps its input and output in memory
+MOST_GRAPHS = 32
+# Batch sizes and lengths are rounded up to multiples of this
+STEP = 8
+EAGER_RUNS = 2
+# Maps vectors (batch_size, n, d) and lengths (batch_size,) to scores (batch_size, n, L)
+Body = Callable[[Tensor, Tensor], Tensor]
+
+
+class GraphedBody:
+    """Run a function in training as CUDA graphs where possible.
+
+    The function must give each sequence the same result whatever its padding and the other
+    sequences of the batch, and must not wait for the GPU: if it does, this is found out before
+    anything is recorded, and a warning is given.
+    """
+
+    def __init__(self) -> None:
+        self._works = True
+        self._places: tuple[int, ...] = ()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._seen: Counter[tuple[int, ...]] = Counter()
+        self._graphs: dict[tuple[int, ...], _Graph] = {}
+        self._gradients: list[Tensor] = []
+        self._pool: Any = None
+        self._pending: weakref.ref[_Run] | None = None
+
+    def __call__(self, body: Body, network: nn.Module, vectors: Tensor, lengths: Tensor) -> Any:
+        """Compute scores.
+
+        body (Callable[[Tensor, Tensor], Tensor]): Maps vectors and lengths to scores.
+        network (nn.Module): Holds the parameters that it depends on.
+        vectors (Tensor): Shape: (batch_size, n, d).
+        lengths (Tensor): The lengths of the sequences. Shape: (batch_size,), integers.
+        RETURNS (Tensor): Shape: (batch_size, n, L).
+        """
+        parameters = list(network.parameters())
+        is_possible = network.training and self._is_possible(vectors, parameters)
+        if not is_possible:
+            return body(vectors, lengths)
+        batch_size, n, _ = vectors.shape
+        padded = _padded(vectors, lengths)
+        graph = self._graph_for(body, network, *padded, parameters)
+        if graph is None:
+            return body(vectors, lengths)
+        run = _Run(graph)
+        self._pending = weakref.ref(run)
+        return _Replay.apply(run, *padded)[:batch_size, :n]
+
+    def _is_possible(self, vectors: Tensor, parameters: list[nn.Parameter]) -> bool:
+        if not (self._works and _is_on_gpu(vectors) and vectors.requires_grad):
+            return False
+        if not torch.is_grad_enabled() or torch.is_autocast_enabled("cuda"):
+            return False
+        if torch._C._len_torch_dispatch_stack():
+            return False  # something counts operations, or the like
+        # All graphs share memory, which must be kept until the gradient has been computed
+        run = None if self._pending is None else self._pending()
+        if run is not None and not run.is_done:
+            return False
+        # Gradients of several batches are added up by PyTorch
+        return all(parameter.grad is None for parameter in parameters)
+
+    def _graph_for(
+        self,
+        body: Body,
+        network: nn.Module,
+        vectors: Tensor,
+        lengths: Tensor,
+        parameters: list[nn.Parameter],
+    ) -> _Graph | None:
+        places = tuple(parameter.data_ptr() for parameter in parameters)
+        if places != self._places:
+            self._clear()
+            self._places = places
+        key = tuple(vectors.shape)
+        if key in self._graphs:
+            return self._graphs[key]
+        self._seen[key] += 1
+        if self._seen[key] < FREQUENT or len(self._graphs) >= MOST_GRAPHS:
+            return None
+        if any(map(is_watched, network.modules())):
+            return None  # hooks would be called while recording only
+        if self._pool is None:
+            self._pool = torch.cuda.graph_pool_handle()
+            self._gradients = [torch.zeros_like(parameter) for parameter in parameters]
+        inputs = vectors.detach(), lengths
+        try:
+            graph = _Graph(body, inputs, parameters, self._gradients, self._pool)
+        except RuntimeError as error:
+            self._works = False
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            warn(Warnings.W011.format(reason=reason))
+            return None
+        self._graphs[key] = graph
+        return graph
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphedBody:
+        # What has been recorded reads and writes the memory of the original's parameters
+        return GraphedBody()
+
+    def __reduce__(self) -> tuple[type[GraphedBody], tuple[()]]:
+        return GraphedBody, ()
+
+
+class _Graph:
+    """The recorded operations for one shape, forward and backward.
+
+    body (Callable[[Tensor, Tensor], Tensor]): The function to record.
+    inputs (Tuple[Tensor, Tensor]): Vectors and lengths of this shape, to run it with.
+    parameters (List[nn.Parameter]): The parameters that it depends on.
+    gradients (List[Tensor]): Where to write their gradients.
+    pool: The memory pool that it may share with other graphs.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        inputs: tuple[Tensor, Tensor],
+        parameters: list[nn.Parameter],
+        gradients: list[Tensor],
+        pool: Any,
+    ) -> None:
+        self.vectors = inputs[0].clone().requires_grad_()
+        self.lengths = inputs[1].clone()
+        leaves = [self.vectors, *parameters]
+
+        def backward(scores: Tensor, upstream: Tensor) -> tuple[Tensor | None, ...]:
+            return torch.autograd.grad(scores, leaves, upstream, allow_unused=True)
+
+        # Kernels are compiled, tables computed and algorithms chosen before anything is recorded
+        torch.cuda.synchronize()
+        mode = torch.cuda.get_sync_debug_mode()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch calls this mode a prototype
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for _ in range(EAGER_RUNS):
+                    scores = body(self.vectors, self.lengths)
+                    if not isinstance(scores, Tensor):
+                        raise RuntimeError("the decoder returns more than emissions")
+                    found = backward(scores, torch.ones_like(scores))
+                    del scores
+        finally:
+            torch.cuda.set_sync_debug_mode(mode)
+        torch.cuda.synchronize()
+        used = [gradient is not None for gradient in found[1:]]
+        self.gradients = [
+            (parameter, gradient)
+            for parameter, gradient, is_used in zip(parameters, gradients, used, strict=True)
+            if is_used
+        ]
+        found = ()
+        self._forward, self._backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._forward, pool=pool):
+            scores = body(self.vectors, self.lengths)
+        self.upstream = torch.zeros_like(scores)
+        with torch.cuda.graph(self._backward, pool=pool):
+            for_vectors, *parts = backward(scores, self.upstream)
+            targets = [gradient for _, gradient in self.gradients]
+            torch._foreach_copy_(targets, [part for part in parts if part is not None])
+        self.scores = scores.detach()
+        self.for_vectors = for_vectors
+
+    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """RETURNS (Tensor): The scores, which the next call overwrites."""
+        with torch.no_grad():
+            self.vectors.copy_(vectors)
+        self.lengths.copy_(lengths)
+        self._forward.replay()
+        return self.scores.detach()
+
+    def backward(self, upstream: Tensor) -> Tensor:
+        """Compute the gradients of the parameters.
+
+        upstream (Tensor): The gradient of the scores.
+        RETURNS (Tensor): The gradient of the vectors, which the next call overwrites.
+        """
+        self.upstream.copy_(upstream)
+        self._backward.replay()
+        for parameter, gradient in self.gradients:
+            if parameter.grad is None:
+                parameter.grad = gradient.detach()
+            else:
+                parameter.grad += gradient
+        assert self.for_vectors is not None
+        return self.for_vectors.detach()
+
+
+class _Run:
+    """A run of a graph, which exists as long as its gradient may be needed.
+
+    graph (_Graph): The graph.
+    """
+
+    def __init__(self, graph: _Graph) -> None:
+        self.graph = graph
+        self.is_done = False
+
+
+class _Replay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, run: _Run, vectors: Tensor, lengths: Tensor) -> Tensor:
+        ctx.run = run
+        return run.graph.forward(vectors, lengths)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        ctx.run.is_done = True
+        return None, ctx.run.graph.backward(grad), None
+
+
+def _is_on_gpu(tensor: Tensor) -> bool:
+    return tensor.is_cuda
+
+
+def _padded(vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Round the batch size and the length up, with sequences of one position."""
+    rows, positions = -len(vectors) % STEP, -vectors.shape[1] % STEP
+    if not rows and not positions:
+        return vectors, lengths
+    return (
+        nn.functional.pad(vectors, (0, 0, 0, positions, 0, rows)),
+        nn.functional.pad(lengths, (0, rows), value=1),
+    )
