@@ -7,10 +7,8 @@ starts all of them at once. It has fixed shapes, so that batches are padded to a
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from ..errors import Warnings, warn
 from .inspection import is_watched
+from .recording import Body, Recording, leave_recording
 
 # A graph takes as long to record as a few steps, so a shape must occur this often before
 FREQUENT = 2
@@ -26,9 +25,6 @@ FREQUENT = 2
 MOST_GRAPHS = 32
 # Batch sizes and lengths are rounded up to multiples of this
 STEP = 8
-EAGER_RUNS = 2
-# Maps vectors (batch_size, n, d) and lengths (batch_size,) to scores (batch_size, n, L)
-Body = Callable[[Tensor, Tensor], Tensor]
 
 
 class GraphedBody:
@@ -46,7 +42,7 @@ class GraphedBody:
 
     def _clear(self) -> None:
         self._seen: Counter[tuple[int, ...]] = Counter()
-        self._graphs: dict[tuple[int, ...], _Graph] = {}
+        self._graphs: dict[tuple[int, ...], Recording] = {}
         self._gradients: list[Tensor] = []
         self._pool: Any = None
         self._pending: weakref.ref[_Run] | None = None
@@ -60,7 +56,7 @@ class GraphedBody:
         lengths (Tensor): The lengths of the sequences. Shape: (batch_size,), integers.
         RETURNS (Tensor): Shape: (batch_size, n, L).
         """
-        parameters = list(network.parameters())
+        parameters = [p for p in network.parameters() if p.requires_grad]
         is_possible = network.training and self._is_possible(vectors, parameters)
         if not is_possible:
             return body(vectors, lengths)
@@ -94,7 +90,7 @@ class GraphedBody:
         vectors: Tensor,
         lengths: Tensor,
         parameters: list[nn.Parameter],
-    ) -> _Graph | None:
+    ) -> Recording | None:
         places = tuple(parameter.data_ptr() for parameter in parameters)
         if places != self._places:
             self._clear()
@@ -112,9 +108,11 @@ class GraphedBody:
             self._gradients = [torch.zeros_like(parameter) for parameter in parameters]
         inputs = vectors.detach(), lengths
         try:
-            graph = _Graph(body, inputs, parameters, self._gradients, self._pool)
+            graph = Recording(body, network, inputs, parameters, self._gradients, self._pool)
         except RuntimeError as error:
             self._works = False
+            self._clear()
+            leave_recording(vectors.device)
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             warn(Warnings.W011.format(reason=reason))
             return None
@@ -129,98 +127,13 @@ class GraphedBody:
         return GraphedBody, ()
 
 
-class _Graph:
-    """The recorded operations for one shape, forward and backward.
-
-    body (Callable[[Tensor, Tensor], Tensor]): The function to record.
-    inputs (Tuple[Tensor, Tensor]): Vectors and lengths of this shape, to run it with.
-    parameters (List[nn.Parameter]): The parameters that it depends on.
-    gradients (List[Tensor]): Where to write their gradients.
-    pool: The memory pool that it may share with other graphs.
-    """
-
-    def __init__(
-        self,
-        body: Body,
-        inputs: tuple[Tensor, Tensor],
-        parameters: list[nn.Parameter],
-        gradients: list[Tensor],
-        pool: Any,
-    ) -> None:
-        self.vectors = inputs[0].clone().requires_grad_()
-        self.lengths = inputs[1].clone()
-        leaves = [self.vectors, *parameters]
-
-        def backward(scores: Tensor, upstream: Tensor) -> tuple[Tensor | None, ...]:
-            return torch.autograd.grad(scores, leaves, upstream, allow_unused=True)
-
-        # Kernels are compiled, tables computed and algorithms chosen before anything is recorded
-        torch.cuda.synchronize()
-        mode = torch.cuda.get_sync_debug_mode()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch calls this mode a prototype
-            torch.cuda.set_sync_debug_mode("error")
-        try:
-            with torch.cuda.stream(torch.cuda.Stream()):
-                for _ in range(EAGER_RUNS):
-                    scores = body(self.vectors, self.lengths)
-                    if not isinstance(scores, Tensor):
-                        raise RuntimeError("the decoder returns more than emissions")
-                    found = backward(scores, torch.ones_like(scores))
-                    del scores
-        finally:
-            torch.cuda.set_sync_debug_mode(mode)
-        torch.cuda.synchronize()
-        used = [gradient is not None for gradient in found[1:]]
-        self.gradients = [
-            (parameter, gradient)
-            for parameter, gradient, is_used in zip(parameters, gradients, used, strict=True)
-            if is_used
-        ]
-        found = ()
-        self._forward, self._backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._forward, pool=pool):
-            scores = body(self.vectors, self.lengths)
-        self.upstream = torch.zeros_like(scores)
-        with torch.cuda.graph(self._backward, pool=pool):
-            for_vectors, *parts = backward(scores, self.upstream)
-            targets = [gradient for _, gradient in self.gradients]
-            torch._foreach_copy_(targets, [part for part in parts if part is not None])
-        self.scores = scores.detach()
-        self.for_vectors = for_vectors
-
-    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        """RETURNS (Tensor): The scores, which the next call overwrites."""
-        with torch.no_grad():
-            self.vectors.copy_(vectors)
-        self.lengths.copy_(lengths)
-        self._forward.replay()
-        return self.scores.detach()
-
-    def backward(self, upstream: Tensor) -> Tensor:
-        """Compute the gradients of the parameters.
-
-        upstream (Tensor): The gradient of the scores.
-        RETURNS (Tensor): The gradient of the vectors, which the next call overwrites.
-        """
-        self.upstream.copy_(upstream)
-        self._backward.replay()
-        for parameter, gradient in self.gradients:
-            if parameter.grad is None:
-                parameter.grad = gradient.detach()
-            else:
-                parameter.grad += gradient
-        assert self.for_vectors is not None
-        return self.for_vectors.detach()
-
-
 class _Run:
     """A run of a graph, which exists as long as its gradient may be needed.
 
-    graph (_Graph): The graph.
+    graph (Recording): The graph.
     """
 
-    def __init__(self, graph: _Graph) -> None:
+    def __init__(self, graph: Recording) -> None:
         self.graph = graph
         self.is_done = False
 

@@ -22,6 +22,7 @@ from spacy_psa.layers.graphed import FREQUENT, MOST_GRAPHS, STEP
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.layout import make_layout
 from spacy_psa.layers.mask import SequenceMask
+from spacy_psa.layers.recording import fresh_leaves, leave_recording
 
 from .helpers import assert_close, normal, randomized
 
@@ -30,11 +31,11 @@ LENGTHS = [4, 1, 6, 2]
 
 
 class StandIn:
-    """Runs the function each time, with the inputs and outputs of `graphed._Graph`."""
+    """Runs the function each time, with the inputs and outputs of `Recording`."""
 
     made = 0
 
-    def __init__(self, body, inputs, parameters, gradients, pool):
+    def __init__(self, body, network, inputs, parameters, gradients, pool):
         StandIn.made += 1
         self.body, self.parameters, self.shape = body, parameters, inputs[0].shape
 
@@ -57,7 +58,7 @@ class StandIn:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
-    monkeypatch.setattr(graphed, "_Graph", StandIn)
+    monkeypatch.setattr(graphed, "Recording", StandIn)
     monkeypatch.setattr(graphed, "_is_on_gpu", lambda tensor: True)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(StandIn, "made", 0)
@@ -208,7 +209,7 @@ def test_what_cannot_be_recorded_is_run_with_one_warning(
     def fail(*args):
         raise RuntimeError("called a synchronizing CUDA operation.\nMore.")
 
-    monkeypatch.setattr(graphed, "_Graph", fail)
+    monkeypatch.setattr(graphed, "Recording", fail)
     network, plain = make(cuda_graphs=True), make(cuda_graphs=False)
     with pytest.warns(UserWarning) as caught:
         for seed in range(FREQUENT + 2):
@@ -294,6 +295,64 @@ def test_each_run_draws_its_own_dropout() -> None:
         found.append(emissions.detach())
     assert network.graphed is not None and network.graphed._graphs
     assert not torch.equal(found[-1], found[-2])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_results_that_are_kept_do_not_prevent_recording() -> None:
+    network = randomized(make(cuda_graphs=True)).float().cuda().train()
+    x = normal(sum(LENGTHS), WIDTH).float().cuda().requires_grad_()
+    layout = make_layout(LENGTHS, max_length=512, overlap=64)
+    kept = [network(x, layout).emissions for _ in range(FREQUENT + 1)]
+    assert network.graphed is not None and network.graphed._graphs
+    sum(emissions.sum() for emissions in kept).backward()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_random_numbers_can_be_drawn_after_an_error_while_recording() -> None:
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError), torch.cuda.graph(graph):
+        torch.rand(1, device="cuda").item()
+    leave_recording(torch.device("cuda", torch.cuda.current_device()))
+    assert 0.0 <= torch.rand(1, device="cuda").item() < 1.0
+
+
+def test_replaced_parameters_share_memory_and_are_put_back() -> None:
+    network = make(cuda_graphs=False)
+    tied = network.encoder.encoders[0]
+    tied.hidden.weight = tied.output.weight
+    before = dict(network.named_parameters())
+    lstms = [module for module in network.modules() if isinstance(module, nn.LSTM)]
+    assert lstms
+    x, lengths = normal(2, 4, WIDTH), torch.tensor([4, 2])
+    scores = network._decoded(x, lengths)
+    expected = torch.autograd.grad(scores.sum(), list(network.encoder.parameters()))
+    with pytest.raises(ZeroDivisionError), fresh_leaves(network) as leaf_of:
+        for name, parameter in network.named_parameters():
+            assert parameter is leaf_of[before[name]] is not before[name]
+            assert parameter.data_ptr() == before[name].data_ptr()
+        leaves = [leaf_of[before[name]] for name in before if name.startswith("encoder")]
+        found = torch.autograd.grad(network._decoded(x, lengths).sum(), leaves)
+        assert_all_close(list(found), list(expected))
+        assert not any(lstm._weights_have_changed() for lstm in lstms)
+        raise ZeroDivisionError
+    assert all(p is before[name] for name, p in network.named_parameters())
+    # If they had, PyTorch would move them to new memory on a GPU
+    assert not any(lstm._weights_have_changed() for lstm in lstms)
+    after = torch.autograd.grad(
+        network._decoded(x, lengths).sum(), list(network.encoder.parameters())
+    )
+    assert_all_close(list(after), list(expected))
+
+
+def test_frozen_parameters_are_left_alone(stand_in: type[StandIn]) -> None:
+    network = make(cuda_graphs=True)
+    frozen = network.encoder.encoders[0].hidden.weight
+    frozen.requires_grad_(False)
+    for _ in range(FREQUENT + 1):
+        learn(network, LENGTHS)
+    assert stand_in.made == 1 and frozen.grad is None
 
 
 def test_padding_to_a_recorded_shape_keeps_the_sequences() -> None:

@@ -401,14 +401,17 @@ def test_a_copy_has_the_weights_and_its_own_id() -> None:
 def test_cudnn_keeps_its_flat_weights() -> None:
     cupy = pytest.importorskip("cupy", reason="needs cupy")
     assert cupy is not None
-    from thinc.api import require_gpu
+    from thinc.api import require_cpu, require_gpu
 
     require_gpu()
-    shim = NetworkShim(lambda: nn.LSTM(4, 4))
-    shim.build()
-    places = [p.data_ptr() for p in shim.network.parameters()]
-    shim.network.train()  # cuDNN has gradients only in training
-    output, _ = shim.network(torch.ones(2, 1, 4, device="cuda"))
-    output.sum().backward()
-    shim.finish_update(Adam(0.1))
-    assert [p.data_ptr() for p in shim.network.parameters()] == places
+    try:
+        shim = NetworkShim(lambda: nn.LSTM(4, 4))
+        shim.build()
+        places = [p.data_ptr() for p in shim.network.parameters()]
+        shim.network.train()  # cuDNN has gradients only in training
+        output, _ = shim.network(torch.ones(2, 1, 4, device="cuda"))
+        output.sum().backward()
+        shim.finish_update(Adam(0.1))
+        assert [p.data_ptr() for p in shim.network.parameters()] == places
+    finally:
+        require_cpu()  # for other tests
