@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from spacy_psa.kernels import kernels_run_on
 
+# Tests run networks in float32 before those in bfloat16: see `spacy_psa.layers.amx`
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 

@@ -13,10 +13,19 @@ from .versions import Versions
 
 ResultT = TypeVar("ResultT")
 
+
+def has_amx() -> bool:
+    """RETURNS (bool): Whether the processor has AMX, Intel's extension for matrices."""
+    # Not in all versions of PyTorch that this package supports
+    found = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return found is not None and bool(found())
+
+
 # What this version of PyTorch and this processor support
 HAS_ONEDNN = torch.backends.mkldnn.is_available()
 DTYPES = {torch.float32}
-if HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+# With AMX, oneDNN must not be asked yet: see `amx`
+if HAS_ONEDNN and (has_amx() or torch.ops.mkldnn._is_mkldnn_bf16_supported()):
     DTYPES.add(torch.bfloat16)
 
 

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
+from .amx import do_without_amx
 from .bfloat16 import BFloat16Linear, rounded
 from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
 from .characters import CharacterBiLSTM, read_padded
@@ -195,6 +196,7 @@ def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
     """
     if precision == FULL:
         return network
+    do_without_amx()
     return REDUCTIONS[precision](network).requires_grad_(False).eval()
 
 

@@ -59,7 +59,7 @@ def test_windows_leave_the_tags_as_they_are() -> None:
     set_windows(nlp, len(doc), 0)
     (whole,) = tagger_of(nlp).predict([doc])
     assert len(set(whole.ids.tolist())) > 5
-    assert (cut.ids == whole.ids).mean() >= 0.995
+    assert (cut.ids == whole.ids).mean() >= 0.99
 
 
 def test_the_encoder_sees_a_bounded_part_of_a_document_at_a_time() -> None:
