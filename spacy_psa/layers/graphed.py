@@ -58,7 +58,8 @@ class GraphedBody:
         """
         parameters = [p for p in network.parameters() if p.requires_grad]
         is_possible = network.training and self._is_possible(vectors, parameters)
-        if not is_possible:
+        # Hooks would be called while recording only
+        if not is_possible or any(map(is_watched, network.modules())):
             return body(vectors, lengths)
         batch_size, n, _ = vectors.shape
         padded = _padded(vectors, lengths)
@@ -101,8 +102,6 @@ class GraphedBody:
         self._seen[key] += 1
         if self._seen[key] < FREQUENT or len(self._graphs) >= MOST_GRAPHS:
             return None
-        if any(map(is_watched, network.modules())):
-            return None  # hooks would be called while recording only
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
             self._gradients = [torch.zeros_like(parameter) for parameter in parameters]

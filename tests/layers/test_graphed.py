@@ -192,6 +192,15 @@ def _hook(network: SequenceLabelerNetwork) -> None:
     network.encoder.encoders[0].register_forward_hook(lambda *_: None)
 
 
+def test_hooks_are_called_even_if_they_come_late(stand_in: type[StandIn]) -> None:
+    network, calls = make(cuda_graphs=True), []
+    for _ in range(FREQUENT):
+        learn(network, LENGTHS)
+    network.encoder.encoders[0].register_forward_hook(lambda *_: calls.append(1))
+    learn(network, LENGTHS)
+    assert stand_in.made == 1 and calls == [1]
+
+
 @pytest.mark.parametrize("change", [_evaluate, _hook])
 def test_other_runs_are_not_recorded(
     change: Callable[[nn.Module], None], stand_in: type[StandIn]
