@@ -13,6 +13,11 @@ DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 MANY = activations.FEW_NUMBERS // 4
 
 
+@pytest.fixture(autouse=True, params=[False, True], ids=["exponentials", "MKL"])
+def has_fast_mkl(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activations, "has_fast_mkl", lambda: request.param)
+
+
 def numbers(dtype: torch.dtype) -> Tensor:
     x = torch.tensor([0.0, -0.0, 1e-8, 1e-3, 0.5, -2.0, 30.0, 1e38, -math.inf, math.nan])
     return x.to(dtype)

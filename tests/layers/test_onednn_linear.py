@@ -34,6 +34,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     original = module.RUN_LAYER
     monkeypatch.setattr(module, "RUN_LAYER", run)
     monkeypatch.setattr(module, "LEAST", 1)
+    monkeypatch.setattr(module, "has_fast_mkl", lambda: False)
     return seen
 
 
@@ -174,6 +175,18 @@ def test_small_products_in_training_are_left_to_pytorch(
     layer(torch.ones(299, 70))
     assert not calls
     layer(torch.ones(300, 70))
+    assert calls
+
+
+def test_training_is_left_to_mkl_where_that_is_faster_but_not_prediction(
+    calls: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_fast_mkl", lambda: True)
+    layer, _ = make()
+    layer(torch.ones(300, 70))
+    assert not calls
+    with torch.no_grad():
+        layer(torch.ones(300, 70))
     assert calls
 
 
