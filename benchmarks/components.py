@@ -55,15 +55,13 @@ from spacy_psa.layers.precision import FULL, REDUCTIONS
 from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .chunks import read, tag_words
-from .components_page import HIDDEN, NAME, PEERS, draw, tables, to_markdown
+from .components_page import HIDDEN, NAME, PEERS, draw, to_markdown
 from .pipelines import Contender, Trainer, load_system, tagging
 from .products import seconds_of_products
 from .report import describe_run, make_parser, write
 from .systems import only_words
 from .timing import make_clock, measure, on_cpu, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
-
-__all__ = ["main", "tables", "to_markdown"]
 
 SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
 BATCHES = (10, 32)
@@ -101,6 +99,8 @@ def main() -> None:
     )
     parser.add_argument("--alone", type=int, default=ALONE, help="sentences to tag one by one")
     arguments = parser.parse_args()
+    if arguments.on_cpu and arguments.device == "cpu":
+        parser.error("--on-cpu needs --device cuda: on the CPU, all systems run")
     if arguments.labels is not None and arguments.labels < 1:
         parser.error(f"--labels must be at least 1, but is {arguments.labels}")
     clock = make_clock(arguments.clock, arguments.device)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import components, crf, kernels, roofline, scaling, startup
+from . import components_page, crf, kernels, roofline, scaling, startup
 from .report import describe, result_name, table
 from .systems import RESULTS, ROOT
 
@@ -136,11 +136,11 @@ SECTIONS = (
     Section("Roofline", "roofline", roofline.tables),
     Section("Layers", "kernels", kernels.tables),
     Section("CRF", "crf", crf.tables),
-    Section("Whole components", "components", components.tables),
-    Section("Whole components and NCRF++", "components-ncrfpp", components.tables),
-    Section("Whole components, 300 units", "components-300", components.tables),
+    Section("Whole components", "components", components_page.tables),
+    Section("Whole components and NCRF++", "components-ncrfpp", components_page.tables),
+    Section("Whole components, 300 units", "components-300", components_page.tables),
     Section("Reduced precision", "quantization", reduced_precision),
-    Section("Whole components, reduced precision", "components-bf16", components.tables),
+    Section("Whole components, reduced precision", "components-bf16", components_page.tables),
     Section("Scaling and memory", "scaling", scaling.tables),
     Section("Startup time", "startup", startup.tables),
 )

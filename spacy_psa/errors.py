@@ -932,14 +932,14 @@ class Warnings(metaclass=_Coded):
         "slower: {reason}. Fix this, or set the environment variable {switch}=0 to silence this "
         "warning."
     )
+    W011 = (
+        "This network cannot be trained with CUDA graphs, so it is trained without, which is "
+        "slower: {reason}. Set cuda_graphs = false in its model to silence this warning."
+    )
     W012 = (
         "In bfloat16 on this processor, the last digits of a score depend on the other texts of "
         "the batch, because another network has been run in this process before one in bfloat16 "
         "was loaded. Load the latter first, or set the environment variable {variable}={value}."
-    )
-    W011 = (
-        "This network cannot be trained with CUDA graphs, so it is trained without, which is "
-        "slower: {reason}. Set cuda_graphs = false in its model to silence this warning."
     )
     W110 = "Found {n} problems in the corpus, the first one: {example}"
     W201 = (

@@ -14,7 +14,8 @@ import torch
 from torch.nn.functional import linear
 
 from ..errors import Warnings, warn
-from .onednn import HAS_ONEDNN, has_amx
+from .onednn import HAS_ONEDNN
+from .processor import has_amx
 
 VARIABLES = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
 WITHOUT_AMX = "AVX512_CORE_BF16"
@@ -23,11 +24,9 @@ WITHOUT_AMX = "AVX512_CORE_BF16"
 def do_without_amx() -> None:
     """Set oneDNN's environment variable so that it computes bfloat16 without AMX, unless the user
     has set it. Warn if that is too late."""
-    if not (HAS_ONEDNN and has_amx()) or any(name in os.environ for name in VARIABLES):
-        return
-    if not _is_used():
-        return
-    warn(Warnings.W012.format(variable=VARIABLES[0], value=WITHOUT_AMX))
+    is_set = any(name in os.environ for name in VARIABLES)
+    if HAS_ONEDNN and has_amx() and not is_set and _is_used():
+        warn(Warnings.W012.format(variable=VARIABLES[0], value=WITHOUT_AMX))
 
 
 @cache

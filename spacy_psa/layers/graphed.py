@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ..errors import Warnings, warn
+from .cuda_graphs import Body, Recording, leave_recording
 from .inspection import is_watched
-from .recording import Body, Recording, leave_recording
 
 # A graph takes as long to record as a few steps, so a shape must occur this often before
 FREQUENT = 2
@@ -61,14 +61,13 @@ class GraphedBody:
         # Hooks would be called while recording only
         if not is_possible or any(map(is_watched, network.modules())):
             return body(vectors, lengths)
-        batch_size, n, _ = vectors.shape
-        padded = _padded(vectors, lengths)
-        graph = self._graph_for(body, network, *padded, parameters)
+        graph = self._graph_for(body, network, vectors, lengths, parameters)
         if graph is None:
             return body(vectors, lengths)
         run = _Run(graph)
         self._pending = weakref.ref(run)
-        return _Replay.apply(run, *padded)[:batch_size, :n]
+        batch_size, n, _ = vectors.shape
+        return _Replay.apply(run, *_padded(vectors, lengths))[:batch_size, :n]
 
     def _is_possible(self, vectors: Tensor, parameters: list[nn.Parameter]) -> bool:
         if not (self._works and _is_on_gpu(vectors) and vectors.requires_grad):
@@ -96,7 +95,8 @@ class GraphedBody:
         if places != self._places:
             self._clear()
             self._places = places
-        key = tuple(vectors.shape)
+        batch_size, n, width = vectors.shape
+        key = batch_size + -batch_size % STEP, n + -n % STEP, width
         if key in self._graphs:
             return self._graphs[key]
         self._seen[key] += 1
@@ -105,7 +105,7 @@ class GraphedBody:
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
             self._gradients = [torch.zeros_like(parameter) for parameter in parameters]
-        inputs = vectors.detach(), lengths
+        inputs = _padded(vectors.detach(), lengths)
         try:
             graph = Recording(body, network, inputs, parameters, self._gradients, self._pool)
         except RuntimeError as error:
@@ -118,11 +118,8 @@ class GraphedBody:
         self._graphs[key] = graph
         return graph
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> GraphedBody:
-        # What has been recorded reads and writes the memory of the original's parameters
-        return GraphedBody()
-
     def __reduce__(self) -> tuple[type[GraphedBody], tuple[()]]:
+        # What has been recorded reads and writes the memory of the original's parameters
         return GraphedBody, ()
 
 

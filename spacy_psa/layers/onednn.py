@@ -9,17 +9,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from .processor import has_amx
 from .versions import Versions
 
 ResultT = TypeVar("ResultT")
-
-
-def has_amx() -> bool:
-    """RETURNS (bool): Whether the processor has AMX, Intel's extension for matrices."""
-    # Not in all versions of PyTorch that this package supports
-    found = getattr(torch.cpu, "_is_amx_tile_supported", None)
-    return found is not None and bool(found())
-
 
 # What this version of PyTorch and this processor support
 HAS_ONEDNN = torch.backends.mkldnn.is_available()

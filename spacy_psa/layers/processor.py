@@ -1,4 +1,4 @@
-"""What PyTorch's library of mathematical functions on CPUs, MKL, is fast on."""
+"""What layers must know about the processor."""
 
 from __future__ import annotations
 
@@ -31,3 +31,10 @@ def vendor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
                 return value.strip()
     # Windows: "Intel64 Family 6 Model 167 Stepping 1, GenuineIntel"
     return platform.processor().rpartition(",")[2].strip()
+
+
+def has_amx() -> bool:
+    """RETURNS (bool): Whether the processor has AMX, Intel's extension for matrices."""
+    # Not in all versions of PyTorch that this package supports
+    found = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return found is not None and bool(found())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol, cast, runtime_checkable
 
 from thinc.api import Optimizer
@@ -15,8 +15,10 @@ Key = tuple[int, str]
 
 @runtime_checkable
 class LeavesGradient(Protocol):
-    """An optimizer that can update a parameter without resetting its gradient, such as our own:
-    that would take time, and the gradient is dropped here."""
+    """An optimizer that can update parameters without resetting their gradients, such as our own:
+    that would take time, and gradients are dropped here. It can also update all parameters of a
+    network at once: on a GPU, starting an operation on each of them would take longer than the
+    operation."""
 
     def update_only(
         self,
@@ -27,15 +29,9 @@ class LeavesGradient(Protocol):
         gradient_scale: float = 1.0,
     ) -> object: ...
 
-
-@runtime_checkable
-class UpdatesTogether(Protocol):
-    """An optimizer that can also update all parameters of a network at once, such as our own: on a
-    GPU, starting an operation on each of them would take longer than the operation."""
-
     def update_together(
         self,
-        keys: Sequence[Key],
+        keys: list[Key],
         weights: list[Tensor],
         gradients: list[Tensor],
         *,
@@ -53,18 +49,18 @@ def update_parameters(
         `(shim id, name)`.
     together (bool): Whether to update them at once, if the optimizer can.
     """
-    if together and isinstance(optimizer, UpdatesTogether):
+    ours = optimizer if isinstance(optimizer, LeavesGradient) else None
+    if together and ours is not None:
         weights = [parameter.data for parameter in parameters.values()]
         gradients = [cast(Tensor, parameter.grad) for parameter in parameters.values()]
-        optimizer.update_together(list(parameters), weights, gradients)
+        ours.update_together(list(parameters), weights, gradients)
         for parameter in parameters.values():
             parameter.grad = None
         return
-    update_only = optimizer.update_only if isinstance(optimizer, LeavesGradient) else None
     for key, parameter in parameters.items():
         gradient = cast(Tensor, parameter.grad)
-        if update_only is not None:
-            update_only(key, parameter.data, gradient)
+        if ours is not None:
+            ours.update_only(key, parameter.data, gradient)
         else:
             array = cast(FloatsXd, torch2xp(parameter.data))
             updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(gradient)))

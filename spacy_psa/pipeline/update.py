@@ -12,7 +12,7 @@ from thinc.types import FloatsXd
 from thinc.util import xp2torch
 from torch import Tensor
 
-from ..models.updating import LeavesGradient, UpdatesTogether
+from ..models.updating import LeavesGradient
 from ..training.clipping import sum_of_squares
 
 
@@ -89,14 +89,6 @@ class UpdateInPlace(Update):
         self.optimizer.update_only(key, weights, gradient, gradient_scale=scale)
         self.note(weights)
 
-
-class UpdateTogether(UpdateInPlace):
-    """An update by an optimizer that updates all parameters at once on a GPU, such as our own.
-
-    optimizer (UpdatesTogether): The optimizer.
-    gradient_scale (float): A factor for all gradients.
-    """
-
     def update_together(
         self,
         keys: Sequence[tuple[int, str]],
@@ -105,7 +97,7 @@ class UpdateTogether(UpdateInPlace):
         *,
         gradient_scale: float = 1.0,
     ) -> None:
-        """Update parameters in place. See `UpdatesTogether`.
+        """Update parameters in place. See `LeavesGradient`.
 
         keys (Sequence[Tuple[int, str]]): The parameters' keys.
         weights (list[Tensor]): The parameters.
@@ -125,9 +117,7 @@ def update_by(optimizer: Callable[..., Any], gradient_scale: float = 1.0) -> Upd
     gradient_scale (float): A factor for all gradients.
     RETURNS (Update): The update, which can be used as an optimizer.
     """
-    kind = Update
-    if isinstance(optimizer, LeavesGradient):
-        kind = UpdateTogether if isinstance(optimizer, UpdatesTogether) else UpdateInPlace
+    kind = UpdateInPlace if isinstance(optimizer, LeavesGradient) else Update
     return kind(optimizer, gradient_scale)
 
 

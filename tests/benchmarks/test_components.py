@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
-from benchmarks import chunks, components
+from benchmarks import chunks, components, components_page
 from benchmarks.pipelines import portions
 
 
@@ -65,8 +68,8 @@ def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
 
 def test_the_page_says_how_many_labels_there_were() -> None:
     results = {"sentences": 4, "hidden": 8, "relative to": {}, "overhead": {}, "machine": {}}
-    assert "labels" not in components.tables(results)[1]
-    assert "relabeled with 425 tags" in components.tables({**results, "labels": 425})[1]
+    assert "labels" not in components_page.tables(results)[1]
+    assert "relabeled with 425 tags" in components_page.tables({**results, "labels": 425})[1]
 
 
 def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(
@@ -102,6 +105,50 @@ def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(
     assert "python -m benchmarks.components --hidden 8 --precision bf16`" in page
 
 
+def test_on_a_gpu_some_run_on_the_cpu_too_and_speeds_are_absolute_as_well(
+    docs: list[Doc], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    monkeypatch.setattr(components, "installed", tuple)
+    # There need not be a GPU
+    monkeypatch.setattr(components, "use_device", lambda *args, **options: None)
+    monkeypatch.setattr(components, "make_clock", lambda *args: time.perf_counter)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    made = []
+    make = components.make_pipeline
+
+    def make_pipeline(name: str, **options: Any) -> Language:
+        nlp = make(name, **options)
+        made.append((name, options["gpu"], nlp))
+        return nlp
+
+    monkeypatch.setattr(components, "make_pipeline", make_pipeline)
+    options = "--device cuda --on-cpu psa --systems psa --alone 2"
+    options += " --repeat 1 --sentences 4 --warm-up 4 --hidden 8"
+    paths = ["--data", str(tmp_path), "--output", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["components", *options.split(), *paths])
+    components.main()
+    ours = [(gpu, nlp) for name, gpu, nlp in made if name == "psa"]
+    assert [gpu for gpu, _ in ours] == [True, False]
+    for gpu, nlp in ours:
+        assert nlp.config["components"]["psa_tagger"]["model"]["cuda_graphs"] is gpu
+    results = json.loads((tmp_path / "components-8-cuda.json").read_text(encoding="utf8"))
+    assert results["relative to"]["psa, CPU"]["training, 10"]["psa, CPU"] == 1.0
+    speeds = results["sentences per second"]
+    assert all(list(s) == ["tagger", "ner", "psa", "psa, CPU"] for s in speeds.values())
+    page = (tmp_path / "components-8-cuda.md").read_text(encoding="utf8")
+    assert "Sentences per second, of" in page and "tokens per second, pipe" in page
+
+
+def test_on_the_cpu_there_is_nothing_to_compare_it_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["components", "--data", str(tmp_path), "--on-cpu", "psa"])
+    with pytest.raises(SystemExit):
+        components.main()
+    assert "--on-cpu needs --device cuda" in capsys.readouterr().err
+
+
 def test_results_of_another_width_or_other_labels_stand_beside_the_usual_ones() -> None:
     usual = components.name_of(components.HIDDEN, None)
     others = [components.name_of(*w) for w in ((300, None), (components.HIDDEN, 5), (300, 5))]
@@ -120,7 +167,7 @@ def test_what_is_not_the_model_is_a_share(docs: list[Doc]) -> None:
 
 
 def test_the_page_gives_ratios_and_shares() -> None:
-    page = components.to_markdown(
+    page = components_page.to_markdown(
         {
             "machine": {
                 "processor": "P",

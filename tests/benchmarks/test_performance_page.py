@@ -116,3 +116,12 @@ def test_on_a_gpu_only_what_can_run_there_does(monkeypatch: pytest.MonkeyPatch) 
     scripts = [command[1] for command in commands]
     assert scripts == ["benchmarks.kernels", "benchmarks.scaling", "benchmarks.performance_page"]
     assert commands[0][-2:] == ["--device", "cuda"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_gpu_is_compared_with_the_cpu(
+    device: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    options = f"--device {device} --only components --data {tmp_path}"
+    (command, _) = run_suite(monkeypatch, options)
+    assert ("--on-cpu" in command) is (device == "cuda")

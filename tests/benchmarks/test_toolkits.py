@@ -12,7 +12,7 @@ import torch
 from spacy.tokens import Doc, Span
 from spacy.training.iob_utils import tags_to_entities
 
-from benchmarks import components, toolkits
+from benchmarks import components_page, toolkits
 from benchmarks.chunks import tag_chunks
 
 PEERS = "pip install -e '.[peers]'"
@@ -113,5 +113,5 @@ def test_a_checkout_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
         "relative to": {"ncrfpp": figures},
         "overhead": {},
     }
-    lines = components.tables(results)
+    lines = components_page.tables(results)
     assert {"**ncrfpp = 1**", "| flair 0.15 | 1.00 |", "| ncrfpp | 0.50 |"} <= set(lines)

@@ -103,6 +103,16 @@ def test_a_config_of_roles_knows_its_corpus_and_device(corpus: Path) -> None:
     assert config["training"]["optimizer"]["learn_rate"]["hold"] == 400_000
 
 
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_can_be_recorded_is_trained_with_cuda_graphs_on_a_gpu(system: str, gpu: bool) -> None:
+    config = config_of(system, "chunk", gpu=gpu)
+    model = config["components"]["psa_tagger"]["model"]
+    has_marginals = "spacy_psa.LabelMarginals.v1" in str(model["encoder"])
+    assert model["cuda_graphs"] is (gpu and not has_marginals)
+    assert has_marginals is (system == "refinement")
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_there_is_nothing_left_to_fill(system: str, tmp_path: Path) -> None:
     path = ROOT / "configs" / f"{system}-chunk.cfg"

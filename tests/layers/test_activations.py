@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spacy_psa.layers import activations
+from spacy_psa.layers import activations, processor
 from spacy_psa.layers.activations import tanh, write_tanh
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -31,6 +31,17 @@ def test_equals_pytorch(dtype, times, device):
     torch.testing.assert_close(
         tanh(x), expected, rtol=0.0, atol=torch.finfo(dtype).eps, equal_nan=True
     )
+
+
+def test_does_not_depend_on_the_position_on_this_processor(monkeypatch):
+    monkeypatch.setattr(activations, "has_fast_mkl", processor.has_fast_mkl)
+    x = 3.0 * torch.randn(70_000, generator=torch.Generator().manual_seed(0))
+    whole = tanh(x)
+    for n in [*range(1, 70), 1000, 4097, 65_537]:
+        for start in (0, 1, 7, 33):
+            part = slice(start, start + n)
+            assert torch.equal(tanh(x[part].clone()), whole[part])
+    assert torch.equal(tanh(x.view(700, 100).t()).t().flatten(), whole)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

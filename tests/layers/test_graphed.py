@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from spacy_psa.errors import Warnings
 from spacy_psa.inference import Potentials
 from spacy_psa.layers import BiLSTM, Chain, ContextFusion, PSABias, graphed
+from spacy_psa.layers.cuda_graphs import fresh_leaves, leave_recording
 from spacy_psa.layers.decoders import CRFDecoder
 from spacy_psa.layers.deepatt import DeepAtt
 from spacy_psa.layers.graphed import FREQUENT, MOST_GRAPHS, STEP
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.layout import make_layout
 from spacy_psa.layers.mask import SequenceMask
-from spacy_psa.layers.recording import fresh_leaves, leave_recording
 
 from .helpers import assert_close, normal, randomized
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from spacy_psa.layers import BiLSTM
+from spacy_psa.layers.cuda_graphs import Recording
 from spacy_psa.layers.mask import SequenceMask
-from spacy_psa.layers.recording import Recording
 
 from .helpers import assert_close, normal, randomized
 
