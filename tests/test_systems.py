@@ -14,9 +14,9 @@ from spacy.training import Corpus
 from spacy.util import fix_random_seed, load_model_from_config
 from thinc.api import Adam, Config
 
+from spacy_psa.cli._assembly import assemble
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.convert import convert
-from spacy_psa.cli.init_config import assemble
 
 from .cli.commands import SAMPLE, succeed
 from .documentation import ROOT

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._assembly import ROLES
 from ._cells import MORE_PARTS, PARTS, Cell, Plan
 from ._predictions import use_gpu
 from ._util import atomic_path
-from .init_config import ROLES
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, suggestion
 from ..reproduction.papers import TARGETS, read_papers
+from ._assembly import ROLES
 from ._config_errors import explain, warn_of_unknown_settings
 from ._templates import names
-from .init_config import ROLES, fill, make_config
+from .init_config import fill, make_config
 
 if TYPE_CHECKING:
     from thinc.api import Config

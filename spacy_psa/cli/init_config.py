@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,17 +9,12 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ._templates import Template, names, read_template
+from ._assembly import ROLES, TASKS, assemble, assemble_roles
+from ._templates import names
 from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from thinc.api import Config
-
-# The folders of the templates that an option selects.
-FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
-# Configs of this task are complete templates, since it has a different component.
-ROLES = "srl"
-TASKS = [*names("tasks"), ROLES]
 
 
 @psa_cli.command("init-config")
@@ -167,66 +161,6 @@ def epoch_settings(
     steps = steps_per_epoch(config, lengths)
     values = {setting: n * steps for setting, n in settings["epochs"].items()}
     return {**settings.get(task, {}), **values}, epoch
-
-
-def assemble_roles(system: str, *, characters: str | None, device: str) -> Template:
-    """Get the template of a system that labels semantic roles.
-
-    system (str): The system: the name of a file in `templates/srl`.
-    characters (Optional[str]): Must be None: each system has its own character encoder.
-    device (str): The device: "cpu" or "gpu".
-    RETURNS (Template): The complete template.
-    RAISES (ValueError): If there is no such system, or `characters` is set.
-    """
-    if characters is not None:
-        raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
-    return choose("system", system, ROLES).merge(read_template("devices", device))
-
-
-def assemble(system: str, task: str, *, characters: str | None, device: str) -> Template:
-    """Merge the templates of a system and a task.
-
-    system (str): The system.
-    task (str): The task.
-    characters (Optional[str]): The character encoder; None for that of the system.
-    device (str): The device: "cpu" or "gpu".
-    RETURNS (Template): The merged template.
-    RAISES (ValueError): If one of them is unknown.
-    """
-    of_system = choose("system", system)
-    parts = [
-        read_template("devices", device),
-        *([read_template("devices", "gpu-tagger")] if device == "gpu" else []),
-        read_template("characters", "bilstm"),
-        choose("task", task),
-        read_template("training", of_system.settings["training"]),
-        of_system,
-        *([] if characters is None else [choose("characters", characters)]),
-    ]
-    template = read_template("", "base")
-    for part in parts:
-        template = template.merge(part)
-    return template
-
-
-def choose(option: str, name: str, folder: str | None = None) -> Template:
-    """Read the template selected by an option.
-
-    option (str): The option.
-    name (str): Its value, the name of a template.
-    folder (Optional[str]): The folder of the templates; None for that of the option.
-    RETURNS (Template): The template.
-    RAISES (ValueError): If there is no such template.
-    """
-    folder = folder or FOLDERS[option]
-    options = TASKS if option == "task" else names(folder)
-    if name not in options:
-        nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
-        listed = ", ".join(options)
-        raise ValueError(
-            Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
-        )
-    return read_template(folder, name)
 
 
 def doc_lengths(path: Path) -> list[int]:

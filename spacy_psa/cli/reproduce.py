@@ -11,6 +11,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
+from ._assembly import TASKS
 from ._cell_scores import score_cell, write_environment
 from ._cells import (
     NAME,
@@ -23,7 +24,6 @@ from ._cells import (
     parse_systems,
 )
 from ._util import atomic_path, check_writable, psa_cli, user_errors
-from .init_config import TASKS
 
 if TYPE_CHECKING:
     from ..evaluation.tables import Table

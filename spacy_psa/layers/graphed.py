@@ -22,7 +22,7 @@ from .inspection import is_watched
 # A graph takes as long to record as a few steps, so a shape must occur this often before
 FREQUENT = 2
 # Of graphs for one network: each keeps its input and output in memory
-MOST_GRAPHS = 32
+MOST_GRAPHS = 64
 # Batch sizes and lengths are rounded up to multiples of this
 STEP = 8
 

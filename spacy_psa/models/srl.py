@@ -49,6 +49,7 @@ def build_role_labeler(
     max_length: int = 512,
     overlap: int = 64,
     mixed_precision: str | None = None,
+    cuda_graphs: bool = False,
     nO: int | None = None,
 ) -> RoleLabeler:
     """Build a semantic role labeling model.
@@ -68,6 +69,8 @@ def build_role_labeler(
         half as many on either side, except at the ends of its sentence.
     mixed_precision (Optional[str]): Precision of the encoder's matrix multiplications in training,
         "bf16" or "fp16"; null for full precision. Prediction always uses full precision.
+    cuda_graphs (bool): Whether to start the encoder's and the decoder's operations at once, on a
+        GPU in training in full precision, as in `build_sequence_labeler`.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (RoleLabeler): The model, from Docs and predicates to potentials.
     RAISES (ValueError): If a value is out of range.
@@ -78,7 +81,7 @@ def build_role_labeler(
     check_value("max_length", max_length, True, "less than 2^63")
     if not 0 <= overlap < max_length:
         raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
-    make = partial(_make_network, encoder, decoder, mask_width)
+    make = partial(_make_network, encoder, decoder, mask_width, cuda_graphs)
     network: Model = Model(
         "role_network",
         _network_forward,
@@ -100,13 +103,15 @@ def _make_network(
     encoder: EncoderBuilder,
     decoder: DecoderBuilder,
     mask_width: int,
+    cuda_graphs: bool,
     *,
     input_width: int,
     n_labels: int,
 ) -> nn.Module:
     mask = PredicateMask(input_width, mask_width)
     encoder_module = encoder(mask.width, n_labels)
-    labeler = SequenceLabelerNetwork(encoder_module, decoder(encoder_module, n_labels))
+    decoder_module = decoder(encoder_module, n_labels)
+    labeler = SequenceLabelerNetwork(encoder_module, decoder_module, cuda_graphs=cuda_graphs)
     return RoleLabelerNetwork(mask, labeler)
 
 

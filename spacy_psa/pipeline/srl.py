@@ -32,6 +32,7 @@ mask_width = 100
 max_length = 512
 overlap = 64
 mixed_precision = null
+cuda_graphs = false
 
 [model.tok2vec]
 @architectures = "spacy_psa.WordCharEmbed.v1"

@@ -113,6 +113,13 @@ def test_what_can_be_recorded_is_trained_with_cuda_graphs_on_a_gpu(system: str, 
     assert has_marginals is (system == "refinement")
 
 
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("system", names("srl"))
+def test_roles_are_learned_with_cuda_graphs_on_a_gpu(system: str, gpu: bool) -> None:
+    config = config_of(system, "srl", gpu=gpu)
+    assert config["components"]["psa_srl"]["model"]["cuda_graphs"] is gpu
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_there_is_nothing_left_to_fill(system: str, tmp_path: Path) -> None:
     path = ROOT / "configs" / f"{system}-chunk.cfg"

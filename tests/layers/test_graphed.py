@@ -24,45 +24,16 @@ from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.layout import make_layout
 from spacy_psa.layers.mask import SequenceMask
 
+from .graph_stand_in import StandIn, use_stand_in
 from .helpers import assert_close, normal, randomized
 
 WIDTH, LABELS = 6, 3
 LENGTHS = [4, 1, 6, 2]
 
 
-class StandIn:
-    """Runs the function each time, with the inputs and outputs of `Recording`."""
-
-    made = 0
-
-    def __init__(self, body, network, inputs, parameters, gradients, pool):
-        StandIn.made += 1
-        self.body, self.parameters, self.shape = body, parameters, inputs[0].shape
-
-    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        assert vectors.shape == self.shape
-        with torch.enable_grad():
-            self.vectors = vectors.detach().requires_grad_()
-            self.scores = self.body(self.vectors, lengths)
-        return self.scores.detach()
-
-    def backward(self, upstream: Tensor) -> Tensor:
-        leaves = [self.vectors, *self.parameters]
-        found = torch.autograd.grad(self.scores, leaves, upstream, allow_unused=True)
-        for parameter, gradient in zip(self.parameters, found[1:], strict=True):
-            if gradient is not None:
-                gradient = gradient.contiguous()
-                parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
-        return found[0]
-
-
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
-    monkeypatch.setattr(graphed, "Recording", StandIn)
-    monkeypatch.setattr(graphed, "_is_on_gpu", lambda tensor: True)
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
-    monkeypatch.setattr(StandIn, "made", 0)
-    return StandIn
+    return use_stand_in(monkeypatch)
 
 
 def make(*, cuda_graphs: bool) -> SequenceLabelerNetwork:

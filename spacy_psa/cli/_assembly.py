@@ -1,0 +1,85 @@
+"""Assemble the template of a config from those of its system, task and device."""
+
+from difflib import get_close_matches
+
+from ..errors import Errors
+from ._templates import Template, names, read_template
+
+# The folders of the templates that an option selects.
+FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
+# Configs of this task are complete templates, since it has a different component.
+ROLES = "srl"
+TASKS = [*names("tasks"), ROLES]
+
+
+def assemble_roles(system: str, *, characters: str | None, device: str) -> Template:
+    """Get the template of a system that labels semantic roles.
+
+    system (str): The system: the name of a file in `templates/srl`.
+    characters (Optional[str]): Must be None: each system has its own character encoder.
+    device (str): The device: "cpu" or "gpu".
+    RETURNS (Template): The complete template.
+    RAISES (ValueError): If there is no such system, or `characters` is set.
+    """
+    if characters is not None:
+        raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
+    template = choose("system", system, ROLES)
+    for part in device_templates(device, "psa_srl"):
+        template = template.merge(part)
+    return template
+
+
+def assemble(system: str, task: str, *, characters: str | None, device: str) -> Template:
+    """Merge the templates of a system and a task.
+
+    system (str): The system.
+    task (str): The task.
+    characters (Optional[str]): The character encoder; None for that of the system.
+    device (str): The device: "cpu" or "gpu".
+    RETURNS (Template): The merged template.
+    RAISES (ValueError): If one of them is unknown.
+    """
+    of_system = choose("system", system)
+    parts = [
+        *device_templates(device, "psa_tagger"),
+        read_template("characters", "bilstm"),
+        choose("task", task),
+        read_template("training", of_system.settings["training"]),
+        of_system,
+        *([] if characters is None else [choose("characters", characters)]),
+    ]
+    template = read_template("", "base")
+    for part in parts:
+        template = template.merge(part)
+    return template
+
+
+def device_templates(device: str, component: str) -> list[Template]:
+    """Get the templates of a device.
+
+    device (str): The device: "cpu" or "gpu".
+    component (str): The component to train.
+    RETURNS (List[Template]): That of the device, and its settings for the component, if any.
+    """
+    wanted = (device, f"{device}-{component}")
+    return [read_template("devices", name) for name in wanted if name in names("devices")]
+
+
+def choose(option: str, name: str, folder: str | None = None) -> Template:
+    """Read the template selected by an option.
+
+    option (str): The option.
+    name (str): Its value, the name of a template.
+    folder (Optional[str]): The folder of the templates; None for that of the option.
+    RETURNS (Template): The template.
+    RAISES (ValueError): If there is no such template.
+    """
+    folder = folder or FOLDERS[option]
+    options = TASKS if option == "task" else names(folder)
+    if name not in options:
+        nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
+        listed = ", ".join(options)
+        raise ValueError(
+            Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
+        )
+    return read_template(folder, name)
