@@ -17,7 +17,7 @@ from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .logspace import LogSpaceBackend
 from .potentials import Fields, Potentials
-from .scores import chain_indices, working_dtype
+from .scores import Places, chain_indices, padded_indices, working_dtype
 
 if TYPE_CHECKING:
     from ..kernels.chains import Chains, ChainScores
@@ -33,9 +33,18 @@ def can_be_fused(potentials: Potentials) -> bool:
     potentials (Potentials): The scores.
     RETURNS (bool): True for up to 1,024 labels on a GPU that Triton supports.
     """
-    if not (potentials.n_tokens and 0 < potentials.n_labels <= MAX_LABELS):
+    return have_kernels(potentials.emissions)
+
+
+def have_kernels(emissions: Tensor) -> bool:
+    """Check whether the kernels support chains with these emissions.
+
+    emissions (Tensor): *Shape:* (..., L)
+    RETURNS (bool): As `can_be_fused`.
+    """
+    if not (emissions.numel() and emissions.shape[-1] <= MAX_LABELS):
         return False
-    return kernels_run_on(potentials.device)
+    return kernels_run_on(emissions.device)
 
 
 def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, Chains]:
@@ -45,10 +54,13 @@ def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, 
     lengths (Tuple[int, ...]): The lengths of the chains.
     RETURNS (Tuple[ChainScores, Chains]): The scores, and the positions of the chains.
     """
+    return _at_places(fields, chain_indices(lengths, fields[0].device), has_gaps=False)
+
+
+def _at_places(fields: Fields, places: Places, *, has_gaps: bool) -> tuple[ChainScores, Chains]:
     from ..kernels.chains import Chains, ChainScores
 
-    places = chain_indices(lengths, fields[0].device)
-    return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner)
+    return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner, has_gaps)
 
 
 class FusedBackend(LogSpaceBackend):
@@ -83,6 +95,28 @@ class FusedBackend(LogSpaceBackend):
         return ExpectedCounts(*(count.to(potentials.emissions.dtype) for count in counts))
 
 
+def padded_marginals(
+    emissions: Tensor,
+    lengths: Tensor,
+    *,
+    transitions: Tensor | None = None,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+) -> Tensor:
+    """The marginals of chains in a padded batch. The lengths stay on the GPU, so that a CUDA graph
+    can contain this; `LinearChain` needs to know them. Differentiable once.
+
+    emissions (Tensor): *Shape:* (B, n, L). See `have_kernels`.
+    lengths (Tensor): *Shape:* (B,). Integers from 1 to n: the tokens of each chain.
+    transitions, start, end (Optional[Tensor]): As in `Potentials`.
+    RETURNS (Tensor): *Shape:* (B, n, L). Zeros in the padding.
+    """
+    dtype = torch.promote_types(emissions.dtype, torch.float32)
+    rows = emissions.flatten(0, 1)
+    marginals = FusedMarginals.apply(rows, transitions, start, end, None, lengths, dtype)
+    return marginals.view_as(emissions)
+
+
 class Gradient(NamedTuple):
     """The gradient of a sum over chains, or a derivative of that gradient."""
 
@@ -99,7 +133,8 @@ class FusedRecursion:
     Autograd cannot differentiate any of it.
 
     emissions, transitions, start, end, pairwise (Tensor): The scores, as in `Potentials`.
-    lengths (Tuple[int, ...]): The lengths of the C chains.
+    lengths (Union[Tuple[int, ...], Tensor]): The lengths of the C chains. A tensor if the chains
+        are padded to the same length: it is not read on the host, see `padded_indices`.
     dtype (torch.dtype): The dtype to compute in, float32 or float64.
     both_sides (bool): Whether more than log Z will be needed.
     """
@@ -111,7 +146,7 @@ class FusedRecursion:
         start: Tensor | None,
         end: Tensor | None,
         pairwise: Tensor | None,
-        lengths: tuple[int, ...],
+        lengths: tuple[int, ...] | Tensor,
         dtype: torch.dtype,
         *,
         both_sides: bool,
@@ -119,13 +154,22 @@ class FusedRecursion:
         from ..kernels import chains as kernels
 
         self._kernels = kernels
-        self._places = chain_indices(lengths, emissions.device)
-        self._chains = for_kernels((emissions, transitions, start, end, pairwise), lengths)
+        is_padded = isinstance(lengths, Tensor)
+        if is_padded:
+            self._places = padded_indices(lengths, len(emissions))
+        else:
+            self._places = chain_indices(lengths, emissions.device)
+        fields = (emissions, transitions, start, end, pairwise)
+        self._chains = _at_places(fields, self._places, has_gaps=is_padded)
         self._messages = kernels.pass_messages(*self._chains, dtype, both_sides=both_sides)
         self.log_partition = self._messages.log_z.new_zeros(len(lengths))
         self.log_partition[self._places.chains] = self._messages.log_z
         if both_sides:
             self.marginals = kernels.marginals_of(self._messages)
+            if is_padded:
+                order = torch.arange(len(emissions), device=emissions.device)
+                is_token = order <= self._places.last[self._places.chain_of_token]
+                self.marginals *= is_token.unsqueeze(1)
 
     def of_tokens(self, weights: Tensor) -> Tensor:
         """weights (Tensor): *Shape:* (C,). One per chain.

@@ -97,6 +97,31 @@ def _places(lengths: tuple[int, ...], device: torch.device) -> Places:
 _cached_indices = lru_cache(maxsize=16)(_places)
 
 
+def padded_indices(lengths: Tensor, n_positions: int) -> Places:
+    """Compute the positions of padded chains where their lengths are, without reading these.
+
+    lengths (Tensor): *Shape:* (C,). Integers ≥ 1: the tokens of each chain, which are followed by
+        padding.
+    n_positions (int): The number of positions of all chains, including padding.
+    RETURNS (Places): The positions. Padding counts as part of its chain, except in `last` and
+        `sizes`.
+    """
+    chains = torch.arange(len(lengths), device=lengths.device)
+    positions = torch.arange(n_positions, device=lengths.device).view(len(lengths), -1)
+    chain_of = chains.unsqueeze(1).expand_as(positions)
+    sizes = lengths.long()
+    first = positions[:, 0].contiguous()
+    return Places(
+        chain_of_token=chain_of.flatten(),
+        inner=positions[:, 1:].flatten(),
+        chain_of_inner=chain_of[:, 1:].flatten(),
+        chains=chains,
+        first=first,
+        last=first + sizes - 1,
+        sizes=sizes,
+    )
+
+
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
     """Sum the values of the tokens of each chain.
 

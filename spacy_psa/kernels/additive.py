@@ -10,8 +10,8 @@ from .additive_kernels import gradient_kernel, scores_kernel
 from .launching import OPTIONS, on_device
 
 # Tile sizes: the accumulator, (queries, keys, features), stays in the registers of four warps
-QUERIES, KEYS, WIDTH = 16, 16, 16
-ONES, OTHERS, NUMBERS = 16, 8, 32
+QUERIES, KEYS, WIDTH = 8, 8, 32
+ONES, OTHERS, NUMBERS = 4, 8, 64
 
 
 def additive_scores_of(

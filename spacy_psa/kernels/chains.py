@@ -26,11 +26,19 @@ class Chains(NamedTuple):
     sizes (Tensor): *Shape:* (C,). The number of tokens in each chain. The longest chains should
         come first, since they take longest.
     inner (Tensor): *Shape:* (N - C,). The tokens that are not the first of their chain.
+    has_gaps (bool): Whether there are tokens that belong to no chain, i.e. padding. Their messages
+        are zeros, and they may be among `inner`.
     """
 
     firsts: Tensor
     sizes: Tensor
     inner: Tensor
+    has_gaps: bool = False
+
+    def new_like(self, rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """RETURNS (Tensor): Memory like `rows`, (N, L), for what kernels write for each token."""
+        make = torch.zeros_like if self.has_gaps else torch.empty_like
+        return make(rows, dtype=dtype)
 
 
 class ChainScores(NamedTuple):
@@ -106,8 +114,8 @@ def pass_messages(
     RETURNS (Messages): The log partition functions and the messages.
     """
     emissions = scores.emissions
-    forward = torch.empty_like(emissions, dtype=dtype)
-    backward = torch.empty_like(forward) if both_sides else None
+    forward = chains.new_like(emissions, dtype)
+    backward = chains.new_like(forward) if both_sides else None
     log_z = emissions.new_empty(len(chains.sizes), dtype=torch.float64)
     block, tile, warps = blocks_of(emissions.shape[1])
     with on_device(emissions):
@@ -228,7 +236,7 @@ def tangents_of(
     """
     forward = messages.forward
     n_labels = forward.shape[1]
-    tangents = torch.empty_like(forward), torch.empty_like(forward)
+    tangents = chains.new_like(forward), chains.new_like(forward)
     block, tile, warps = blocks_of(n_labels)
     with on_device(forward):
         tangents_kernel[(len(chains.sizes), 2)](

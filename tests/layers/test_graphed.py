@@ -15,7 +15,19 @@ from torch import Tensor, nn
 
 from spacy_psa.errors import Warnings
 from spacy_psa.inference import Potentials
-from spacy_psa.layers import BiLSTM, Chain, ContextFusion, PSABias, graphed
+from spacy_psa.layers import (
+    BiLSTM,
+    Chain,
+    ContextFusion,
+    LabelAttention,
+    LabelMarginals,
+    LabelRefinement,
+    LabelSet,
+    PSABias,
+    RefiningLayer,
+    ResidualNorm,
+    graphed,
+)
 from spacy_psa.layers.cuda_graphs import fresh_leaves, leave_recording
 from spacy_psa.layers.decoders import CRFDecoder
 from spacy_psa.layers.deepatt import DeepAtt
@@ -218,8 +230,19 @@ def test_without_a_gpu_nothing_is_recorded() -> None:
     assert network.graphed is not None and not network.graphed._graphs
 
 
+def refinement(refine: Callable[[LabelSet], nn.Module]) -> LabelRefinement:
+    labels = LabelSet(8, LABELS)
+    lstms = [BiLSTM(w, hidden_width=8, input_dropout=0.0, output_dropout=0.0) for w in (WIDTH, 8)]
+    layer = RefiningLayer(lstms[0], refine(labels), ResidualNorm(8))
+    return LabelRefinement([layer], lstms[1], labels=labels.shared_embeddings, input_dropout=0.0)
+
+
 ENCODERS: dict[str, Callable[[], nn.Module]] = {
     "psa": lambda: make(cuda_graphs=False).encoder,
+    "lan": lambda: refinement(lambda labels: LabelAttention(labels.embeddings(), heads=2)),
+    "refinement": lambda: refinement(
+        lambda labels: LabelMarginals(labels.embeddings(), labels.transitions())
+    ),
     "deepatt": lambda: DeepAtt(
         WIDTH, sublayer=None, positions=None, width=8, depth=2, n_heads=2, residual_dropout=0.0
     ),
