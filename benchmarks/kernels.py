@@ -22,25 +22,19 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spacy_psa.analysis.plots import line_plot, stack
 from spacy_psa.layers import BiLSTM
-from spacy_psa.layers.additive import additive_scores, scores_in_tiles
-from spacy_psa.layers.fused_additive import can_be_fused
 from spacy_psa.layers.mask import SequenceMask
 
+from .kernels_attention import attention_case, attention_tables
 from .kernels_characters import WORDS, characters, characters_table
 from .kernels_linear import TOKENS, linears
+from .kernels_timing import Sides, table_by_size, timed
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import sentence_lengths
-from .timing import Clock, make_clock, measure, use_device
+from .timing import Clock, make_clock, use_device
 
 NAME = "kernels"
-IN_TILES = "in tiles"
-# Maximum number of elements in (sentences, n, n, d), which broadcasting stores several times
-MAX_NUMBERS = 1 << 25
-MAX_SENTENCES = 10
 INPUT_WIDTH = 200
 N_BATCHES = 4
-SHORTEST_TURN = 0.1  # seconds
-Sides = dict[str, Callable[[], object]]
 
 
 def main() -> None:
@@ -78,60 +72,6 @@ def main() -> None:
         ],
     }
     write(arguments.output, NAME, results, to_markdown(results), draw(results))
-
-
-def attention_case(
-    width: int, n: int, device: torch.device, repeat: int, clock: Clock
-) -> dict[str, Any]:
-    """Time additive attention.
-
-    width (int): The width of queries and keys.
-    n (int): The number of tokens per sentence.
-    device (torch.device): The device.
-    repeat (int): The number of repetitions.
-    clock (Callable[[], float]): The clock.
-    RETURNS (Dict[str, Any]): The milliseconds of each implementation, and their ratio.
-    """
-    size = max(1, min(MAX_SENTENCES, MAX_NUMBERS // (n * n * width)))
-    sides = attention(size, n, width, device)
-    milliseconds = timed(sides, repeat, clock, f"attention, {n} × {width}")
-    case = {"width": width, "tokens": n, "sentences": size, "milliseconds": milliseconds}
-    case["speed"] = round(milliseconds["broadcasting"] / milliseconds["ours"], 2)
-    if IN_TILES in milliseconds:
-        case["speed of the kernel"] = round(milliseconds[IN_TILES] / milliseconds["ours"], 2)
-    return case
-
-
-def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
-    """Make the implementations that score all pairs. Each returns the scores and the gradients of
-    its inputs. On a GPU, where ours is a fused kernel, our tiled PyTorch version is included.
-
-    size (int): The number of sentences.
-    n (int): The number of tokens per sentence.
-    width (int): The width of queries and keys.
-    device (torch.device): The device.
-    RETURNS (Dict[str, Callable]): The implementations, by name.
-    """
-    generator = torch.Generator().manual_seed(0)
-    queries, keys = torch.randn(2, size, n, width, generator=generator).to(device)
-    weight = torch.randn(width, generator=generator).to(device)
-    upstream = torch.randn(size, n, n, generator=generator).to(device)
-
-    def broadcasting(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-        return torch.tanh(q.unsqueeze(2) + k.unsqueeze(1)) @ w
-
-    def train(function: Callable[[Tensor, Tensor, Tensor], Tensor]) -> tuple[Tensor, ...]:
-        leaves = [tensor.detach().requires_grad_() for tensor in (queries, keys, weight)]
-        scores = function(*leaves)
-        return (scores, *torch.autograd.grad(scores, leaves, upstream))
-
-    sides: Sides = {
-        "ours": lambda: train(additive_scores),
-        "broadcasting": lambda: train(broadcasting),
-    }
-    if can_be_fused(device):
-        sides[IN_TILES] = lambda: train(scores_in_tiles)
-    return sides
 
 
 def bilstm_case(
@@ -242,19 +182,6 @@ def characters_case(
     return {"words": n_words, "milliseconds": milliseconds, "speed": speed}
 
 
-def timed(sides: Sides, repeat: int, clock: Clock, what: str) -> dict[str, float]:
-    """Time implementations.
-
-    sides (Dict[str, Callable]): The implementations, by name.
-    repeat (int): The number of repetitions.
-    clock (Callable[[], float]): The clock.
-    what (str): The label of the progress bar.
-    RETURNS (Dict[str, float]): The median milliseconds, by name.
-    """
-    seconds = measure(sides, repeat, clock, what, at_least=SHORTEST_TURN)
-    return {name: round(1000 * time, 3) for name, time in seconds.items()}
-
-
 def to_markdown(results: dict[str, Any]) -> str:
     """Format the results as a page.
 
@@ -266,13 +193,7 @@ def to_markdown(results: dict[str, Any]) -> str:
 
 def tables(results: dict[str, Any]) -> list[str]:
     """RETURNS (List[str]): A description of the figures, and the tables."""
-    lines = ["", "Additive attention, forward and backward: speed relative to tanh over all pairs"]
-    lines[-1] += " by broadcasting, by the number of tokens n and the width d."
-    lines += table_by_size(results["attention"], "speed")
-    if any("speed of the kernel" in case for case in results["attention"]):
-        lines += ["", "The fused GPU kernel: speed relative to the tiled version in PyTorch, by n"]
-        lines[-1] += " and d."
-        lines += table_by_size(results["attention"], "speed of the kernel")
+    lines = attention_tables(results["attention"])
     lines += ["", "BiLSTM in training, forward and backward: speed relative to PyTorch's LSTM on"]
     lines[-1] += (
         " the same sentences, packed and padded. The output of the padded LSTM is wrong, since its "
@@ -296,15 +217,6 @@ def tables(results: dict[str, Any]) -> list[str]:
     )
     lines += table_by_size(results["linear"], "speed")
     return lines + characters_table(results["characters"])
-
-
-def table_by_size(cases: list[dict[str, Any]], speed: str) -> list[str]:
-    """RETURNS (List[str]): A table of speeds by width and number of tokens."""
-    columns = list(dict.fromkeys(case["tokens"] for case in cases))
-    rows = {width: [f"d = {width}"] for width in dict.fromkeys(case["width"] for case in cases)}
-    for case in cases:
-        rows[case["width"]].append(f"{case[speed]:.1f}")
-    return table(["", *(f"n = {n}" for n in columns)], list(rows.values()))
 
 
 def draw(results: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from spacy_psa.layers import CharacterBiLSTM
 
+from .kernels_timing import Sides
 from .report import table
 from .synthetic import word_lengths
 
@@ -16,7 +17,6 @@ N_CHARACTERS = 100
 WIDTH = 100  # of a word, both directions together, as in the paper
 N_BATCHES = 16
 WORDS = (1, 4, 16, 64, 256)
-Sides = dict[str, Callable[[], object]]
 
 
 def characters(n_words: int, device: torch.device, width: int = WIDTH) -> Sides:

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from spacy_psa.layers.activations import TANH
 from spacy_psa.layers.linear import Linear, activated
 
+from .kernels_timing import Sides
+
 # Tokens of batches of 10 and 32 sentences
 TOKENS = (250, 800)
-Sides = dict[str, Callable[[], object]]
 
 
 def linears(n_tokens: int, width: int, device: torch.device) -> Sides:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import kernels
+from benchmarks import kernels, kernels_attention, timing
 from benchmarks.kernels_characters import characters
 from benchmarks.kernels_linear import linears
 from spacy_psa.kernels import kernels_run_on
@@ -21,7 +21,7 @@ KINDS = ("attention", "bilstm", "linear", "characters")
 
 
 def test_both_ways_to_score_pairs_find_the_same_scores_and_gradients() -> None:
-    sides = kernels.attention(2, 5, 4, CPU)
+    sides = kernels_attention.attention(2, 5, 4, CPU)
     for found, expected in zip(sides["ours"](), sides["broadcasting"](), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -33,23 +33,33 @@ def test_a_gpu_also_has_the_way_without_its_program(monkeypatch: pytest.MonkeyPa
     if not on_any(CPU):
         pytest.skip("no Triton that interprets kernels")
     monkeypatch.setattr(additive, "can_be_fused", on_any)
-    monkeypatch.setattr(kernels, "can_be_fused", on_any)
+    monkeypatch.setattr(kernels_attention, "can_be_fused", on_any)
     fused = []
     original = additive.fused_additive_scores
     monkeypatch.setattr(
         additive, "fused_additive_scores", lambda *given: fused.append(1) or original(*given)
     )
-    sides = kernels.attention(2, 5, 4, CPU)
+    sides = kernels_attention.attention(2, 5, 4, CPU)
     assert list(sides) == ["ours", "broadcasting", "in tiles"]
     for found, expected in zip(sides["ours"](), sides["in tiles"](), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     assert len(fused) == 1
-    case = kernels.attention_case(4, 5, CPU, 1, time.process_time)
+    case = kernels_attention.attention_case(4, 5, CPU, 1, time.process_time)
     assert set(case["milliseconds"]) == set(sides)
     text = "\n".join(
         kernels.tables({"attention": [case], "bilstm": [], "linear": [], "characters": []})
     )
     assert "relative to the tiled version in PyTorch" in text
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_graphs_score_pairs_alike() -> None:
+    sides = kernels_attention.attention(2, 5, 4, torch.device("cuda"))
+    graphs = timing.in_graphs({name: sides[name] for name in ("ours", "broadcasting")})
+    for name, graph in graphs.items():
+        for found, expected in zip(graph(), sides[name](), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_our_bilstm_finds_what_the_packed_one_finds() -> None:
@@ -105,7 +115,7 @@ def test_the_page_gives_ratios() -> None:
     page = "\n".join(
         kernels.tables(
             {
-                "attention": [{"width": 200, "tokens": 25, "speed": 6.44}],
+                "attention": [{"width": 200, "tokens": 25, "speed": 6.44, "speed in graphs": 3.21}],
                 "bilstm": [
                     {
                         "hidden": 300,
@@ -119,7 +129,7 @@ def test_the_page_gives_ratios() -> None:
             }
         )
     )
-    assert "| d = 200 | 6.4 |" in page
+    assert page.index("| d = 200 | 6.4 |") < page.index("CUDA") < page.index("| d = 200 | 3.2 |")
     assert "| 300 | 10 | 40% | 1.50 | 2.00 |" in page
     assert "| d = 600 | 2.1 |" in page
     assert "| words | 1 | 64 |" in page and "| times as fast | 2.3 | 1.2 |" in page
