@@ -56,10 +56,14 @@ class GraphedBody:
         lengths (Tensor): The lengths of the sequences. Shape: (batch_size,), integers.
         RETURNS (Tensor): Shape: (batch_size, n, L).
         """
-        parameters = [p for p in network.parameters() if p.requires_grad]
-        is_possible = network.training and self._is_possible(vectors, parameters)
+        if not (network.training and self._is_possible(vectors)):
+            return body(vectors, lengths)
+        modules = list(network.modules())
+        parameters = _trained_parameters(modules)
+        # Gradients of several batches are added up by PyTorch
+        has_gradients = any(parameter.grad is not None for parameter in parameters)
         # Hooks would be called while recording only
-        if not is_possible or any(map(is_watched, network.modules())):
+        if has_gradients or any(map(is_watched, modules)):
             return body(vectors, lengths)
         graph = self._graph_for(body, network, vectors, lengths, parameters)
         if graph is None:
@@ -69,7 +73,7 @@ class GraphedBody:
         batch_size, n, _ = vectors.shape
         return _Replay.apply(run, *_padded(vectors, lengths))[:batch_size, :n]
 
-    def _is_possible(self, vectors: Tensor, parameters: list[nn.Parameter]) -> bool:
+    def _is_possible(self, vectors: Tensor) -> bool:
         if not (self._works and _is_on_gpu(vectors) and vectors.requires_grad):
             return False
         if not torch.is_grad_enabled() or torch.is_autocast_enabled("cuda"):
@@ -78,10 +82,7 @@ class GraphedBody:
             return False  # something counts operations, or the like
         # All graphs share memory, which must be kept until the gradient has been computed
         run = None if self._pending is None else self._pending()
-        if run is not None and not run.is_done:
-            return False
-        # Gradients of several batches are added up by PyTorch
-        return all(parameter.grad is None for parameter in parameters)
+        return run is None or run.is_done
 
     def _graph_for(
         self,
@@ -145,6 +146,14 @@ class _Replay(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         ctx.run.is_done = True
         return None, ctx.run.graph.backward(grad), None
+
+
+def _trained_parameters(modules: list[nn.Module]) -> list[nn.Parameter]:
+    """Those of `network.parameters()` that are trained. Walking through the network again takes as
+    long as starting a few operations."""
+    parameters = (p for module in modules for p in module._parameters.values())
+    trained = (p for p in parameters if p is not None and p.requires_grad)
+    return list(dict.fromkeys(trained))
 
 
 def _is_on_gpu(tensor: Tensor) -> bool:
