@@ -150,9 +150,9 @@ def test_a_batch_that_is_never_learnt_from_does_not_matter(stand_in: type[StandI
         learn(network, LENGTHS)
     assert network.graphed is not None
     unused = run(network, LENGTHS)
-    assert not network.graphed._is_possible(unused.emissions, [])
+    assert not network.graphed._is_possible(unused.emissions)
     del unused
-    assert network.graphed._is_possible(normal(1, 1, 1).requires_grad_(), [])
+    assert network.graphed._is_possible(normal(1, 1, 1).requires_grad_())
 
 
 def test_parameters_in_another_place_are_recorded_anew(stand_in: type[StandIn]) -> None:
