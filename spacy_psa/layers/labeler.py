@@ -53,7 +53,9 @@ class SequenceLabelerNetwork(nn.Module):
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
-        rows = torch.from_numpy(layout.rows).to(x.device)
+        # In training, the scores may be in memory that a CUDA graph overwrites
+        is_in_order = layout.is_in_order and not torch.is_grad_enabled()
+        rows = None if is_in_order else torch.from_numpy(layout.rows).to(x.device)
         fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
         with full_precision(x):
             fields.update(self.decoder.transition_scores())
@@ -81,9 +83,11 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
         yield part.view(*bucket.index.shape, x.shape[1])
 
 
-def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
+def _in_token_order(parts: list[Tensor], rows: Tensor | None) -> Tensor:
+    """The scores of all positions, in the order of `rows`; None if they are in it already."""
     scores = torch.cat(parts) if len(parts) > 1 else parts[0]
-    # Each token has one row, so the gradient is a plain copy: PyTorch's indexing would accumulate
-    scores = gather(scores.flatten(1), rows).view(len(rows), *scores.shape[1:])
+    if rows is not None:
+        # Each has one row, so the gradient is a plain copy: PyTorch's indexing would accumulate
+        scores = gather(scores.flatten(1), rows).view(len(rows), *scores.shape[1:])
     # The whole network may be in half precision, which is not enough for inference
     return scores.to(torch.promote_types(scores.dtype, torch.float32))

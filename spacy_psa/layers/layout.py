@@ -48,6 +48,12 @@ class Layout:
     buckets: tuple[Bucket, ...]
     rows: NDArray[np.int64]
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the positions of the buckets are just the tokens: there is a single sequence, in
+        a single window."""
+        return len(self.lengths) == 1 and len(self.buckets[0].lengths) == len(self.buckets) == 1
+
 
 @dataclass(frozen=True)
 class Window:

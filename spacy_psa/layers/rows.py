@@ -63,6 +63,8 @@ def gather(x: Tensor, rows: Tensor) -> Tensor:
     """
     if x.device.type != "cpu":
         return x.index_select(0, rows)  # PyTorch's own function starts sooner
+    if not torch.is_grad_enabled():
+        return _gathered(x, rows)
     return _Gather.apply(x, rows)
 
 
@@ -90,12 +92,16 @@ def spread(x: Tensor, nearest: Tensor, rows: Tensor) -> Tensor:
     return _Spread.apply(x, nearest, rows)
 
 
+def _gathered(x: Tensor, rows: Tensor) -> Tensor:
+    return torch.index_select(x, 0, rows, out=roomy(x, (rows.shape[0], x.shape[1])))
+
+
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
         ctx.n = x.shape[0]
-        return torch.index_select(x, 0, rows, out=roomy(x, (rows.shape[0], x.shape[1])))
+        return _gathered(x, rows)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
