@@ -155,7 +155,7 @@ class FusedRecursion:
 
         self._kernels = kernels
         is_padded = isinstance(lengths, Tensor)
-        if is_padded:
+        if isinstance(lengths, Tensor):
             self._places = padded_indices(lengths, len(emissions))
         else:
             self._places = chain_indices(lengths, emissions.device)
