@@ -35,18 +35,19 @@ def test_results_have_imports_and_loading(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     def measure(given: dict[str, str], repeat: int) -> dict[str, list[float]]:
         scripts.update(given)
-        return {name: [2.0] if "import" in name else [1.0, 0.5] for name in given} | {
-            name: [2.0 + i / 10] for i, name in enumerate(startup.IMPORTS)
-        }
+        loading = {name: [1.0, 0.5] for name in startup.SYSTEMS}
+        imports = {name: [2.0 + i / 10] for i, name in enumerate(startup.IMPORTS)}
+        return {startup.EMPTY: [0.75, 0.2], **loading, **imports}
 
     monkeypatch.setattr(startup, "measure", measure)
     monkeypatch.setattr(sys, "argv", ["startup", "--words", "100", "--output", str(tmp_path)])
     startup.main()
-    assert list(scripts) == [*startup.IMPORTS, *startup.SYSTEMS]
+    assert list(scripts) == [*startup.IMPORTS, startup.EMPTY, *startup.SYSTEMS]
     assert all(script.count("spacy.load") == 2 for script in list(scripts.values())[3:])
     results = json.loads((tmp_path / "startup.json").read_text(encoding="utf8"))
     assert results["loading"]["psa"] == {"first": 1.0, "again": 0.5}
     page = (tmp_path / "startup.md").read_text(encoding="utf8")
     assert "| with spacy_psa | 1.050 | +0.10 |" in page
-    assert "| psa, again | 0.250 | 0.50 |" in page
+    assert "| empty pipeline, first | 0.75 | +0.00 |" in page
+    assert "| psa, again | 0.50 | +0.30 |" in page
     assert "<svg" in (tmp_path / "startup.svg").read_text(encoding="utf8")
