@@ -92,12 +92,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path]:
+def atomic_files(folder: Path, prepare: Callable[[Path], None] | None = None) -> Iterator[Path]:
     """Write some of the files in a folder. Each one is moved into place in one step, once all of
     them are on disk.
 
     folder (Path): The folder, which is created if needed.
-    prepare (Callable[[Path], None]): Called with the temporary folder before its files are moved.
+    prepare (Optional[Callable[[Path], None]]): Called with the temporary folder before its files
+        are moved.
     YIELDS (Path): A temporary folder to create and fill.
     RAISES (OutputError): If the files cannot be written.
     """
@@ -108,7 +109,8 @@ def atomic_files(folder: Path, prepare: Callable[[Path], None]) -> Iterator[Path
         try:
             yield temporary
             sync([*temporary.rglob("*"), temporary])
-            prepare(temporary)
+            if prepare is not None:
+                prepare(temporary)
             _put_all(temporary, folder)
             sync([folder])
         finally:

@@ -2,7 +2,7 @@
 
 A folder holds `state.json` and the tensor file that it names. A new checkpoint first writes its
 tensors under another name. It takes effect when `state.json` is replaced, which is atomic. Files
-left behind by an interrupted write are overwritten later.
+left behind by an interrupted write are overwritten or removed by the next one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ..atomic_files import atomic_path
-from ..disk import sha256_of, sync
+from ..atomic_files import atomic_files, atomic_path
+from ..disk import sha256_of
 from ..errors import Errors
 from ..output_errors import output_errors
 
@@ -73,14 +73,14 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
     record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    # In a folder of its own, since safetensors leaves a temporary file if the process is killed.
+    # What an earlier process left is removed even if there are no tensors.
+    with atomic_files(folder) as temporary:
+        temporary.mkdir()
+        if tensors:
+            with output_errors(folder / slot, temporary):
+                _save_tensors(tensors, temporary / slot)
     if tensors:
-        with output_errors(folder / slot):
-            try:
-                _save_tensors(tensors, folder / slot)
-                sync([folder / slot])
-            except OSError:
-                (folder / slot).unlink(missing_ok=True)
-                raise
         record["tensors"] = {"file": slot, "sha256": sha256_of(folder / slot)}
     try:
         with atomic_path(folder / STATE, shared=False) as temporary:

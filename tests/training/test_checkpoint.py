@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from spacy_psa import atomic_files
 from spacy_psa.training import checkpoint as module
 from spacy_psa.training.checkpoint import (
     Checkpoint,
@@ -69,7 +70,8 @@ def test_a_write_that_is_broken_off_leaves_the_checkpoint_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(os if broken == "os.replace" else module, broken.split(".")[-1], kill)
+        owner = {"os.replace": os, "sync": atomic_files}.get(broken, module)
+        patch.setattr(owner, broken.split(".")[-1], kill)
         write_checkpoint(tmp_path, SECOND, tensors(2.0))
     assert state_of(tmp_path) == (3, 1.0)
     write_checkpoint(tmp_path, SECOND, tensors(2.0))
@@ -89,6 +91,28 @@ def test_a_write_that_is_broken_off_in_the_middle_of_a_file_leaves_the_checkpoin
         patch.setattr(module, "save_file", save_half)
         write_checkpoint(tmp_path, SECOND, tensors(2.0))
     assert state_of(tmp_path) == (3, 1.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("next_tensors", [{}, {"weight": torch.ones(2)}])
+def test_what_safetensors_leaves_when_killed_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, next_tensors: dict[str, torch.Tensor]
+) -> None:
+    def leave(_: object, path: Path) -> None:
+        path.with_name(".tmpAbCdEf").write_bytes(b"half a file")
+        os._exit(9)
+
+    write_checkpoint(tmp_path, FIRST, tensors(1.0))
+    process = os.fork()
+    if not process:
+        monkeypatch.setattr(module, "save_file", leave)
+        write_checkpoint(tmp_path, SECOND, tensors(2.0))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+    assert [*tmp_path.rglob(".tmpAbCdEf")]
+    assert state_of(tmp_path) == (3, 1.0)
+    write_checkpoint(tmp_path, SECOND, next_tensors)
+    assert not [*tmp_path.rglob(".*")]
 
 
 def test_a_checkpoint_without_tensors_takes_little_room(tmp_path: Path) -> None:
