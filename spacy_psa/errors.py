@@ -942,6 +942,7 @@ class Warnings(metaclass=_Coded):
         "was loaded. Load the latter first, or set the environment variable {variable}={value}."
     )
     W110 = "Found {n} problems in the corpus, the first one: {example}"
+    W111 = "The corpus {path} was read with these exceptions: {notes}."
     W201 = (
         "The word embeddings were initialized from a sample of {n_docs} documents, and know no "
         "other words. Only 'psa_tagger' and 'psa_srl' initialize 'spacy_psa.WordCharEmbed.v1' from "

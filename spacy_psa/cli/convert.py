@@ -98,6 +98,8 @@ def convert_cli(
             stats_path=stats_path,
         )
     print(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
+    for what, n in problems.notes.items():
+        msg.info(f"{what}: {n:,}")
     for example in problems.examples:
         msg.warn(example)
     if problems.total:
@@ -178,10 +180,13 @@ def convert(
         stats.docs = len(doc_bin)
         total += stats
     if stats_path is not None:
-        found = {"counts": dict(problems.counts), "examples": problems.examples}
+        data = total.to_dict()
+        if problems.lenient:
+            data["problems"] = {"counts": dict(problems.counts), "examples": problems.examples}
+        if problems.notes:
+            data["notes"] = dict(problems.notes)
         with atomic_path(stats_path) as temporary:
-            data = total.to_dict()
-            srsly.write_json(temporary, {**data, "problems": found} if problems.lenient else data)
+            srsly.write_json(temporary, data)
     return total
 
 

@@ -22,11 +22,14 @@ class Problems:
     lenient (bool): Whether to count problems instead of raising the first.
     counts (Counter[str]): The number of problems by message code.
     examples (List[str]): The first messages for each code; each names the file and line.
+    notes (Counter[str]): What was read differently than it is written, or not at all, in files that
+        are valid: how often.
     """
 
     lenient: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
 
     def report(self, message: str, count: int = 1) -> None:
         """Report a problem.
@@ -42,6 +45,14 @@ class Problems:
         if self.counts[code] < MAX_EXAMPLES:
             self.examples.append(message)
         self.counts[code] += count
+
+    def note(self, what: str, count: int = 1) -> None:
+        """Count something that users should know of, but that is no problem.
+
+        what (str): What it is, in the plural, such as "rejected texts, skipped".
+        count (int): How often it occurred.
+        """
+        self.notes[what] += count
 
     @property
     def total(self) -> int:

@@ -90,6 +90,9 @@ class ColumnCorpus:
             yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
         if problems.total:
             warn(Warnings.W110.format(n=problems.total, example=problems.examples[0]))
+        if problems.notes:
+            notes = ", ".join(f"{what}: {n:,}" for what, n in problems.notes.items())
+            warn(Warnings.W111.format(path=self.path, notes=notes))
 
 
 def check_n_sents(n_sents: int, form: Format) -> None:

@@ -27,6 +27,13 @@ def test_examples_are_limited_for_each_code_but_counts_are_not():
     assert problems.examples[-2:] == [f"[P145] {MAX_EXAMPLES - 1}", "[P112] b"]
 
 
+def test_notes_are_counted_and_never_raised():
+    problems = Problems()
+    problems.note("rejected texts, skipped")
+    problems.note("rejected texts, skipped", count=2)
+    assert problems.notes == {"rejected texts, skipped": 3} and problems.total == 0
+
+
 def test_spans_that_do_not_overlap_are_put_in_order():
     spans = [(3, 5, "B"), (0, 3, "A")]
     assert check_overlaps(spans, "a.txt", 1, "entities", Problems()) == [(0, 3, "A"), (3, 5, "B")]
