@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH
+from spacy.attrs import NAMES, ORTH
+from spacy.lexeme import Lexeme
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vectors import Mode, Vectors
@@ -70,9 +71,9 @@ class _Word:
 class WordLookup:
     """Look up the words and characters of documents.
 
-    A word is looked up by its attribute (the norm by default) and then by its lowercase form, first
-    among the words of the training data and then in the vectors of the vocabulary. If it is in
-    neither, its normalized form is looked up in the same way.
+    A word is looked up by its `word_form` and then by its lowercase form, first among the words of
+    the training data and then in the vectors of the vocabulary. If it is in neither, its normalized
+    form is looked up in the same way.
 
     words (Sequence[str]): The words that have trainable rows, starting at row 1.
     characters (Sequence[str]): The known characters.
@@ -97,7 +98,7 @@ class WordLookup:
         self.normalize = normalize
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
-        self._cache: dict[int, _Word] = {}
+        self._cache: dict[tuple[int, str], _Word] = {}
 
     def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
         """Look up the words of a batch.
@@ -108,14 +109,14 @@ class WordLookup:
         """
         if len(self._cache) > CACHE_SIZE:
             self._cache = {}
-        pairs = np.concatenate([doc.to_array([ORTH, self.attr]).reshape(-1, 2) for doc in docs])
-        # The same form may have two norms, so combine the pair of hashes into one number.
-        keys = (pairs[:, 0] * np.uint64(31) + pairs[:, 1]).tolist()
+        orths = np.concatenate([doc.to_array(ORTH) for doc in docs]).tolist()
         # For one sentence, a dict takes a fraction of the time of `np.unique`
         found: dict[int, _Word] = {}
-        for i, key in enumerate(keys):
-            if key not in found:
-                found[key] = self._cache.get(key) or self._look_up(key, pairs[i], vocab)
+        for orth in orths:
+            if orth not in found:
+                # The same word may have another norm in another vocabulary
+                key = (orth, word_form(vocab[orth], self.attr))
+                found[orth] = self._cache.get(key) or self._look_up(*key, vocab)
         # Words of the same length by their hashes, so that the order of the tokens does not matter
         order = sorted(sorted(found), key=lambda key: -len(found[key].characters))
         words = [found[key] for key in order]
@@ -132,12 +133,10 @@ class WordLookup:
             vector_keys=[key for key in vector_keys if key is not None],
             characters=characters,
             lengths=lengths,
-            tokens=np.array([place[key] for key in keys], dtype=np.int64),
+            tokens=np.array([place[orth] for orth in orths], dtype=np.int64),
         )
 
-    def _look_up(self, key: int, hashes: NDArray[np.uint64], vocab: Vocab) -> _Word:
-        orth, attr = hashes.tolist()
-        form = vocab.strings[attr] if attr else ""
+    def _look_up(self, orth: int, form: str, vocab: Vocab) -> _Word:
         text = vocab.strings[orth]
         forms = [form]
         if self.normalize is not None:
@@ -153,11 +152,23 @@ class WordLookup:
             characters or (UNKNOWN_CHARACTER,),
         )
         if max(map(len, (*forms, text))) <= CACHED_LENGTH:
-            self._cache[key] = word
+            self._cache[orth, form] = word
         return word
 
     def _row(self, form: str) -> int:
         return self._rows.get(form) or self._rows.get(form.lower(), UNKNOWN_ROW)
+
+
+def word_form(lexeme: Lexeme, attr: int) -> str:
+    """Get the form by which a word is looked up. It belongs to the entry in the vocabulary, not to
+    the token: a tokenizer may give a token a norm of its own ("not" for "n't"), which the same word
+    does not have in a document made of words, such as most training data.
+
+    lexeme (Lexeme): The word's entry in the vocabulary.
+    attr (int): NORM, ORTH or LOWER.
+    RETURNS (str): The form.
+    """
+    return getattr(lexeme, NAMES[attr].lower() + "_")
 
 
 def zero_digits(form: str) -> str:

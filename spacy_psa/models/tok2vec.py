@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from spacy.attrs import NAMES, intify_attr
+from spacy.attrs import intify_attr
 from spacy.tokens import Doc
 from spacy.vectors import Vectors
 from thinc.api import ArgsKwargs, Model
@@ -22,6 +22,7 @@ from .lookup import (
     check_vectors,
     find_vector,
     read_vectors,
+    word_form,
     zero_digits,
 )
 from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout, check_value
@@ -87,7 +88,8 @@ def build_word_char_embed(
     width (Optional[int]): Width of the word embeddings. Defaults to the width of the pipeline's
         vectors, or 100 if it has none.
     attr (str): The attribute to look words up by: "NORM", "ORTH" or "LOWER". If it is not found,
-        its lowercase form is tried.
+        its lowercase form is tried. It is that of the entry in the vocabulary, so that a word has
+        the same embedding whether its token comes from a tokenizer or from a list of words.
     min_freq (int): How often a word without a vector must occur in the training data to get its own
         embedding. Rarer words train the embedding of unknown words.
     max_characters (int): Maximum number of characters read from a word.
@@ -206,7 +208,7 @@ def _count(
     for doc in docs:
         vectors = doc.vocab.vectors
         for token in doc:
-            words[doc.vocab.strings[getattr(token, NAMES[shim.attr].lower())]] += 1
+            words[word_form(token.lex, shim.attr)] += 1
             characters.update(token.text)
     if vectors is None:
         raise ValueError(Errors.P205)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from spacy.attrs import NAMES, NORM
+from spacy.attrs import NORM
 from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
-from ..models.lookup import check_vectors, find_vector
+from ..models.lookup import check_vectors, find_vector, word_form
 from ..models.word_shim import WordCharacterShim
 
 Knows = Callable[[str], bool]
@@ -39,7 +39,7 @@ def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
     words (Iterable[str]): The words, e.g. all words in the training data.
     RETURNS (Callable[[str], bool]): Whether a word is one of them.
     """
-    forms = {_form(vocab, word, NORM) for word in words}
+    forms = {word_form(vocab[word], NORM) for word in words}
     return _finder(vocab, forms, NORM, None)
 
 
@@ -59,15 +59,11 @@ def trained_words(pipe: TrainablePipe) -> Knows | None:
     return None
 
 
-def _form(vocab: Vocab, word: str, attr: int) -> str:
-    return getattr(vocab[word], NAMES[attr].lower() + "_")
-
-
 def _finder(
     vocab: Vocab, forms: set[str], attr: int, normalize: Callable[[str], str] | None
 ) -> Knows:
     def knows(word: str) -> bool:
-        form = _form(vocab, word, attr)
+        form = word_form(vocab[word], attr)
         looked_up = [form] if normalize is None else [form, normalize(form)]
         return any(f in forms or f.lower() in forms for f in looked_up)
 

@@ -52,10 +52,10 @@ def test_words_are_found_by_their_form_then_by_its_lower_case(word: str, row: in
     assert rows_of_tokens(look_up([word])) == [row]
 
 
-def test_words_are_found_by_the_attribute() -> None:
+def test_words_are_found_by_the_attribute_of_the_entry_in_the_vocabulary() -> None:
     vocab = Vocab()
     doc = Doc(vocab, words=["X"])
-    doc[0].norm_ = "ann"
+    vocab["X"].norm_, doc[0].norm_ = "ann", "Bob"
     assert make_lookup(NORM).features([doc], vocab).rows.tolist() == [1]
     assert make_lookup(ORTH).features([doc], vocab).rows.tolist() == [UNKNOWN_ROW]
     assert make_lookup(LOWER).features([doc], vocab).rows.tolist() == [UNKNOWN_ROW]
@@ -126,7 +126,7 @@ def test_the_cache_does_not_grow_forever(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_very_long_words_are_not_in_the_cache(attr: int, limit: int, length: int, n: int) -> None:
     lookup, vocab = make_lookup(attr, limit), Vocab()
     doc = Doc(vocab, words=["x" * length])
-    doc[0].norm_ = "ann"
+    vocab["x" * length].norm_ = "ann"
     for _ in range(2):
         features = lookup.features([doc], vocab)
         assert features.lengths.tolist() == [min(length, limit)]

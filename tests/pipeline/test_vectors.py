@@ -8,6 +8,7 @@ import torch
 from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy.vectors import Vectors
 
@@ -75,20 +76,40 @@ def test_a_word_with_a_vector_does_not_have_that_of_its_lower_case() -> None:
     np.testing.assert_array_equal(embed(nlp, "Rome"), vector("Rome"))
 
 
-def test_words_are_looked_up_by_their_norm() -> None:
+def test_words_are_looked_up_by_the_norm_of_their_entry_in_the_vocabulary() -> None:
     nlp = nlp_with_vectors(["rome"])
-    doc = Doc(nlp.vocab, words=["Roma"])
-    doc[0].norm_ = "rome"
-    found = tagger_of(nlp).model.get_ref("tok2vec").predict([doc])[0][0, :WIDTH]
-    np.testing.assert_array_equal(found, vector("rome"))
+    nlp.vocab["Roma"].norm_ = "rome"
+    np.testing.assert_array_equal(embed(nlp, "Roma"), vector("rome"))
 
 
-def test_one_form_may_have_two_norms_in_a_batch() -> None:
-    nlp = nlp_with_vectors(["rome", "paris"])
-    doc = Doc(nlp.vocab, words=["X", "X"])
-    doc[0].norm_, doc[1].norm_ = "rome", "paris"
-    found = tagger_of(nlp).model.get_ref("tok2vec").predict([doc])[0][:, :WIDTH]
-    np.testing.assert_array_equal(found, [vector("rome"), vector("paris")])
+def test_a_word_of_two_vocabularies_may_have_two_norms() -> None:
+    first, second = nlp_with_vectors(["rome", "paris"]), nlp_with_vectors(["rome", "paris"])
+    model = tagger_of(first).model.get_ref("tok2vec")
+    for nlp, norm in ((first, "rome"), (second, "paris"), (first, "rome")):
+        nlp.vocab["X"].norm_ = norm
+        found = model.predict([Doc(nlp.vocab, words=["X"])])[0][0, :WIDTH]
+        np.testing.assert_array_equal(found, vector(norm))
+
+
+# Tokens whose norm the English tokenizer sets: "can", "not", "will"
+CONTRACTIONS = "Ann can't eat, and Bob won't see it: they're green."
+
+
+@pytest.mark.parametrize("attr", ["NORM", "ORTH", "LOWER"])
+@pytest.mark.parametrize("from_text", [True, False], ids=["trained on text", "trained on words"])
+def test_text_and_lists_of_words_have_the_same_embeddings(from_text: bool, attr: str) -> None:
+    nlp = make_nlp(lang="en", model=tiny_model(tok2vec__attr=attr))
+    for word in ("not", "n't", "will", "are"):
+        nlp.vocab.set_vector(word, vector(word))
+    text = nlp.make_doc(CONTRACTIONS)
+    words = Doc(nlp.vocab, [t.text for t in text], [bool(t.whitespace_) for t in text])
+    assert [t.norm_ for t in text] != [t.norm_ for t in words]
+    tags = {"tags": ["NNP"] * len(text)}
+    nlp.initialize(lambda: [Example.from_dict(text if from_text else words, tags)])
+    assert "n't" in known(nlp)
+    assert "not" not in known(nlp)
+    first, second = (tagger_of(nlp).distribution([doc]) for doc in (text, words))
+    assert torch.equal(first.potentials.emissions, second.potentials.emissions)
 
 
 def test_changing_the_vector_of_another_word_changes_predictions() -> None:
