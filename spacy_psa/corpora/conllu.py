@@ -1,4 +1,4 @@
-"""The CoNLL-U format of Universal Dependencies, without the dependencies.
+"""CoNLL-U of Universal Dependencies and CoNLL-U Plus, without the dependencies.
 
 SOURCE: https://universaldependencies.org/format.html; words are counted as in the evaluation of the
 CoNLL-2018 shared task (Zeman et al., 2018).
@@ -12,25 +12,30 @@ from pathlib import Path
 from spacy.parts_of_speech import IDS as UPOS_IDS
 
 from ..errors import Errors
-from .columns import MAX_SENTENCE_TOKENS
+from .columns import MAX_SENTENCE_TOKENS, Row
+from .conllu_columns import UNKNOWN, Columns, find_columns, misc_tag, read_header
 from .lines import read_lines
 from .problems import Problems
 from .sentence import Sentence
+from .spans import SpanColumn
 
 # The package `conllu` parses every field into objects and reads some 57,000 lines per second. We
-# need only six of the ten columns, as strings, which is several times as fast.
+# need only seven of the ten columns, as strings, which is several times as fast.
 
-COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-_UNKNOWN = "_"
 _NO_SPACE = "SpaceAfter=No"
 # The number of digits that int() accepts under any configured limit.
 _MAX_DIGITS = 640
 
 
 def read_conllu(
-    path: str | Path, *, spaces: bool = True, problems: Problems | None = None
+    path: str | Path,
+    *,
+    spaces: bool = True,
+    ents_column: str | None = None,
+    problems: Problems | None = None,
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a CoNLL-U file.
+    """Stream the sentences of a file in CoNLL-U, or in CoNLL-U Plus, whose first line names its
+    columns (`# global.columns = …`).
 
     Words are syntactic words: 1-2 "du", 1 "de", 2 "le" is two words. The line of a multiword token
     only determines whether whitespace follows. If the form of a multiword token is not the
@@ -39,30 +44,41 @@ def read_conllu(
     is not annotated, except that in FEATS it means that the word has no features, and that the
     lemma of the word "_" is "_".
 
+    Entities are tags in MISC, as spaCy's converter reads them (`name=B-PER`, `NE=B-PER`, `B-PER`),
+    or in a column of their own in CoNLL-U Plus. If any word of the file has one, words without are
+    outside of entities.
+
     path (Union[str, Path]): The file, optionally gzipped.
     spaces (bool): Whether to keep the file's whitespace information. spaCy's own corpus reader
         retokenizes texts with known whitespace, unless `gold_preproc` is set.
+    ents_column (Optional[str]): The name of the column of entity tags; None for the first one whose
+        name has a part such as NE (`NE:CLASS`), or else MISC.
     problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with XPOS as tags, UPOS as pos, FEATS as morphs, lemmas, spaces,
-        sentence IDs and document names. A comment `# newdoc` starts a document.
+    YIELDS (Sentence): Sentences with XPOS as tags, UPOS as pos, FEATS as morphs, lemmas, entities,
+        spaces, sentence IDs and document names. A comment `# newdoc` starts a document.
     RAISES (ValueError): If the file is not in this format.
     """
-    block = _Block(path, problems or Problems(), keep_spaces=spaces)
+    problems = problems or Problems()
+    columns = find_columns(Path(path), ents_column, problems)
+    tags = None
+    if columns.entities is not None:
+        tags = SpanColumn(path, 0, [columns.names[columns.entities]], problems=problems)
+    block = _Block(path, problems, columns, tags, spaces)
     found_any = False
     for number, line in read_lines(Path(path)):
         line = line.rstrip("\r")
         if line.startswith("#"):
-            block.comment(line)
+            block.comment(number, line)
         elif line.strip(" \t"):
             block.add(number, line)
         elif block.words:
             yield block.sentence()
-            block = _Block(path, block.problems, spaces, document=block.document)
+            block = _Block(path, problems, columns, tags, spaces, document=block.document)
             found_any = True
     if block.words:
         yield block.sentence()
     elif not found_any:
-        raise ValueError(Errors.P111.format(path=path, columns=", ".join(COLUMNS)))
+        raise ValueError(Errors.P111.format(path=path, columns=", ".join(columns.names)))
 
 
 @dataclass
@@ -71,6 +87,8 @@ class _Block:
 
     path: str | Path
     problems: Problems
+    columns: Columns
+    entity_tags: SpanColumn | None
     keep_spaces: bool = True
     line: int = 0
     words: list[str] = field(default_factory=list)
@@ -79,6 +97,7 @@ class _Block:
     morphs: list[str] = field(default_factory=list)
     lemmas: list[str] = field(default_factory=list)
     spaces: list[bool] = field(default_factory=list)
+    ents: list[Row] = field(default_factory=list)
     spaces_known: bool = True
     starts_document: bool = False
     document: str | None = None
@@ -89,7 +108,10 @@ class _Block:
     range_space: bool = True
     range_start: int = 0
 
-    def comment(self, line: str) -> None:
+    def comment(self, number: int, line: str) -> None:
+        names = read_header(line)
+        if names and names != self.columns.names:
+            self._fail(number, "another header", f"one for all, {' '.join(self.columns.names)}")
         name, _, text = line[1:].partition("=")
         name, value = name.strip(), text.strip() or None
         if name in ("newdoc", "newdoc id"):
@@ -98,20 +120,30 @@ class _Block:
             self.sent_id = value
 
     def add(self, number: int, line: str) -> None:
-        columns = line.split("\t")
-        if len(columns) != len(COLUMNS):
-            columns = self._padded(number, columns)
+        cells = line.split("\t")
+        if len(cells) != len(self.columns.names):
+            cells = self._padded(number, cells)
+        columns = self.columns.standard(cells)
+        if "ID" not in self.columns.names:
+            columns[0] = str(len(self.words) + 1)
         if not (columns[0] and columns[1]):
             self._fail(number, "ID or FORM is empty", "a value in each column")
         self.line = self.line or number
         if columns[0].isdecimal():
             self._add_word(number, columns)
+            if self.entity_tags is not None:
+                self.ents.append(Row(number, (self.columns.tag(cells),)))
+            if misc_tag(columns[9]) == "":
+                self.problems.note("values of name or NE in MISC that are no tags, not read")
         elif "-" in columns[0]:
             self._add_range(number, columns)
+            self._no_word(cells)
         elif not all(part.isdecimal() for part in columns[0].split(".", 1)):
             self._fail(
                 number, f"'{columns[0]}' is not an ID", "a number, a range 1-2 or an empty node 1.1"
             )
+        else:
+            self._no_word(cells)
 
     def sentence(self) -> Sentence:
         if self.range_end > len(self.words):
@@ -126,7 +158,8 @@ class _Block:
             words=self.words,
             tags=self.tags if any(self.tags) else None,
             pos=self.pos if any(self.pos) else None,
-            morphs=self.morphs,
+            morphs=self.morphs if "FEATS" in self.columns.names else None,
+            ents=self.entity_tags.read(self.ents) if self.entity_tags is not None else None,
             lemmas=self.lemmas if any(self.lemmas) else None,
             spaces=self.spaces if self.keep_spaces and self.spaces_known else None,
             starts_document=self.starts_document,
@@ -135,23 +168,27 @@ class _Block:
             line=self.line,
         )
 
+    def _no_word(self, cells: list[str]) -> None:
+        if self.columns.tag(cells) != "O":
+            self.problems.note("entity tags of multiword tokens and empty nodes, not read")
+
     def _add_word(self, number: int, columns: list[str]) -> None:
         identifier, form, lemma, upos, xpos, feats = columns[:6]
         if _number(identifier) != len(self.words) + 1:
             problem = f"the word has the ID {_shortened(identifier)}"
             self._report(number, problem, f"ID {len(self.words) + 1}")
-        if upos != _UNKNOWN and upos not in UPOS_IDS:
+        if upos != UNKNOWN and upos not in UPOS_IDS:
             expected = "one of the universal parts of speech, in capitals, or _"
             self._report(number, f"'{upos}' in column UPOS", expected)
-            upos = _UNKNOWN
-        if feats != _UNKNOWN and not _are_features(feats):
+            upos = UNKNOWN
+        if feats != UNKNOWN and not _are_features(feats):
             expected = "Name=Value|Name=Value with each name once, or _"
             self._report(number, f"'{feats}' in column FEATS", expected)
             feats = ""
         self.words.append(form)
-        self.pos.append("" if upos == _UNKNOWN else upos)
-        self.tags.append("" if xpos == _UNKNOWN else xpos)
-        self.lemmas.append("" if lemma == _UNKNOWN and form != _UNKNOWN else lemma)
+        self.pos.append("" if upos == UNKNOWN else upos)
+        self.tags.append("" if xpos == UNKNOWN else xpos)
+        self.lemmas.append("" if lemma == UNKNOWN and form != UNKNOWN else lemma)
         self.morphs.append(feats)
         n_words = len(self.words)
         if n_words < self.range_end:
@@ -189,18 +226,20 @@ class _Block:
         if "".join(self.words[self.range_start - 1 :]) != self.range_form:
             self.spaces_known = False
 
-    def _padded(self, number: int, columns: list[str]) -> list[str]:
-        """Reduce a line with the wrong number of columns to ID and FORM."""
+    def _padded(self, number: int, cells: list[str]) -> list[str]:
+        """Reduce a line with the wrong number of columns to the first ones, up to FORM and ID."""
+        names = self.columns.names
+        n_kept = 1 + max(names.index(name) for name in ("ID", "FORM") if name in names)
         message = self._message(
             number,
-            f"found {len(columns)} tab-separated columns",
-            f"{len(COLUMNS)} ({', '.join(COLUMNS)})",
+            f"found {len(cells)} tab-separated columns",
+            f"{len(names)} ({', '.join(names)})",
         )
         self.problems.report(message)
-        if len(columns) < 2:
+        if len(cells) < n_kept:
             # There is no word to keep, and continuing would drop it.
             raise ValueError(message)
-        return [*columns[:2], *([_UNKNOWN] * (len(COLUMNS) - 2))]
+        return [*cells[:n_kept], *([UNKNOWN] * (len(names) - n_kept))]
 
     def _message(self, number: int, problem: str, expected: str) -> str:
         where = f" (sentence {self.sent_id})" if self.sent_id else ""

@@ -101,10 +101,10 @@ def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tu
 
 
 def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write CoNLL-U, with `_` for the dependencies.
+    """Write CoNLL-U, with `_` for the dependencies, and entities in MISC (`name=B-PER`).
 
     sentences (Iterable[Sentence]): The sentences.
-    scheme (str): Not used: the format has no spans.
+    scheme (str): The label scheme for entities.
     YIELDS (Tuple[str]): The text of each sentence.
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
@@ -112,6 +112,10 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
         n_words = len(sentence.words)
         empty = ["_"] * n_words
         spaces = sentence.spaces or [True] * n_words
+        misc = [[] if space else ["SpaceAfter=No"] for space in spaces]
+        if sentence.ents is not None:
+            tags = _encoded(sentence.ents, sentence, "conllu", scheme)
+            misc = [[f"name={tag}", *rest] for tag, rest in zip(tags, misc, strict=True)]
         columns = [
             [str(i) for i in range(1, n_words + 1)],
             sentence.words,
@@ -122,7 +126,7 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
             empty,
             empty,
             empty,
-            ["_" if space else "SpaceAfter=No" for space in spaces],
+            ["|".join(parts) or "_" for parts in misc],
         ]
         comment = ""
         if sentence.starts_document:

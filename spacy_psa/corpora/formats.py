@@ -97,6 +97,7 @@ _CONLL2002_LABELS = frozenset(("PER", "ORG", "LOC", "MISC"))
 # The first columns of comments, in formats that have them.
 _FIRST_COLUMNS = {
     ("#begin", "document"): "conll2012",
+    ("#", "global.columns"): "conllu",
     ("#", "newdoc"): "conllu",
     ("#", "sent_id"): "conllu",
     ("#", "text"): "conllu",
@@ -135,9 +136,9 @@ _FORMATS = (
     Format(
         "conllu",
         "conllu:read_conllu",
-        ("tags", "pos", "morphs", "lemmas"),
+        ("tags", "pos", "morphs", "lemmas", "ents"),
         has_documents=True,
-        endings=(".conllu",),
+        endings=(".conllu", ".conllup", ".cupt"),
     ),
     Format(
         "ptb",

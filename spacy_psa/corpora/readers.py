@@ -305,6 +305,7 @@ def create_conllu_reader(
     n_sents: int = 1,
     limit: int = 0,
     spaces: bool = True,
+    ents_column: str | None = None,
     lenient: bool = False,
 ) -> Reader:
     """`spacy_psa.CoNLLU.v1`: read Universal Dependencies, without the dependencies.
@@ -314,6 +315,8 @@ def create_conllu_reader(
         to the next.
     limit (int): The maximum number of Docs; 0 for no limit.
     spaces (bool): Whether to keep the file's whitespace information.
+    ents_column (Optional[str]): The name of the column of entity tags; None for one whose name has
+        a part such as NE (`NE:CLASS`), or else MISC.
     lenient (bool): Whether to warn about problems, such as tags that the label scheme does not
         allow, instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
@@ -326,4 +329,5 @@ def create_conllu_reader(
         limit=limit,
         lenient=lenient,
         spaces=spaces,
+        ents_column=ents_column,
     )
