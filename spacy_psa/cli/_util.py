@@ -145,16 +145,17 @@ def read_docbin(path: Path) -> "DocBin":
     """
     from spacy.tokens import DocBin
 
+    from ..corpora.lines import open_binary
     from ..corpora.unpacking import check_zlib
     from ..messages import garbage_collection
 
-    if not path.is_file():
-        raise ValueError(Errors.P109.format(path=path))
+    with open_binary(path) as file_:
+        data = file_.read()
     with suppress(zlib.error):
-        check_zlib(path)
+        check_zlib(data, path)
     try:
         with garbage_collection():
-            return DocBin().from_disk(path)
+            return DocBin().from_bytes(data)
     except Exception as err:
         # Anything other than a DocBin fails in zlib, msgpack or NumPy, whichever comes first.
         raise ValueError(Errors.P121.format(path=path)) from err

@@ -70,7 +70,7 @@ def read_columns(
                 sentence = []
             continue
         if separator is not None:
-            parts = line.rstrip("\r").split(separator)
+            parts = line.split(separator)
         row = Row(number, tuple(parts))
         if columns is None or parts[0] == boundary:
             pass  # Any columns will do.

@@ -66,7 +66,6 @@ def read_conllu(
     block = _Block(path, problems, columns, tags, spaces)
     found_any = False
     for number, line in read_lines(Path(path)):
-        line = line.rstrip("\r")
         if line.startswith("#"):
             block.comment(number, line)
         elif line.strip(" \t"):

@@ -1,6 +1,7 @@
 """Read lines of text, plain or gzipped, and check that they are valid UTF-8."""
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from ..errors import Errors
+from .pipes import is_pipe, open_pipe
 from .unpacking import BoundedGzipFile
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -15,6 +17,10 @@ MAX_LINE_BYTES = 1 << 20
 # Usually a few thousand lines.
 _CHUNK_BYTES = 1 << 17
 _BOM = b"\xef\xbb\xbf"
+# Of old Macs, and of files converted twice
+_OTHER_LINE_ENDS = re.compile(rb"\r+\n|\r")
+# No corpus has as much white space, but a bomb of line feeds takes minutes to read.
+MAX_BLANK_BYTES = 1 << 20
 
 
 @contextmanager
@@ -32,7 +38,7 @@ def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]
         raise ValueError(Errors.P110.format(path=path, files=", ".join(files[:10]) or "none"))
     if not path.exists():
         raise ValueError(Errors.P109.format(path=path))
-    with path.open("rb") as raw:
+    with open_pipe(path) if is_pipe(path) else path.open("rb") as raw:
         compressed = raw.peek(2)[:2] == GZIP_MAGIC
         if compressed:
             with BoundedGzipFile(raw, name or path, path.stat().st_size) as file_:
@@ -45,10 +51,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Stream the lines of a file that can be gzipped, checking that they are valid UTF-8.
 
     path (Path): The file.
-    YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without its line feed,
-        which is the only line separator.
+    YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without its end: a line
+        feed, a carriage return, or both, also mixed in a file.
     RAISES (ValueError): If the file does not exist, is not text, not UTF-8 or damaged, has a line
-        of more than a mebibyte, or is far larger than its compressed size suggests.
+        of more than a mebibyte, is far larger than its compressed size suggests, or has mebibytes
+        of blank lines.
     """
     for number, lines in read_blocks(path):
         yield from enumerate(lines, start=number)
@@ -82,8 +89,8 @@ def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
-    """Several whole lines at a time, without the last line feed."""
-    n_lines = 0
+    """Several whole lines at a time, without the last line feed. All line ends are line feeds."""
+    n_lines = n_blank = 0
     rest = b""
     while True:
         try:
@@ -92,19 +99,31 @@ def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
         except (EOFError, gzip.BadGzipFile, zlib.error) as err:
             where = f" after line {n_lines}"
             raise ValueError(Errors.P115.format(path=path, where=where, reason=err)) from err
-        whole, line_feed, part = chunk.rpartition(b"\n")
+        # A carriage return at the end may be the first half of a line end.
+        text, returns = _unix(rest + chunk) if chunk else (rest.replace(b"\r", b"\n"), b"")
+        whole, line_feed, part = text.rpartition(b"\n")
         if line_feed:
             n_lines += whole.count(b"\n") + 1
-            yield rest + whole
-            rest = part
-        else:
-            rest += part
+            n_blank += len(whole) + 1 if whole.isspace() or not whole else 0
+            if n_blank > MAX_BLANK_BYTES:
+                what = "bytes of blank lines"
+                raise _too_much(path, n_lines, MAX_BLANK_BYTES, what)
+            yield whole
+        rest = part + returns
         if not chunk:
             if rest:
                 yield rest
             return
         if len(rest) > MAX_LINE_BYTES:
             raise _too_long(path, n_lines + 1)
+
+
+def _unix(text: bytes) -> tuple[bytes, bytes]:
+    """Replace line ends by line feeds, except carriage returns at the end."""
+    if b"\r" not in text:
+        return text, b""
+    body = text.rstrip(b"\r")
+    return _OTHER_LINE_ENDS.sub(b"\n", body.replace(b"\r\n", b"\n")), text[len(body) :]
 
 
 def _decoded(line: bytes, number: int, path: Path) -> str:
@@ -120,5 +139,8 @@ def _decoded(line: bytes, number: int, path: Path) -> str:
 
 
 def _too_long(path: Path, number: int) -> ValueError:
-    what = "bytes in a line"
-    return ValueError(Errors.P141.format(path=path, line=number, limit=MAX_LINE_BYTES, what=what))
+    return _too_much(path, number, MAX_LINE_BYTES, "bytes in a line")
+
+
+def _too_much(path: Path, number: int, limit: int, what: str) -> ValueError:
+    return ValueError(Errors.P141.format(path=path, line=number, limit=limit, what=what))

@@ -34,8 +34,7 @@ class Meter:
     """
 
     def __init__(self, path: Path | str, size: int, how: str) -> None:
-        self._path, self._size, self._how = path, size, how
-        self._limit = unpacked_limit(size)
+        self._path, self.size, self._how = path, size, how
         self._found = 0
 
     def add(self, n: int) -> None:
@@ -45,10 +44,11 @@ class Meter:
         RAISES (ValueError): If the total exceeds the limit.
         """
         self._found += n
-        if self._found > self._limit:
-            ratio = max(1, self._limit // max(1, self._size))
+        limit = unpacked_limit(self.size)
+        if self._found > limit:
+            ratio = max(1, limit // max(1, self.size))
             raise ValueError(
-                Errors.P421.format(path=self._path, limit=self._limit, ratio=ratio, how=self._how)
+                Errors.P421.format(path=self._path, limit=limit, ratio=ratio, how=self._how)
             )
 
 
@@ -57,11 +57,12 @@ class BoundedGzipFile(gzip.GzipFile):
 
     file_ (IO[bytes]): The compressed file.
     path (Union[Path, str]): Its path, for messages.
-    size (int): Its size in bytes.
+    size (int): Its size in bytes; that of a pipe is known only as far as it has been read.
     """
 
     def __init__(self, file_: IO[bytes], path: Path | str, size: int) -> None:
         super().__init__(fileobj=file_)
+        self._packed = file_
         self._meter = Meter(path, size, "gzip -d")
 
     def read(self, size: int | None = -1) -> bytes:
@@ -78,27 +79,29 @@ class BoundedGzipFile(gzip.GzipFile):
         return self._counted(super().read1(size))
 
     def _counted(self, block: bytes) -> bytes:
+        self._meter.size = max(self._meter.size, self._packed.tell())
         self._meter.add(len(block))
         return block
 
 
-def check_zlib(path: Path) -> None:
-    """Check the decompressed size of a zlib-compressed file, such as a DocBin.
+def check_zlib(data: bytes, path: Path) -> None:
+    """Check the decompressed size of zlib-compressed data, such as a DocBin.
 
-    path (Path): The file.
+    data (bytes): The data.
+    path (Path): Its file, for messages.
     RAISES (ValueError): If it exceeds the limit.
-    RAISES (zlib.error): If the file is damaged.
+    RAISES (zlib.error): If the data is damaged.
     """
-    size = path.stat().st_size
-    if size * _HIGHEST_RATIO <= unpacked_limit(size):
+    if len(data) * _HIGHEST_RATIO <= unpacked_limit(len(data)):
         return
-    meter = Meter(path, size, "saving it as several smaller files")
+    meter = Meter(path, len(data), "saving it as several smaller files")
     unpacker = zlib.decompressobj()
-    with path.open("rb") as file_:
-        while block := file_.read(_BLOCK_BYTES):
-            while block:
-                meter.add(len(unpacker.decompress(block, _BLOCK_BYTES)))
-                block = unpacker.unconsumed_tail
+    rest = memoryview(data)
+    while rest:
+        block, rest = rest[:_BLOCK_BYTES], rest[_BLOCK_BYTES:]
+        while block:
+            meter.add(len(unpacker.decompress(block, _BLOCK_BYTES)))
+            block = memoryview(unpacker.unconsumed_tail)
 
 
 def copy_member(archive: zipfile.ZipFile, name: str, path: Path, target: Path) -> None:

@@ -1,4 +1,6 @@
 import gzip
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,8 +23,7 @@ def write(tmp_path):
 
 
 def expected_lines(content):
-    text = content.decode("utf8")
-    pieces = text.split("\n")
+    pieces = re.split(r"\r*\n|\r", content.decode("utf8"))
     return list(enumerate(pieces if pieces[-1] else pieces[:-1], start=1))
 
 
@@ -43,9 +44,32 @@ def test_lines_do_not_depend_on_how_much_is_read_at_once(
         assert list(read_lines(path)) == expected_lines(content)
 
 
-def test_only_a_line_feed_ends_a_line(write):
-    path = write("a\rb\u2028c\x85d\x0be\x1cf\r\ng\n".encode())
-    assert list(read_lines(path)) == [(1, "a\rb\u2028c\x85d\x0be\x1cf\r"), (2, "g")]
+def test_other_separators_do_not_end_a_line(write):
+    path = write("b\u2028c\x85d\x0be\x1cf\ng\n".encode())
+    assert list(read_lines(path)) == [(1, "b\u2028c\x85d\x0be\x1cf"), (2, "g")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\nb\n\nc",
+        b"a\r\nb\r\n\r\nc\r\n",
+        b"a\rb\r\rc\r",
+        b"a\r\nb\r\n\rc\n",
+        # Converted twice
+        b"a\r\r\nb\r\r\n\r\r\nc\r\r\n",
+    ],
+)
+def test_line_ends_of_all_systems(write, content):
+    assert list(read_lines(write(content))) == [(1, "a"), (2, "b"), (3, ""), (4, "c")]
+
+
+def test_mebibytes_of_blank_lines_are_an_error(write):
+    bomb = write(gzip.compress(b"a O\n" + (b"\n" * 200_000 + b"b O\n") * 1000))
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"P141.*1,048,576 bytes of blank lines"):
+        list(read_lines(bomb))
+    assert time.process_time() - start < 1
 
 
 def test_lines_before_a_broken_one_are_read(write):
