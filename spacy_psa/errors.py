@@ -195,6 +195,10 @@ class Errors(metaclass=_Coded):
         "skeleton file of the public release: fill in the words from OntoNotes 5.0 (LDC2013T19) "
         "with the shared task's script skeleton2conll.sh."
     )
+    P162 = (
+        "{path} is {what}, so the folder cannot be read. Remove it, or give the path of a folder "
+        "without it."
+    )
     P163 = (
         "{path}, line {line}: cannot determine which column has the target verbs. Expected words, "
         "targets and one column per target, or the eight columns of the shared task. Set "
@@ -204,6 +208,10 @@ class Errors(metaclass=_Coded):
     P165 = (
         "Sentence {index} ('{text}') cannot be written as {form}: {problem}. Choose another "
         "format, or correct the Doc."
+    )
+    P166 = (
+        "{path} is a pipe, but training reads its corpora more than once. Convert it to a file "
+        "with `spacy psa convert` first."
     )
 
     # Command line (P120-P131)

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..corpora.folders import note_unread, walk
+from ..corpora.ontonotes import ANNOTATIONS
+from ..corpora.problems import Problems
 from ..corpora.readers import FORMATS, Format, detect_format, get_format
 from ..errors import Errors
 
@@ -36,11 +39,11 @@ def find_format(inputs: Sequence[Path], name: str | None) -> Format:
     first = inputs[0]
     if not first.is_dir():
         return get_format(detect_format(first))
-    files = _visible_files(first)
+    files = sorted(walk(first))
     for file_ in files:
         for form in FORMATS.values():
             # Of formats with the same extensions, prefer one that reads folders.
-            if form.owns(file_) and form.takes_folder:
+            if form.owns(file_) and form.takes_folder and not _stands_alone(file_):
                 return form
     owned = next((f for f in files if any(form.owns(f) for form in FORMATS.values())), None)
     if not files:
@@ -84,11 +87,32 @@ def plan(
     return [Conversion([path], target) for target, path in taken.items()]
 
 
+def note_unread_inputs(
+    inputs: Sequence[Path], conversions: Sequence[Conversion], form: Format, problems: Problems
+) -> None:
+    """Note which files in the input folders are not read. Readers that take folders do so for each
+    folder that they get.
+
+    inputs (Sequence[Path]): Files or folders.
+    conversions (Sequence[Conversion]): What is converted.
+    form (Format): The format.
+    problems (Problems): Takes the notes.
+    """
+    read = {path for conversion in conversions for path in conversion.inputs}
+    if form.name == "conll2005":
+        from ..corpora.conll2005 import find_pairs
+
+        read |= {path for file_ in read for pair in find_pairs(file_) for path in pair if path}
+    for folder in inputs:
+        if folder.is_dir() and folder not in read:
+            note_unread(folder, read, problems, form.owns)
+
+
 def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
     """The files of an input, each with its relative path."""
     if not path.is_dir():
         return [(path, Path(path.name))]
-    files = [file_ for file_ in _visible_files(path) if not form.endings or form.owns(file_)]
+    files = [file_ for file_ in sorted(walk(path)) if not form.endings or form.owns(file_)]
     if not files:
         kind = f"files ending in {' or '.join(form.endings)}" if form.endings else "files"
         raise ValueError(Errors.P149.format(path=path, kind=kind))
@@ -117,13 +141,9 @@ def _rank(path: Path, form: Format) -> int:
     return next(i for i, ending in enumerate(form.endings) if name.endswith(ending))
 
 
-def _visible_files(folder: Path) -> list[Path]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(
-        path
-        for path in files
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+def _stands_alone(path: Path) -> bool:
+    """Whether a file such as `train.gold_conll` is a corpus rather than a document of OntoNotes."""
+    return path.name.removesuffix(".gz").endswith(".gold_conll") and ANNOTATIONS not in path.parts
 
 
 def _stem(path: Path, form: Format) -> str:

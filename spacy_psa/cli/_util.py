@@ -32,6 +32,7 @@ __all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
 
 HELP = "Commands for sequence labeling: corpora, training, CoNLL evaluation, result tables."
 STDOUT = "Standard output"
+ZLIB_MAGIC = b"x\x9c"
 
 
 def _replace_unprintable() -> None:
@@ -55,8 +56,11 @@ def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
 
     to_stdout (bool): Whether data is written to standard output; if so, messages go to stderr.
     """
+    from ..corpora.pipes import keep_pipes
+
     try:
-        yield
+        with keep_pipes():
+            yield
         sys.stdout.flush()
     except OSError as err:
         _fail(err, to_stdout)
@@ -133,6 +137,21 @@ def check_docbin_name(path: Path) -> None:
     """
     if path.suffix != ".spacy" or path.is_dir():
         raise ValueError(Errors.P120.format(path=path))
+
+
+def is_docbin(path: Path) -> bool:
+    """Check whether a file is a DocBin, by its name or, since pipes have none, its first bytes.
+
+    path (Path): The file.
+    RETURNS (bool): Whether it is. No text in UTF-8 begins with these bytes.
+    RAISES (ValueError): If there is no such file.
+    """
+    from ..corpora.lines import open_binary
+
+    if path.suffix == ".spacy":
+        return True
+    with open_binary(path) as file_:
+        return file_.read(len(ZLIB_MAGIC)) == ZLIB_MAGIC
 
 
 def read_docbin(path: Path) -> "DocBin":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from wasabi import msg
 
+from ..corpora.pipes import keep_pipes
 from ..text_tables import text_table
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
@@ -109,6 +110,7 @@ def convert_cli(
     msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
 
 
+@keep_pipes()
 def convert(
     input_paths: Path | Sequence[Path],
     output_path: Path,
@@ -147,7 +149,7 @@ def convert(
     from ..corpora.readers import check_n_sents
     from ..corpora.stats import CorpusStats
     from ..corpora.targets import check_targets, parse_options, target_layers
-    from ._inputs import find_format, plan
+    from ._inputs import find_format, note_unread_inputs, plan
 
     inputs = [input_paths] if isinstance(input_paths, Path) else list(input_paths)
     problems = problems or Problems()
@@ -163,6 +165,7 @@ def convert(
     total = CorpusStats()
     conversions = plan(inputs, output_path, corpus_format, merge=merge)
     read = [path for conversion in conversions for path in conversion.inputs]
+    note_unread_inputs(inputs, conversions, corpus_format, problems)
     written = [conversion.output for conversion in conversions]
     check_files([*written, stats_path], read)
     for conversion in conversions:

@@ -95,9 +95,10 @@ def download(url: str, path: Path) -> None:
 
     url (str): Its URL.
     path (Path): Where to write it, unmodified.
-    RAISES (ValueError): If it cannot be obtained, or exceeds the limit.
+    RAISES (ValueError): If it cannot be obtained, is not as long as the server announced, or
+        exceeds the limit.
     """
-    from http.client import HTTPException
+    from http.client import HTTPException, HTTPResponse
     from urllib.error import URLError
     from urllib.request import urlopen
 
@@ -111,6 +112,9 @@ def download(url: str, path: Path) -> None:
         ):
             size = response.headers.get("Content-Length")
             total = int(size) if size else None
+            if isinstance(response, HTTPResponse):
+                # Otherwise, what follows is not read. The request asks to close the connection
+                response.length = None
             progress = tqdm(total=total, unit="B", unit_scale=True, desc=path.name, disable=None)
             with progress:
                 while block := response.read(BLOCK_SIZE):
@@ -118,6 +122,8 @@ def download(url: str, path: Path) -> None:
                         raise _TooLong
                     file_.write(block)
                     progress.update(len(block))
+            if total not in (None, file_.tell()):
+                raise ValueError(f"received {file_.tell():,} bytes, but {total:,} were announced")
     except _TooLong as err:
         raise ValueError(Errors.P422.format(url=url, limit=MAX_DOWNLOAD)) from err
     except (URLError, HTTPException, TimeoutError, ConnectionError, ValueError) as err:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from wasabi import msg
 
+from ..corpora.pipes import keep_pipes
 from ..errors import Errors
 from ._components import role_labelers, use_given_predicates
 from ._outputs import check_files
 from ._predictions import use_gpu, words_alone
-from ._util import atomic_path, psa_cli, read_docs, user_errors
+from ._util import atomic_path, is_docbin, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -83,6 +84,7 @@ def srl_eval_cli(
             msg.good(f"Saved scores to {output_path}")
 
 
+@keep_pipes()
 def score_paths(
     gold_path: Path, predicted_path: Path, *, given: bool = False, gpu_id: int = -1
 ) -> "SRLResult":
@@ -132,13 +134,13 @@ def score_paths(
 
 
 def _read(path: Path) -> "Iterator[Labeled]":
-    from ..corpora.props import read_props
+    from ..corpora.props import is_props, read_props
 
-    if path.suffix == ".spacy":
+    if is_docbin(path):
         from spacy.vocab import Vocab
 
         yield from _sentences(read_docs(path, Vocab()), path)
-    elif ".props" in path.suffixes:
+    elif is_props(path):
         for n_tokens, frames in read_props(path):
             yield Labeled(n_tokens, None, frames)
     else:
@@ -178,7 +180,7 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
     components = role_labelers(nlp, pipeline_path)
     if given:
         use_given_predicates(components)
-    if gold_path.suffix == ".spacy":
+    if is_docbin(gold_path):
         gold = read_docs(gold_path, nlp.vocab)
     else:
         gold = list(make_docs(nlp.vocab, _read_sentences(gold_path)))

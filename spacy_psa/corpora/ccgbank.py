@@ -30,6 +30,7 @@ from typing import NamedTuple
 from ..errors import Errors
 from .escapes import unescape_treebank
 from .lines import read_lines
+from .problems import Problems
 from .sections import Release, choose_files, document_of
 from .sentence import Sentence
 
@@ -70,6 +71,7 @@ def read_ccgbank(
     min_count: int = 0,
     rest: str | None = None,
     unescape: bool = False,
+    problems: Problems | None = None,
 ) -> Iterator[Sentence]:
     """Stream the sentences of CCGbank.
 
@@ -82,16 +84,17 @@ def read_ccgbank(
         0 keeps all.
     rest (Optional[str]): The label for the other tokens; None leaves them unannotated.
     unescape (bool): Whether to restore brackets and slashes, e.g. `(` for `-LRB-`.
+    problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
     YIELDS (Sentence): Sentences with tags. Each file is a document.
     RAISES (ValueError): If there are no such files or they are not in this format.
     """
     if tag not in TAGS:
         expected = "one of: " + ", ".join(TAGS)
         raise ValueError(Errors.P155.format(name="tag", value=tag, expected=expected))
-    files = choose_files(path, RELEASE, sections=sections, split=split)
+    files = choose_files(path, RELEASE, sections=sections, split=split, problems=problems)
     frequent = None
     if int(min_count) > 0:
-        if Path(path).is_file():
+        if not Path(path).is_dir():
             raise ValueError(Errors.P156.format(path=path, name="min_count"))
         frequent = _frequent_in_training(Path(path).resolve(), tag, int(min_count))
     any_sentence = False

@@ -19,6 +19,7 @@ from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
 from .columns import Row, columns_error, read_columns
+from .folders import note_unread
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
 
@@ -58,7 +59,11 @@ def read_conll2005(
         match.
     """
     problems = problems or Problems()
-    for words, props in find_pairs(path):
+    pairs = find_pairs(path)
+    if Path(path).is_dir():
+        read = [file_ for pair in pairs for file_ in pair if file_]
+        note_unread(Path(path), read, problems, lambda file_: _layer(file_) is not None)
+    for words, props in pairs:
         if props is None:
             yield from _read_single(words, target_column, problems)
         else:
@@ -94,6 +99,10 @@ def _stem(path: Path, layer: str) -> str | None:
     return name.removesuffix(f".{layer}") if name.endswith(f".{layer}") else None
 
 
+def _layer(path: Path) -> str | None:
+    return next((layer for layer in LAYERS if _stem(path, layer) is not None), None)
+
+
 def _spellings(prefix: Path, layer: str) -> Iterator[Path]:
     """Candidate paths for the file of a layer, given the folder and the name's prefix."""
     folders = [prefix.parent, prefix.parent / layer]
@@ -125,7 +134,7 @@ def _pairs_in(folder: Path) -> list[Pair]:
     pairs: dict[str, Pair] = {}
     for place in (folder, folder / "words", folder / "props"):
         for file_ in sorted(place.iterdir()) if place.is_dir() else ():
-            layer = next((layer for layer in LAYERS if _stem(file_, layer) is not None), None)
+            layer = _layer(file_)
             if layer is not None:
                 pair = _pair_of(file_, layer)
                 # A file may exist both plain and gzipped: one is enough.

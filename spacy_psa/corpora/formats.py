@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import Errors
 from .columns import read_columns
+from .pipes import rereading
 from .problems import Problems
 from .sentence import Sentence
 
@@ -87,7 +88,7 @@ class Format:
             )
         if "problems" in inspect.signature(self.read_function).parameters:
             options["problems"] = problems
-        return self.read_function(path, **options)
+        return rereading(self.read_function)(path, **options)
 
 
 # The number of tokens to inspect for format detection.
@@ -153,7 +154,7 @@ _FORMATS = (
         "ontonotes:read_ontonotes",
         ("tags", "lemmas", "ents", "frames", "speakers"),
         has_documents=True,
-        endings=("_gold_conll",),
+        endings=("_gold_conll", ".gold_conll"),
         takes_folder=True,
     ),
     Format(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import Errors
 from .columns import Row, read_columns, split_documents
+from .pipes import rereading
 from .problems import Problems
 from .sentence import Sentence
 from .spans import SpanColumn
@@ -18,6 +19,7 @@ DOCUMENT_BOUNDARY = "-DOCSTART-"
 LAYERS = ("ents", "chunks", "tags")
 
 
+@rereading
 def read_iob(
     path: str | Path,
     *,
@@ -87,6 +89,7 @@ def read_iob(
         )
 
 
+@rereading
 def read_conll2002(
     path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:

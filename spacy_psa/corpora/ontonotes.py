@@ -11,15 +11,16 @@ Coreference in OntoNotes'; Pradhan et al. (2013), 'Towards Robust Linguistic Ana
 OntoNotes'; the release notes of OntoNotes 5.0 (LDC2013T19).
 """
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .conll2012 import read_conll2012
+from .conll2012 import PART_SEPARATOR, read_conll2012
+from .folders import note_unread, walk
 from .lines import read_lines
+from .pipes import is_pipe
 from .problems import Problems
 from .sentence import Sentence
 
@@ -32,11 +33,13 @@ SPLITS = {
 }
 LANGUAGES = ("english", "chinese", "arabic")
 NEW_TESTAMENT = "pt"
-_ANNOTATIONS = "annotations"
-_FILE = re.compile(r"(\w+?)[._](?:v\d+_)?gold_(conll|skel)(?:\.gz)?", re.ASCII)
-# Genre, source, section and document; the part may follow.
+ANNOTATIONS = "annotations"
+# Some sources have a dot in their name: nw/p2.5_a2e/00/p2.5_a2e_0001.v4_gold_conll
+_FILE = re.compile(r"([\w.-]+?)[._](?:v\d+_)?gold_(conll|skel)(?:\.gz)?", re.ASCII)
 _BEGIN = re.compile(r"#begin document \((.+)\);")
-_DOCUMENT = re.compile(r"\w+(?:/[\w-]+){3}", re.ASCII)
+# Genre, source, section and document. In lists of documents, they can have any suffix.
+_DOCUMENT = re.compile(r"\w+(?:/[\w.-]+){3}", re.ASCII)
+_SUFFIX = re.compile(r"[._](v\d+_)?(gold|auto)_\w+(\.gz)?$|(\.[a-z]+)+$", re.ASCII)
 
 
 class Document(NamedTuple):
@@ -91,7 +94,7 @@ def read_ontonotes(
     path = Path(path)
     is_wanted = _genre_filter(_names(genres), _names(exclude_genres))
     listed = None if file_list is None else read_file_list(file_list)
-    if path.is_file():
+    if path.is_file() or is_pipe(path):
         if split is not None:
             raise ValueError(Errors.P156.format(path=path, name="split"))
         files = [path]
@@ -101,6 +104,8 @@ def read_ontonotes(
             _check_listed(listed, {document.name for document in documents}, path, file_list)
             documents = [document for document in documents if document.name in listed]
         files = [document.path for document in documents if is_wanted(document.name)]
+        if problems is not None:
+            note_unread(path, files, problems, lambda file: _FILE.fullmatch(file.name) is not None)
     any_sentence = False
     for file_ in files:
         for sentence in read_conll2012(file_, unescape=unescape, problems=problems):
@@ -160,14 +165,14 @@ def read_file_list(path: str | Path) -> set[str]:
         text = line.strip()
         if not text:
             continue
-        match = _DOCUMENT.match(text.rpartition(f"{_ANNOTATIONS}/")[2])
-        if match is None:
+        name = _SUFFIX.sub("", text.rpartition(f"{ANNOTATIONS}/")[2])
+        if not _DOCUMENT.fullmatch(name):
             problem = f"'{text}' is not the name of a document"
             expected = "names such as nw/wsj/00/wsj_0001, one per line"
             raise ValueError(
                 Errors.P145.format(path=path, line=number, problem=problem, expected=expected)
             )
-        names.add(match[0])
+        names.add(name)
     return names
 
 
@@ -175,15 +180,14 @@ def _walk(root: Path) -> tuple[list[Document], bool]:
     """All document files, and whether there are skeleton files without words."""
     found = []
     has_skeletons = False
-    for folder, _, names in os.walk(root, followlinks=True):
-        for name in names:
-            match = _FILE.fullmatch(name)
-            if match is None:
-                continue
-            if match[2] == "skel":
-                has_skeletons = True
-                continue
-            found.append(_document(Path(folder, name), match[1], root))
+    for path in walk(root):
+        match = _FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        if match[2] == "skel":
+            has_skeletons = True
+            continue
+        found.append(_document(path, match[1], root))
     return found, has_skeletons
 
 
@@ -191,9 +195,9 @@ def _document(path: Path, stem: str, root: Path) -> Document:
     folders = path.parent.relative_to(root).parts
     # The root can itself be below the annotations folder.
     whole = path.parent.absolute().parts
-    if _ANNOTATIONS not in whole:
+    if ANNOTATIONS not in whole:
         return Document(_name_within(path) or "/".join((*folders, stem)), None, folders, path)
-    at = len(whole) - 1 - whole[::-1].index(_ANNOTATIONS)
+    at = len(whole) - 1 - whole[::-1].index(ANNOTATIONS)
     language = whole[at - 1] if whole[at - 1] in LANGUAGES else None
     n_below = len(whole) - at
     return Document("/".join((*whole[at + 1 :], stem)), language, folders[:-n_below], path)
@@ -230,8 +234,8 @@ def _genre_filter(included: frozenset[str], excluded: frozenset[str]) -> Callabl
 
 
 def _document_name(document: str | None) -> str | None:
-    match = _DOCUMENT.match(document or "")
-    return match[0] if match else None
+    name = (document or "").partition(PART_SEPARATOR)[0]
+    return name if _DOCUMENT.fullmatch(name) else None
 
 
 def _check_listed(

@@ -2,15 +2,18 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..atomic_files import descriptor
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _IN_MEMORY = 1 << 24
 
 
@@ -26,7 +29,7 @@ class Pipe:
         # A socket cannot be opened by name, only duplicated
         source = os.open(path, os.O_RDONLY) if number is None else os.dup(number)
         self._pipe = os.fdopen(source, "rb", buffering=0)
-        self._copy = SpooledTemporaryFile(_IN_MEMORY)
+        self._copy = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._size = 0
 
     def read(self, start: int, size: int) -> bytes:
@@ -95,6 +98,21 @@ def keep_pipes() -> Iterator[None]:
         _n_users -= 1
         while _pipes and not _n_users:
             _pipes.popitem()[1].close()
+
+
+def rereading(read: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
+    """Let a reader open its input more than once, even if that is a pipe.
+
+    read (Callable): A generator function.
+    RETURNS (Callable): The same, within `keep_pipes`.
+    """
+
+    @wraps(read)
+    def read_kept(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[_T]:
+        with keep_pipes():
+            yield from read(*args, **kwargs)
+
+    return read_kept
 
 
 @contextmanager

@@ -5,8 +5,25 @@ from pathlib import Path
 
 from ..annotation.propositions import Frame
 from .columns import read_columns
-from .conll2005 import _read_frames
+from .conll2005 import NO_TARGET, _read_frames
 from .problems import Problems
+
+
+def is_props(path: Path) -> bool:
+    """Check whether a file has propositions without words, by its name or its first sentence.
+
+    path (Path): The file.
+    RETURNS (bool): Whether it does: the targets, and a bracket column for each.
+    RAISES (ValueError): If the file cannot be read.
+    """
+    if ".props" in path.suffixes:
+        return True
+    rows = next(read_columns(path), [])
+    n_targets = sum(row.columns[0] != NO_TARGET for row in rows)
+    return all(
+        len(row.columns) == n_targets + 1 and all("*" in mark for mark in row.columns[1:])
+        for row in rows
+    )
 
 
 def read_props(

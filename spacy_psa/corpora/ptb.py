@@ -16,6 +16,7 @@ from pathlib import Path
 from ..errors import Errors
 from .escapes import unescape_treebank
 from .lines import read_lines
+from .problems import Problems
 from .sections import Release, choose_files, document_of, suffix_of
 from .sentence import Sentence
 from .trees import HEADER, Leaf, read_trees, tagged_leaves, untagged_leaves
@@ -43,6 +44,7 @@ def read_ptb(
     split: str | None = None,
     kind: str | None = None,
     unescape: bool = False,
+    problems: Problems | None = None,
 ) -> Iterator[Sentence]:
     """Stream the sentences of the Penn Treebank.
 
@@ -56,6 +58,7 @@ def read_ptb(
         several kinds, trees with tags are preferred.
     unescape (bool): Whether to restore brackets, slashes and asterisks: `(` for `-LRB-`, `1/2` for
         `1\\/2`. Published results use the words as they are in the files.
+    problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
     YIELDS (Sentence): Sentences with tags, or only words from `.prd` files. Each file is a
         document.
     RAISES (ValueError): If there are no such files or they are not in this format.
@@ -64,7 +67,10 @@ def read_ptb(
     if suffix is not None and suffix not in READERS:
         raise _invalid_kind(kind)
     any_sentence = False
-    for file_ in choose_files(path, RELEASE, sections=sections, split=split, suffix=suffix):
+    files = choose_files(
+        path, RELEASE, sections=sections, split=split, suffix=suffix, problems=problems
+    )
+    for file_ in files:
         file_suffix = suffix or suffix_of(file_)
         if file_suffix not in READERS:
             raise _invalid_kind(kind, f", since the name of {file_} does not show which")

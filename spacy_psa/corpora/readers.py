@@ -11,6 +11,7 @@ from spacy.training import Example
 from ..errors import Errors, Warnings, warn
 from .docs import CHUNKS_KEY, make_docs
 from .formats import FORMATS, Format, detect_format, get_format
+from .pipes import is_pipe
 from .problems import Problems
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class ColumnCorpus:
     lenient (bool): Whether to continue after problems, such as tags that the label scheme does not
         allow, instead of raising the first.
     options: Options of the format.
-    RAISES (ValueError): If there is no path, or `n_sents` is not valid for the format.
+    RAISES (ValueError): If there is no path, it is a pipe, or `n_sents` is not valid for the
+        format.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class ColumnCorpus:
     ) -> None:
         if path is None:
             raise ValueError(Errors.P108)
+        if is_pipe(Path(path)):
+            raise ValueError(Errors.P166.format(path=path))
         check_n_sents(n_sents, form)
         self.path = Path(path)
         self.form = form

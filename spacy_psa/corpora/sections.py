@@ -1,12 +1,14 @@
 """Find the files of a Wall Street Journal treebank and select sections."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import Errors
+from .folders import note_unread, walk
+from .pipes import is_pipe
+from .problems import Problems
 
 _RANGE = re.compile(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?")
 _DOCUMENT = re.compile(r"(wsj_(\d\d)\d\d)(\.\w+?)(?:\.gz)?", re.IGNORECASE)
@@ -56,6 +58,7 @@ def choose_files(
     sections: str | int | None = None,
     split: str | None = None,
     suffix: str | None = None,
+    problems: Problems | None = None,
 ) -> list[Path]:
     """Get the files to read, in the order of sections and documents.
 
@@ -67,13 +70,14 @@ def choose_files(
     split (Optional[str]): Alternatively, a standard split.
     suffix (Optional[str]): The suffix of the files; defaults to the first of `release.suffixes`
         that occurs.
+    problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
     RETURNS (List[Path]): The files.
     RAISES (ValueError): If there are no such files, sections are missing, a document occurs twice,
         or the options are invalid or cannot be combined.
     """
     path = Path(path)
     wanted = _wanted_sections(release, sections, split)
-    if path.is_file():
+    if path.is_file() or is_pipe(path):
         if wanted is not None:
             raise ValueError(
                 Errors.P156.format(path=path, name="sections" if split is None else "split")
@@ -93,10 +97,8 @@ def choose_files(
                 path=path, reason=reason, suffixes=names, name=release.name, layout=release.layout
             )
         )
-    if wanted is None:
-        return [documents[name] for name in sorted(documents)]
     present = {section_of(name) for name in documents}
-    missing = [f"{section:02}" for section in wanted if section not in present]
+    missing = [f"{section:02}" for section in wanted or () if section not in present]
     if missing:
         raise ValueError(
             Errors.P154.format(
@@ -106,7 +108,11 @@ def choose_files(
                 suffix=suffix,
             )
         )
-    return [documents[name] for name in sorted(documents) if section_of(name) in wanted]
+    chosen = present if wanted is None else wanted
+    files = [documents[name] for name in sorted(documents) if section_of(name) in chosen]
+    if problems is not None:
+        note_unread(path, files, problems, lambda file: _match(file) is not None)
+    return files
 
 
 def section_of(document: str) -> int:
@@ -124,7 +130,7 @@ def document_of(path: Path) -> str:
     path (Path): The file.
     RETURNS (str): The name without suffixes, also for files with other names.
     """
-    match = _DOCUMENT.fullmatch(path.name)
+    match = _match(path)
     return match[1].lower() if match else path.name.split(".")[0]
 
 
@@ -152,14 +158,16 @@ def _wanted_sections(
     return parse_sections(release.splits[split])
 
 
+def _match(path: Path) -> re.Match[str] | None:
+    return _DOCUMENT.fullmatch(path.name)
+
+
 def _find_documents(root: Path) -> Iterator[tuple[str, Path, str]]:
     """The name, path and suffix of all documents under a folder."""
-    # Path.rglob does not follow links to folders, which are common for shared copies.
-    for folder, _, names in os.walk(root, followlinks=True):
-        for name in names:
-            match = _DOCUMENT.fullmatch(name)
-            if match:
-                yield match[1].lower(), Path(folder, name), match[3].lower()
+    for path in walk(root):
+        match = _match(path)
+        if match:
+            yield match[1].lower(), path, match[3].lower()
 
 
 def _by_name(documents: Iterable[tuple[str, Path, str]]) -> dict[str, Path]:

@@ -258,6 +258,39 @@ def test_folders_become_folders(tmp_path, folder):
     assert [load(path)[0][0].text for path in outputs] == ["b", "a"]
 
 
+def test_files_of_a_folder_that_are_not_read_are_counted_and_named(tmp_path, folder):
+    result = run(folder, tmp_path / "out")
+    output = " ".join(result.output.split())
+    assert "other files in" in output and "that are not read (LICENSE.txt): 1" in output
+    (folder / "loop").symlink_to(folder)
+    assert "P162" in run(folder, tmp_path / "out").output
+
+
+def test_both_halves_of_a_corpus_are_read(tmp_path):
+    result = run(write_parts(tmp_path / "in", "train"), tmp_path / "out", "-f", "conll2005")
+    assert result.exit_code == 0 and "not read" not in result.output
+
+
+def test_a_folder_of_files_with_dots_in_their_names(tmp_path):
+    folder = tmp_path / "in" / "annotations" / "nw" / "p2.5_a2e" / "00"
+    folder.mkdir(parents=True)
+    text = "nw/p2.5_a2e/00/p2.5_a2e_0001 0 0 Ann NNP * - - - - (PERSON) -\n"
+    (folder / "p2.5_a2e_0001.gold_conll").write_text(text, encoding="utf8")
+    run(tmp_path / "in", tmp_path / "out")
+    (output,) = (tmp_path / "out").rglob("*.spacy")
+    assert output.name == "p2.5_a2e_0001.spacy"
+    assert [ent.text for ent in load(output)[0].ents] == ["Ann"]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_line_ends_make_no_difference(tmp_path, ents_path, end):
+    path = tmp_path / "other"
+    path.write_bytes(ENTS.replace("\n", end).encode())
+    convert(ents_path, tmp_path / "a.spacy")
+    convert(path, tmp_path / "b.spacy")
+    assert (tmp_path / "a.spacy").read_bytes() == (tmp_path / "b.spacy").read_bytes()
+
+
 def test_folders_can_be_merged_into_one_output(tmp_path, folder):
     result = run(folder, tmp_path / "a.spacy", "--merge", "--n-sents", "0")
     assert result.exit_code == 0, result.output

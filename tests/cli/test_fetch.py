@@ -7,7 +7,7 @@ import pytest
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-from spacy_psa.cli.fetch import fetch
+from spacy_psa.cli.fetch import download, fetch
 from tests.corpora.shared import shared_corpus
 
 TEXT = b"He PRP B-NP\n" * 10_000
@@ -18,7 +18,11 @@ FILES = {
     "/train.txt.gz": PACKED,
     "/truncated.txt.gz": PACKED[:-20],
     "/other.txt": b"another text\n",
+    "/short.txt": TEXT,
+    "/long.txt": TEXT,
 }
+# How much more is announced than sent
+ANNOUNCED = {"/short.txt": 12, "/long.txt": -12}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -28,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(content) + ANNOUNCED.get(self.path, 0)))
         self.end_headers()
         self.wfile.write(content)
 
@@ -72,6 +76,16 @@ def test_download_gives_the_uncompressed_text(server, path, name):
     fetch(f"{server}/{name}", path, sha256=SHA256)
     assert path.read_bytes() == TEXT
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["short.txt", "long.txt"])
+def test_another_length_than_announced_leaves_nothing(server, path, name):
+    announced = f"{len(TEXT) + ANNOUNCED[f'/{name}']:,}"
+    with pytest.raises(ValueError, match=f"P129.*received 120,000 bytes, but {announced} were"):
+        download(f"{server}/{name}", path.parent.parent / name)
+    result = run(f"{server}/{name}", path, "--sha256", SHA256)
+    assert result.exit_code == 1 and "P129" in result.output
+    assert not path.exists()
 
 
 def test_checksum_may_be_in_capitals(server, path):

@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import http.server
 import threading
+from contextlib import contextmanager
 
 import pytest
 from spacy.cli._util import app
@@ -37,19 +38,29 @@ def test_treebanks_are_those_of_the_papers_and_spacy_knows_their_languages():
         assert get_lang_class(treebank.lang)
 
 
-def test_files_are_downloaded_from_the_release(tmp_path, monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    write_release(tmp_path / "server" / "UD_Danish-DDT" / "r2.2", "da")
-    handler = functools.partial(
-        http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "server")
-    )
+@contextmanager
+def serve(folder, extra=0):
+    """A server of files, which announces them to be longer than they are."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def send_header(self, keyword, value):
+            is_length = keyword == "Content-Length"
+            super().send_header(keyword, str(int(value) + extra) if is_length else value)
+
+    handler = functools.partial(Handler, directory=str(folder))
     with http.server.HTTPServer(("127.0.0.1", 0), handler) as httpd:
         thread = threading.Thread(target=httpd.serve_forever)
         thread.start()
-        url = f"http://127.0.0.1:{httpd.server_port}"
-        result = run("da", tmp_path / "da", "--url", url)
+        yield f"http://127.0.0.1:{httpd.server_port}"
         httpd.shutdown()
         thread.join()
+
+
+def test_files_are_downloaded_from_the_release(tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    write_release(tmp_path / "server" / "UD_Danish-DDT" / "r2.2", "da")
+    with serve(tmp_path / "server") as url:
+        result = run("da", tmp_path / "da", "--url", url)
     assert result.exit_code == 0
     names = ["dev.conllu", "stats.xml", "test.conllu", "train.conllu"]
     assert sorted(path.name for path in (tmp_path / "da").iterdir()) == names
@@ -57,6 +68,16 @@ def test_files_are_downloaded_from_the_release(tmp_path, monkeypatch):
     sha256 = hashlib.sha256(b"da_ddt-ud-dev.conllu\n").hexdigest()
     assert "not verified, no known checksum" in " ".join(result.output.split())
     assert sha256 in "".join(result.output.split())
+
+
+@pytest.mark.parametrize("extra", [1, -1])
+def test_files_that_are_not_as_long_as_announced_are_refused(tmp_path, monkeypatch, extra):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    write_release(tmp_path / "server" / "UD_Danish-DDT" / "r2.2", "da")
+    with serve(tmp_path / "server", extra) as url:
+        result = run("da", tmp_path / "da", "--url", url)
+    assert result.exit_code == 1 and "P129" in result.output
+    assert not list((tmp_path / "da").iterdir())
 
 
 def test_parts_of_training_data_are_joined(tmp_path):

@@ -1,9 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 import spacy
 
 from spacy_psa.corpora.ontonotes import find_documents, read_file_list, read_ontonotes
+from spacy_psa.corpora.problems import Problems
 from spacy_psa.corpora.treebank_readers import create_ontonotes_reader
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -33,7 +35,7 @@ def make(tmp_path):
     def make(*paths):
         for path in paths:
             path = tmp_path / path
-            name = str(path).rpartition("annotations/")[2].split(".")[0]
+            name = re.sub(r"[._](v\d_)?gold_.*", "", str(path).rpartition("annotations/")[2])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text(name), encoding="utf8")
         return tmp_path
@@ -212,6 +214,54 @@ def test_a_list_chooses_documents(task, tmp_path):
     )
     assert read_file_list(path) == {"nw/wsj/00/wsj_0002", "bn/cnn/01/cnn_0101"}
     assert names(task, language="english", file_list=path) == ["cnn_0101", "wsj_0002"]
+
+
+DOTTED = "nw/p2.5_a2e/00/p2.5_a2e_0001"
+
+
+@pytest.mark.parametrize(
+    "ending", [".gold_conll", ".v4_gold_conll", "_gold_conll", ".gold_conll.gz"]
+)
+def test_names_of_documents_can_have_dots(make, ending):
+    root = make(f"train/data/english/annotations/{DOTTED}{ending}")
+    (document,) = find_documents(root, split="train")
+    assert document.name == DOTTED
+    assert names(root, genres="nw") == ["p2.5_a2e_0001"]
+
+
+@pytest.mark.parametrize("ending", ["", ".onf", ".v4_gold_conll", ".v4_auto_conll.gz"])
+def test_lists_and_genres_know_documents_with_dots(make, tmp_path, ending):
+    path = tmp_path / "train.id"
+    path.write_text(f"data/english/annotations/{DOTTED}{ending}\n", encoding="utf8")
+    root = make(DATA.format("train", "english", DOTTED))
+    assert names(root, file_list=path) == ["p2.5_a2e_0001"]
+    with pytest.raises(ValueError, match="P158"):
+        names(root, exclude_genres="nw")
+
+
+def test_genres_and_lists_choose_documents_with_dots_in_a_file(tmp_path):
+    path, listed = tmp_path / "all.gold_conll", tmp_path / "train.id"
+    path.write_text(text(DOTTED) + text("bn/cnn/00/cnn_0001"), encoding="utf8")
+    listed.write_text("bn/cnn/00/cnn_0001\n", encoding="utf8")
+    assert names(path, exclude_genres="nw") == names(path, file_list=listed) == ["cnn_0001"]
+
+
+def test_files_that_are_not_read_are_counted_and_named(make):
+    root = make(
+        DATA.format("train", "english", DOTTED),
+        DATA.format("train", "english", DOTTED).replace("v4_", "v9_"),
+        DATA.format("train", "english", "pt/nt/40/nt_4001"),
+        "v4/data/train/README",
+        "v4/data/train/a.parse",
+        "v4/data/train/b.parse",
+        "v4/data/train/.hidden",
+    )
+    problems = Problems()
+    assert names(root, problems=problems) == ["p2.5_a2e_0001"]
+    documents, others = problems.notes
+    assert problems.notes[documents] == 2 and problems.notes[others] == 3
+    assert "p2.5_a2e_0001.v9_gold_conll" in documents and "nt_4001" in documents
+    assert "README" in others and "a.parse" in others
 
 
 def test_listed_documents_that_are_missing_are_named(task, tmp_path):
