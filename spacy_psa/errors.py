@@ -8,14 +8,24 @@ import re
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
+
+from .printable import printable
+
+
+class Message(str):
+    """A template. What it is filled with, such as a label or a path, cannot control a terminal."""
+
+    def format(self, *args: Any, **kwargs: Any) -> str:
+        return printable(super().format(*args, **kwargs))
 
 
 class _Coded(type):
     """Prefix messages with their code: `Errors.P001` → `"[P001] …"`."""
 
-    def __getattribute__(cls, name: str) -> str:
+    def __getattribute__(cls, name: str) -> Any:
         value = super().__getattribute__(name)
-        return f"[{name}] {value}" if re.fullmatch(r"[PW]\d{3}", name) else value
+        return Message(f"[{name}] {value}") if re.fullmatch(r"[PW]\d{3}", name) else value
 
 
 class Errors(metaclass=_Coded):

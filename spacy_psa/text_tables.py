@@ -7,6 +7,8 @@ from typing import Literal
 
 from wasabi import table
 
+from .printable import printable
+
 # wasabi limits columns to 30 characters, and longer cells shift the columns after them
 WIDEST = 10_000
 
@@ -23,4 +25,5 @@ def text_table(
     aligns (Optional[Sequence[str]]): "l", "c" or "r" for each column; None for left.
     RETURNS (str): The table.
     """
-    return table(rows, header=header, divider=True, aligns=aligns, max_col=WIDEST)
+    cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
+    return table(cells, header=header, divider=True, aligns=aligns, max_col=WIDEST)

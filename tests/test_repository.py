@@ -165,6 +165,16 @@ def test_no_shell_is_started() -> None:
         assert "subprocess" not in set(imports(path)), path
 
 
+def test_text_reaches_terminals_and_markup_only_in_printable_form() -> None:
+    for path in modules():
+        name = str(path.relative_to(PACKAGE))
+        raw = {"wasabi.msg", "wasabi.Printer", "tqdm", "tqdm.tqdm"} & set(imports(path))
+        assert not raw or name == "terminal.py", name
+        assert "html.escape" not in imports(path), name
+        prints = {"print", "typer.echo", "html.escape"} & set(calls(path))
+        assert not prints or name in ("terminal.py", "printable.py", "cli/_util.py"), name
+
+
 @pytest.mark.parametrize(
     ("name", "target"),
     [(name, target) for _, name, target in entry_points()],

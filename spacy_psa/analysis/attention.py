@@ -22,7 +22,7 @@ from ..pipeline.decoding import bio_constraints
 from ..pipeline.predicates import check_predicates
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.tag_queries import TagQueries
-from .page import printable
+from ..printable import one_line
 from .recording import Array, LayerView, Recording, labeler_networks, layer_views, recording
 
 N_TOKENS = 32
@@ -137,7 +137,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
                 for view in layer_views(run, chain, n)
             ]
             shown = slice(first, first + n)
-            words = [printable(token.text) for token in doc[start : start + n]]
+            words = [one_line(token.text) for token in doc[start : start + n]]
             more, own = end - start - n, labeled.tags[shown]
             passages.append(Passage(title, words, more, own, marginals[shown], layers))
         first += end - start
@@ -148,7 +148,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
     }
     return Insight(
         component=pipe.name,
-        text=printable(doc.text),
+        text=one_line(doc.text),
         n_tokens=len(doc),
         n_shown=min(len(doc), n_tokens),
         tags=list(pipe.tags),
@@ -192,7 +192,7 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
     distribution = LinearChain(potentials, constraints=constraints)
     tags = [pipe.tags[i] for i in pipe.decoding.best(potentials, pipe.tags).tolist()]
     sequences = [
-        (f"Predicate {printable(doc[place.predicate].text)}", place.start, place.end)
+        (f"Predicate {one_line(doc[place.predicate].text)}", place.start, place.end)
         for place in labeled_propositions(pipe.model, doc, tokens)
     ]
     return Labeled(distribution, tags, constraints, sequences)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 import numpy as np
 
+from ..printable import escape
 from .attention import Insight, Passage
 from .attention_figures import Figure, Table, gates, model_figures, passage_figures
 from .page import make_details, make_page, make_table

@@ -6,8 +6,9 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import cycle, islice
+
+from ..printable import escape
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 58

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
+
+from ..printable import escape
 
 WIDTH, PADDING, GAP, LINE = 440, 10, 16, 15
 CHARACTERS = 0.155  # per pixel in a line of settings

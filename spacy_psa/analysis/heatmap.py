@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 from ..errors import Errors
+from ..printable import escape
 from . import axes
 from .axes import GRAY, RIGHT, WIDTH
 

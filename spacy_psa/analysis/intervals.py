@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
 
 from ..errors import Errors
+from ..printable import escape
 from . import axes
 from .axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale
 from .plots import _category_names, _whisker

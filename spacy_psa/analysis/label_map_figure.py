@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
+from ..printable import escape
 from . import axes
 from .axes import CHARACTER, GRAY, Style
 from .label_groups import groups_of

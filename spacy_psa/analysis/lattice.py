@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..printable import escape, one_line
 from . import axes
 from .axes import GRAY, LIGHT
 from .heatmap import color, shorten
-from .page import printable
 
 if TYPE_CHECKING:
     from ..inference import LinearChain
@@ -129,8 +128,8 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     least (float): The minimum probability of nodes and edges that are not on the best path.
     RETURNS (str): A self-contained SVG image.
     """
-    words = [shorten(printable(word)) for word in lattice.words]
-    names = [shorten(printable(tag)) for tag in lattice.tags]
+    words = [shorten(one_line(word)) for word in lattice.words]
+    names = [shorten(one_line(tag)) for tag in lattice.tags]
     left = MARGIN + axes.CHARACTER * max(map(len, names)) + RADIUS
     widest = axes.CHARACTER * max(map(len, words)) + 10
     column = min(WIDEST, max(NARROWEST, widest))
@@ -139,7 +138,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     right, floor = left + column * len(words), TOP + ROW * len(names)
     width = math.ceil(max(axes.WIDTH, right + MARGIN))
     bold = 'font-weight="bold" font-size="14"'
-    heading = printable(title)
+    heading = one_line(title)
     room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
     heading = heading if len(heading) <= room else heading[: room - 1] + "…"
     parts = [axes.text(width / 2, 22, heading, "middle", bold)] if title else []
@@ -196,7 +195,7 @@ def _nodes(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: fl
             p, on_path = float(lattice.marginals[t, i]), lattice.best[t] == i
             if p < least and not on_path:
                 continue
-            hint = f"{printable(word)} \u2192 {tag}: {_percent(p)}"
+            hint = f"{one_line(word)} \u2192 {tag}: {_percent(p)}"
             drawn.append(_node(xs[t], ys[i], p, on_path, hint))
             if on_path or p >= TOLD:
                 drawn.append(_number(xs[t], ys[i], p))

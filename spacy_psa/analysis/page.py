@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from html import escape
 
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from ..printable import escape
+
 STYLE = """
 body { font-family: sans-serif; max-width: 62rem; margin: 1rem auto; padding: 0 1rem;
   line-height: 1.4; color: #222; background: #fff; }
@@ -27,16 +26,6 @@ summary { cursor: pointer; color: #0072b2; }
 a { color: #0072b2; }
 a:focus-visible, summary:focus-visible, .wide:focus-visible { outline: 3px solid #d55e00; }
 """
-
-
-def printable(text: str) -> str:
-    """Prepare text for an image or a page.
-
-    text (str): Any text.
-    RETURNS (str): The text on one line, with a replacement for characters that XML does not allow;
-        a space symbol if nothing of it is visible.
-    """
-    return " ".join(UNPRINTABLE.sub("\ufffd", text).split()) or "\u2423"
 
 
 def make_page(title: str, body: str, style: str = "") -> str:

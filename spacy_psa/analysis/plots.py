@@ -6,10 +6,10 @@ import html
 import math
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import pairwise
 
 from ..errors import Errors
+from ..printable import escape
 from . import axes
 from .axes import BOTTOM, GRAY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
 from .heatmap import shorten

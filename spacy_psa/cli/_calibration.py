@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wasabi import msg
+from ..terminal import msg, show
 
 if TYPE_CHECKING:
     from ..pipeline.calibration import Confidences
@@ -71,8 +71,8 @@ def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
             [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
         ]
     msg.divider(f"Calibration of {found.component}")
-    print(Table("", ["", "before", "after"], rows).to_text())
-    print(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
+    show(Table("", ["", "before", "after"], rows).to_text())
+    show(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
     if worse:
         msg.warn(
             f"The calibration error of {found.unit} has increased. Predicted and missed "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wasabi import msg
-
 from ..errors import Errors
+from ..terminal import msg
 from ._util import atomic_path, check_writable
 
 IMAGES = (".svg", ".png")

@@ -58,12 +58,12 @@ class System:
         return [runs[giver] for giver in found]
 
     def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
-        from tqdm import tqdm
+        from ..terminal import ProgressBar
 
         blank = words_alone(gold, nlp.vocab)
         if giver is not None:
             blank = _with_given(blank, gold, giver)
-        progress = tqdm(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
+        progress = ProgressBar(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
         return list(nlp.pipe(progress))
 
 

@@ -15,14 +15,16 @@ from contextlib import (
     suppress,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from wasabi import msg
+from typer.core import TyperGroup
 
 from ..atomic_files import atomic_path, check_writable, descriptor
 from ..errors import Errors
-from ..output_errors import output_errors
+from ..output_errors import PrintedError, output_errors
+from ..printable import printable
+from ..terminal import msg
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin
@@ -41,8 +43,20 @@ def _replace_unprintable() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
+class SafeGroup(TyperGroup):
+    """Commands whose arguments are printed in errors, but cannot control the terminal."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PrintedError as error:
+            error.message = printable(str(error.message))  # type: ignore[attr-defined]
+            raise
+
+
 psa_cli = typer.Typer(
     name="psa",
+    cls=SafeGroup,
     help=HELP,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -87,9 +101,10 @@ def messages(*, to_stdout: bool) -> AbstractContextManager[object]:
 def write_stdout(text: str) -> None:
     """Write data to standard output, in UTF-8 whatever its encoding for messages is.
 
-    text (str): The data.
+    text (str): The data. Its control characters are made visible on a terminal.
     RAISES (OutputError): If the disk is full.
     """
+    text = printable(text) if sys.stdout.isatty() else text
     with output_errors(Path(STDOUT)):
         typer.echo(text.encode("utf8"), nl=False)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import check_files
 from ._predictions import use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion
@@ -109,8 +109,8 @@ def annotate(
     RAISES (ValueError): If there is no text, or it cannot be read.
     """
     from spacy.util import minibatch
-    from tqdm import tqdm
 
+    from ..terminal import ProgressBar
     from ._components import get_tagger
     from ._texts import read_texts
 
@@ -118,7 +118,7 @@ def annotate(
     pairs = islice(read_texts(texts, nlp), None if sort else limit)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]
     found: list[Suggestion] = []
-    with tqdm(desc=name, unit=" texts", disable=None, leave=False) as progress:
+    with ProgressBar(desc=name, unit=" texts", disable=None, leave=False) as progress:
         for batch in minibatch(nlp.pipe(pairs, as_tuples=True, disable=later), nlp.batch_size):
             found += suggestions(tagger, batch, k)
             progress.update(len(batch))

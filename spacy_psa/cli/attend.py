@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import save_image
 from ._texts import replace_undecoded
 from ._util import atomic_path, check_writable, psa_cli, user_errors
@@ -84,9 +84,9 @@ def attend(
     """
     from ..analysis.attention import look_inside
     from ..analysis.attention_page import attention_images, attention_page
-    from ..analysis.page import printable
     from ..analysis.pixels import check_png
     from ..analysis.plots import stack
+    from ..printable import one_line
     from ._components import load_component
 
     is_folder = output_path.is_dir() or not output_path.suffix
@@ -108,7 +108,7 @@ def attend(
         for name, image in images.items():
             save_image(output_path / f"{name}{ending}", image)
     elif ending == ".html":
-        title = printable(f"Inside {insight.component} of {model}")
+        title = one_line(f"Inside {insight.component} of {model}")
         with atomic_path(output_path) as temporary:
             temporary.write_text(attention_page(insight, title), encoding="utf8")
     else:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..atomic_files import atomic_folder
 from ..errors import Errors
+from ..terminal import msg
 from ._calibration import Calibration, draw_calibration, print_calibration
 from ._components import get_tagger, load_tagger
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
@@ -103,11 +103,10 @@ def calibrate(
     RETURNS (Calibration): The temperature, and its effect.
     RAISES (ValueError): If they lack the annotation that the component predicts.
     """
-    from tqdm import tqdm
-
     from ..evaluation.layers import make_layer
     from ..pipeline.calibration import confidences
     from ..pipeline.calibration_fit import fit
+    from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
     layer = make_layer(component.cfg["target"], component.cfg["spans_key"])
@@ -118,7 +117,7 @@ def calibrate(
         )
     initial = component.cfg["temperature"]
     batches = predict(nlp, name, gold)
-    with tqdm(desc="Fitting", unit=" steps", disable=None, leave=False) as progress:
+    with ProgressBar(desc="Fitting", unit=" steps", disable=None, leave=False) as progress:
 
         def show(temperature: float, loss: float) -> None:
             progress.set_postfix_str(f"T = {temperature:.4f}, loss = {loss:.4f}", refresh=False)
@@ -126,7 +125,7 @@ def calibrate(
 
         found = fit(component, batches, unit=unit, on_step=show)
     before, after = (
-        confidences(component, tqdm(batches, title, disable=None, leave=False), temperature)
+        confidences(component, ProgressBar(batches, title, disable=None, leave=False), temperature)
         for title, temperature in (
             ("Comparing before", initial),
             ("Comparing after", found.temperature),
@@ -145,15 +144,15 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
     RETURNS (List[HeldOut]): Scores and gold standard, in batches of `nlp.batch_size` documents.
     """
     from spacy.util import minibatch
-    from tqdm import tqdm
 
     from ..pipeline.calibration import hold_out
+    from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]
     docs = nlp.pipe(words_alone(gold, nlp.vocab), disable=later)
     batches = []
-    with tqdm(desc="Predicting", total=len(gold), disable=None, leave=False) as progress:
+    with ProgressBar(desc="Predicting", total=len(gold), disable=None, leave=False) as progress:
         for pairs in minibatch(zip(docs, gold, strict=True), nlp.batch_size):
             batches.append(hold_out(component, *zip(*pairs, strict=True)))
             progress.update(len(pairs))

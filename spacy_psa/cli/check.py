@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..corpora import published
 from ..errors import Errors
+from ..terminal import msg, show
 from ..text_tables import text_table
 from ._util import docs_of, psa_cli, read_docbin, user_errors
 
@@ -42,13 +42,13 @@ def check_cli(
     with user_errors():
         if table:
             names = [corpus] if corpus else list(published.published_corpora())
-            print(tables(names))
+            show(tables(names))
             return
         if not paths or not (corpus or stats_path):
             raise ValueError(Errors.P175)
         numbers, compared = check(paths, corpus=corpus, split=split, stats_path=stats_path)
     rows = [(count, f"{n:,}") for count, n in numbers.items() if n]
-    print(text_table(rows, ("", "Number"), ("l", "r")))
+    show(text_table(rows, ("", "Number"), ("l", "r")))
     if compared:
         msg.good(f"Matches published figures: {', '.join(compared)}")
     else:

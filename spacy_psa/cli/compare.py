@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import System, choose_layers, load_system, read_data, use_gpu
 from ._util import psa_cli, user_errors
@@ -258,11 +258,11 @@ def print_comparison(comparison: Comparison) -> None:
 
     table = comparison_table(comparison)
     msg.divider(table.title)
-    print(table.to_text())
-    print(summary(comparison))
+    show(table.to_text())
+    show(summary(comparison))
     for sentence in comparison.sentences:
         table = sentence_table(sentence, comparison.names)
-        print(f"\n{table.title}{table.to_text()}", end="")
+        show(f"\n{table.title}{table.to_text()}", end="")
 
 
 def _to_json(comparisons: Sequence[Comparison], title: str) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
+from ..terminal import msg, show
 from ._outputs import check_files
 from ._predictions import use_gpu
 from ._util import atomic_path, psa_cli, read_docs, user_errors
@@ -61,7 +61,7 @@ def conlleval_cli(
         result = score_docbins(
             gold_path, predicted_path, target=target, spans_key=spans_key, gpu_id=gpu_id
         )
-        typer.echo(format_table(result), nl=False)
+        show(format_table(result), end="")
         if output_path is not None:
             import srsly
 
@@ -171,7 +171,8 @@ def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]
     import spacy
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
-    from tqdm import tqdm
+
+    from ..terminal import ProgressBar
 
     if not predicted_path.is_dir():
         vocab = Vocab()
@@ -183,7 +184,9 @@ def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]
         Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
         for doc in gold_docs
     )
-    predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold_docs), disable=None, leave=False))
+    predicted = nlp.pipe(
+        ProgressBar(blank, "Predicting", total=len(gold_docs), disable=None, leave=False)
+    )
     return gold_docs, list(predicted)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..corpora.pipes import keep_pipes
+from ..terminal import msg, show
 from ..text_tables import text_table
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
@@ -98,7 +98,7 @@ def convert_cli(
             problems=problems,
             stats_path=stats_path,
         )
-    print(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
+    show(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
     for what, n in problems.notes.items():
         msg.info(f"{what}: {n:,}")
     for example in problems.examples:
@@ -197,9 +197,9 @@ def _read(
     inputs: Sequence[Path], form: "Format", problems: "Problems", options: dict[str, Any]
 ) -> "Iterator[Sentence]":
     """The sentences of the files. If there are several, each starts a document."""
-    from tqdm import tqdm
+    from ..terminal import ProgressBar
 
-    with tqdm(unit=" sentences", disable=None) as progress:
+    with ProgressBar(unit=" sentences", disable=None) as progress:
         for path in inputs:
             is_first = len(inputs) > 1
             progress.set_postfix_str(path.name)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
+from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._util import atomic_path, psa_cli, user_errors
 

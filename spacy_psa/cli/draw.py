@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._util import psa_cli, user_errors
 

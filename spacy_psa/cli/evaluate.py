@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_data, use_gpu
 from ._util import psa_cli, user_errors
@@ -240,17 +240,17 @@ def print_report(report: Report) -> None:
     )
 
     msg.divider(report.title)
-    print(summary(report))
+    show(summary(report))
     for table in report_tables(report, n_labels=N_LABELS):
-        print(f"\n{table.title}{table.to_text()}", end="")
+        show(f"\n{table.title}{table.to_text()}", end="")
     for note in notes(report):
-        print(f"\n{note}")
+        show(f"\n{note}")
     if report.worst:
-        print("\nWorst sentences")
+        show("\nWorst sentences")
     for sentence in report.worst:
-        print(f"\n{sentence_heading(sentence, report.unit)}")
+        show(f"\n{sentence_heading(sentence, report.unit)}")
         for mistake in sentence.mistakes:
-            print(f"  {mistake_line(mistake)}")
+            show(f"  {mistake_line(mistake)}")
 
 
 def _to_json(reports: Sequence[Report], title: str) -> str:

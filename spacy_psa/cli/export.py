@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
+from ..terminal import msg
 from ._outputs import check_files
 from ._util import (
     atomic_path,

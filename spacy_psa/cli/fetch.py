@@ -9,11 +9,11 @@ from typing import IO, Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
-from wasabi import msg
 
 from ..disk import sha256_of
 from ..errors import Errors
 from ..output_errors import output_errors
+from ..terminal import msg
 from ._util import atomic_path, is_stdout, messages, psa_cli, user_errors
 
 BLOCK_SIZE = 1 << 16
@@ -102,7 +102,7 @@ def download(url: str, path: Path) -> None:
     from urllib.error import URLError
     from urllib.request import urlopen
 
-    from tqdm import tqdm
+    from ..terminal import ProgressBar
 
     try:
         with (
@@ -115,7 +115,9 @@ def download(url: str, path: Path) -> None:
             if isinstance(response, HTTPResponse):
                 # Otherwise, what follows is not read. The request asks to close the connection
                 response.length = None
-            progress = tqdm(total=total, unit="B", unit_scale=True, desc=path.name, disable=None)
+            progress = ProgressBar(
+                total=total, unit="B", unit_scale=True, desc=path.name, disable=None
+            )
             with progress:
                 while block := response.read(BLOCK_SIZE):
                     if file_.tell() + len(block) > MAX_DOWNLOAD:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._assembly import ROLES, TASKS, assemble, assemble_roles
 from ._templates import names
 from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -69,14 +69,14 @@ def draw_labels(
     """
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
-    from ..analysis.page import printable
+    from ..printable import one_line
     from ._components import load_component
 
     check_outputs([output_path], SUFFIXES)
     vectors = []
     for name, model in zip(_names(models), models, strict=True):
         _, pipe = load_component(model, component)
-        vectors += label_vectors(printable(name), pipe)
+        vectors += label_vectors(one_line(name), pipe)
     maps = map_labels(vectors, method=method, align=align)
     if output_path.suffix == ".html":
         with atomic_path(output_path) as temporary:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..atomic_files import atomic_folder
 from ..errors import Errors
+from ..terminal import msg, show
 from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_system, read_data
 from ._util import psa_cli, user_errors
@@ -61,7 +61,7 @@ def quantize_cli(
         after = evaluate(str(output), data) if data else {}
         rows = [["size (MB)", *(f"{folder_size(path) / 1e6:.1f}" for path in (source, output))]]
         rows += [[name, before[name], after[name]] for name in before]
-        print(Table("", ["", "before", "after"], rows).to_text())
+        show(Table("", ["", "before", "after"], rows).to_text())
 
 
 def quantize(

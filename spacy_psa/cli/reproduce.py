@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg, show
 from ._assembly import TASKS
 from ._cell_scores import score_cell, write_environment
 from ._cells import (
@@ -98,7 +98,7 @@ def reproduce_cli(
         )
         table = result_table(found)
         msg.divider(table.title)
-        print(table.to_text())
+        show(table.to_text())
         msg.good(f"Saved results to {results_path}")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
 from ..evaluation.tables import Table
+from ..terminal import msg, show
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
 
@@ -44,7 +44,7 @@ def scores_cli(
         tables = score_tables(metrics)
         for table in tables:
             msg.divider(table.title)
-            print(table.to_text())
+            show(table.to_text())
         if output_path is not None:
             with atomic_path(output_path) as temporary:
                 temporary.write_text(

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, docs_of, psa_cli, read_docbin, user_errors
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..atomic_files import atomic_folder
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 

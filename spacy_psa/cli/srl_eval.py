@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
-from wasabi import msg
 
 from ..corpora.pipes import keep_pipes
 from ..errors import Errors
+from ..terminal import msg, show
 from ._components import role_labelers, use_given_predicates
 from ._outputs import check_files
 from ._predictions import use_gpu, words_alone
@@ -71,9 +71,9 @@ def srl_eval_cli(
     with user_errors():
         check_files([output_path], [gold_path, predicted_path])
         result = score_paths(gold_path, predicted_path, given=given, gpu_id=gpu_id)
-        typer.echo(format_result(result), nl=False)
+        show(format_result(result), end="")
         if confusion:
-            typer.echo("\n" + format_confusion(result), nl=False)
+            show("\n" + format_confusion(result), end="")
         if result.skipped:
             msg.warn(f"{result.skipped} predicted propositions are not in the gold standard")
         if output_path is not None:
@@ -170,11 +170,11 @@ def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
 def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Labeled]":
     """Predict the frames of new Docs that have only words and sentences."""
     import spacy
-    from tqdm import tqdm
 
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
     from ..evaluation.roles import RolesLayer
+    from ..terminal import ProgressBar
 
     nlp = spacy.load(pipeline_path)
     components = role_labelers(nlp, pipeline_path)
@@ -187,7 +187,9 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
     blank = list(words_alone(gold, nlp.vocab))
     for doc, gold_doc in zip(blank, gold, strict=True):
         RolesLayer().give(doc, gold_doc)
-    predicted = nlp.pipe(tqdm(blank, "Predicting", total=len(gold), disable=None, leave=False))
+    predicted = nlp.pipe(
+        ProgressBar(blank, "Predicting", total=len(gold), disable=None, leave=False)
+    )
     for doc, gold_doc in zip(predicted, gold, strict=True):
         # Use the gold sentence boundaries, even if the pipeline predicts others.
         bearer = _words_of(gold_doc)

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors
+from ..terminal import msg, show
 from ..text_tables import text_table
 from ._predictions import use_gpu
 from ._texts import replace_undecoded
@@ -46,7 +46,7 @@ def tag_cli(
         nlp = spacy.load(model)
         for doc in nlp.pipe(lines):
             msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
-            print(format_doc(doc))
+            show(format_doc(doc))
 
 
 def format_doc(doc: "Doc") -> str:

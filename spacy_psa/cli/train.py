@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..atomic_files import check_writable
 from ..errors import Errors
 from ..output_errors import output_errors
+from ..terminal import msg
 from ._config_errors import (
     check_numbers,
     check_sections,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..disk import sha256_of
 from ..errors import Errors
+from ..terminal import msg
 from ._util import atomic_path, psa_cli, user_errors
 from .fetch import copy_text, download, find_local
 

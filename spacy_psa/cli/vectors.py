@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Annotated
 
 import typer
-from wasabi import msg
 
 from ..atomic_files import atomic_folder
 from ..corpora.unpacking import Meter, copy_member
 from ..errors import Errors
+from ..terminal import msg
 from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 

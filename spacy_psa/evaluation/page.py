@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from ..analysis.heatmap import heat_map
 from ..analysis.intervals import interval_plot
 from ..analysis.page import make_page
 from ..analysis.plots import bar_plot
+from ..printable import escape
 from .confusion import NOTHING
 from .rendering import (
     INVENTED,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..analysis import axes
 from ..analysis.axes import BOTTOM, GRAY, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, Style
 from ..analysis.plots import BAR_SHARE, SHAPES, bar_key, line_key, line_plot, stack
 from ..errors import Errors
+from ..printable import escape
 
 if TYPE_CHECKING:
     from .calibration import Reliability, ThresholdCurve

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..analysis.page import make_table, printable
+from ..analysis.page import make_table
+from ..printable import one_line, printable
 from ..text_tables import text_table
 
 DASH = "-"
@@ -40,7 +41,7 @@ class Table:
         """
         rule = "---:" if self.numbers else "---"
         lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
-        title = markdown_text(self.title) if plain else self.title
+        title = markdown_text(self.title) if plain else printable(self.title)
         written = [[_cell(cell, plain=plain) for cell in line] for line in lines]
         return f"### {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in written)
 
@@ -56,10 +57,10 @@ class Table:
 
 
 def visible(text: str) -> str:
-    """RETURNS (str): The text on one line, with symbols for invisible characters; empty if the text
+    """RETURNS (str): The text on one line, with control characters made visible; empty if the text
     is empty.
     """
-    return printable(text) if text else ""
+    return one_line(text) if text else ""
 
 
 def markdown_text(text: str) -> str:
@@ -98,4 +99,4 @@ def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
 
 
 def _cell(cell: str, *, plain: bool) -> str:
-    return markdown_text(cell) if plain else cell.replace("|", "\\|")
+    return markdown_text(cell) if plain else printable(cell).replace("\n", " ").replace("|", "\\|")

@@ -183,7 +183,7 @@ class TagLearner(LabelSequencePipe):
         others = [name for name in nlp.pipe_names if any(map(weights.get, _scores_of(nlp, name)))]
         share = sum(filter(None, weights.values())) / len(others) if others else 1.0
         weights.update({score: weight and weight * share for score, weight in own.items()})
-        logger.info("Added to [training.score_weights] for '%s': %s", self.name, own)
+        logger.info("Added to [training.score_weights] for %r: %s", self.name, own)
 
     @input_errors()
     def update(

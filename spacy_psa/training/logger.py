@@ -17,6 +17,7 @@ from thinc.api import Optimizer
 from ..atomic_files import atomic_path
 from ..errors import Errors, suggestion
 from ..output_errors import output_errors
+from ..terminal import SafeStream
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"
@@ -47,7 +48,7 @@ def jsonl_logger(
     def start(
         nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
     ) -> tuple[LogStep, Callable[[], None]]:
-        table = console_logger_v3(console_output=console_output)(nlp, stdout, stderr)
+        table = console_logger_v3(console_output=console_output)(nlp, SafeStream(stdout), stderr)
         log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
         return log.log_step, log.finalize
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from tqdm import tqdm
+from ..terminal import ProgressBar
 
 SCOPES = ("run", "epoch")
 
@@ -32,7 +32,7 @@ class Progress:
         self._evaluations: list[tuple[int, int]] = []
         self._length: float | None = None
         # None: draw on terminals only.
-        self._bar = tqdm(
+        self._bar = ProgressBar(
             total=self._total(),
             disable=None if scope else True,
             leave=False,

@@ -29,11 +29,11 @@ from spacy.training.loop import (
 )
 from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed, set_gpu_allocator
-from wasabi import Printer
 
 from ..atomic_files import copy_folder, recover, remove_folder
 from ..errors import Errors
 from ..output_errors import OutputError
+from ..terminal import SafePrinter, SafeStream
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
@@ -79,7 +79,7 @@ class TrainingRun:
         self.checkpoint_every = checkpoint_every
         self.saved = resume_from
         self.is_first = resume_from is None
-        self.stdout = stdout
+        self.stdout = SafeStream(stdout)
         self.stderr = stderr
         resolved = nlp.config.interpolate()
         if resolved["training"]["seed"] is not None:
@@ -105,7 +105,7 @@ class TrainingRun:
             corpus, or if the batcher yields no batches.
         RAISES (OutputError): If an output cannot be written. Earlier outputs are then unchanged.
         """
-        message = Printer(no_print=True)
+        message = SafePrinter(no_print=True)
         for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
             recover(self.output / name)
         if self.saved is None:

@@ -1,0 +1,43 @@
+"""Show text that may contain anything, such as labels, names of files, and the texts themselves.
+
+Control characters can clear a terminal, recolor it or change its title; those for the direction of
+text make it read differently from what it is; and XML allows neither most of them nor surrogates.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and newline; DEL and C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, overrides, isolates of direction
+    "\u2028\u2029\ud800-\udfff\ufffe\uffff]"  # separators of lines, and what XML excludes
+)
+
+
+def printable(text: str) -> str:
+    """Make control characters visible.
+
+    text (str): Any text.
+    RETURNS (str): The text, with e.g. `\\x1b` for an escape character. Newlines and tabs remain.
+    """
+    return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def one_line(text: str) -> str:
+    """Make control characters visible, and join lines.
+
+    text (str): Any text.
+    RETURNS (str): The text on one line; a space symbol if nothing of it is visible.
+    """
+    return " ".join(printable(text).split()) or "\u2423"
+
+
+def escape(text: str) -> str:
+    """Escape text for XML and HTML.
+
+    text (str): Any text.
+    RETURNS (str): The text as content of an element or a quoted attribute.
+    """
+    return html.escape(printable(text))

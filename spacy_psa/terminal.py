@@ -1,0 +1,56 @@
+"""Print messages, text and progress. Whatever these contain, it cannot control the terminal."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from tqdm import tqdm
+from wasabi import Printer
+
+from .printable import printable
+
+
+class SafePrinter(Printer):
+    """wasabi's printer, whose own colors are the only control characters that it prints."""
+
+    def text(self, title: Any = "", text: Any = "", *args: Any, **kwargs: Any) -> Any:
+        return super().text(printable(str(title)), printable(str(text)), *args, **kwargs)
+
+    def divider(self, text: str = "", *args: Any, **kwargs: Any) -> Any:
+        return super().divider(printable(text), *args, **kwargs)
+
+
+class ProgressBar(tqdm):
+    """tqdm's progress bar. Its description may be any text."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__()).replace("\n", " ")
+
+
+class SafeStream:
+    """A stream for the output of other packages.
+
+    stream (IO): Where the output goes.
+    """
+
+    def __init__(self, stream: IO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """RETURNS (int): The number of characters written."""
+        return self._stream.write(printable(text))
+
+
+def show(text: str, end: str = "\n") -> None:
+    """Print text as it is, without wrapping its lines.
+
+    text (str): Any text.
+    end (str): What to print after it.
+    """
+    print(printable(text), end=end)
+
+
+msg = SafePrinter()
