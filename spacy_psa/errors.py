@@ -106,8 +106,9 @@ class Errors(metaclass=_Coded):
     )
     P112 = (
         "{path}, line {line}: found {found} columns, expected {expected} ({columns}). Columns are "
-        "separated by spaces or tabs, and a blank line ends a sentence. Correct the line, or "
-        "choose the file's format."
+        "separated by spaces or tabs, and a blank line ends a sentence. Correct the line, or set "
+        "--format iob, which reads any columns, with --option word_column and tag_column, "
+        "separator=\\t if words contain spaces, and comment=# to skip lines that start with #."
     )
     P113 = (
         "{path}, line {line}: not valid UTF-8 at byte {byte} of the line. Convert the file, e.g. "
@@ -123,11 +124,14 @@ class Errors(metaclass=_Coded):
     )
     P116 = (
         "{path}, line {line}: '{tag}' in column {column} is not a tag. Expected O or a tag such as "
-        "B-NP. Check that the file has the columns {columns}."
+        "B-NP. Check that the file has the columns {columns}. If not, set --format iob with "
+        "--option tag_column=…, label=NAME for bare B and I, prefixes=false for labels without B- "
+        "and I-, or header=true to skip a header; or leave out such tags with --lenient."
     )
     P117 = (
-        "{path}, line {line}: no known format has {found} columns. Expected one of: {formats}. Set "
-        "--format, and correct the file if it should be one of these."
+        "{path}, line {line}: cannot tell which of the {found} columns has the tags. Known formats "
+        "are: {formats}. For other columns, set --format iob (spans) or tagged (a tag per word), "
+        "with --option word_column=… and tag_column=…, counted from 0."
     )
     P118 = "n_sents is {n_sents}, but must be {expected}: it is the number of sentences per Doc."
     P119 = "Unknown format '{name}'. Choose one of: {options}."
@@ -137,7 +141,10 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}: more than {limit:,} {what}. Expected a blank line after each "
         "sentence. Check that the file has the given format."
     )
-    P142 = "The format {form} does not accept {problem}. Its options are: {options}."
+    P142 = (
+        "The format {form} does not accept {problem}. Its options are: {options}. The format iob "
+        "reads any columns, with options for their order, separator, comments and header."
+    )
     P143 = "The format {form} has no layer for the target '{target}'. Choose one of: {options}."
     P144 = (
         "{path}, line {line}: '{tag}' in column {column} is not allowed: {problem}. Correct the "
@@ -303,7 +310,15 @@ class Errors(metaclass=_Coded):
     )
     P179 = (
         "{path}: cannot determine the format, since the lines have {widths} columns. If the file "
-        "is a corpus, set --format to one of: {options}."
+        "is a corpus, set --format to one of: {options}. For columns with another separator or "
+        "with comments, set --format iob with --option separator=… or comment=…."
+    )
+
+    # Corpora: what columns have (P180-P189)
+    P180 = (
+        "{path}, line {line}: the word column (column {column}, counted from 0) has {what} such as "
+        "'{value}'. Set --format iob with --option word_column=… and tag_column=… to choose other "
+        "columns. If these are the words, add --lenient."
     )
 
     # Configs (P190-P199)

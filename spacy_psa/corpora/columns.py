@@ -32,6 +32,7 @@ def read_columns(
     *,
     comment: str | None = None,
     separator: str | None = None,
+    header: bool = False,
     word_column: int = 0,
     boundary: str | None = None,
     problems: Problems | None = None,
@@ -49,11 +50,13 @@ def read_columns(
         the line of a token `#` looks like a comment.
     separator (Optional[str]): The only column separator, e.g. a tab, so that words can contain
         spaces. None for spaces and tabs.
+    header (bool): Whether the first line, other than comments, has the names of the columns.
     word_column (int): The index of the word column.
     boundary (Optional[str]): The first column of lines that are document boundaries rather than
         tokens. They can have any number of columns, and empty ones.
     problems (Optional[Problems]): If lenient, lines with the wrong number of columns are reported
-        and keep their word, with "" in all other columns. None to raise.
+        and keep their word, with "" in all other columns; lines without a word are reported and
+        left out. None to raise.
     YIELDS (List[Row]): The rows of a sentence.
     RAISES (ValueError): If the file does not exist, is empty, not text, not UTF-8 or damaged, or
         has lines with the wrong number of columns or sentences with more than 2,000,000 tokens. The
@@ -69,27 +72,19 @@ def read_columns(
                 yield sentence
                 sentence = []
             continue
+        if header:
+            header = False
+            continue
         if separator is not None:
             parts = line.split(separator)
         row = Row(number, tuple(parts))
-        if columns is None or parts[0] == boundary:
-            pass  # Any columns will do.
-        elif len(parts) != len(columns):
-            message = Errors.P112.format(
-                path=path, line=number, found=len(parts), expected=len(columns), columns=names
-            )
-            (problems or Problems()).report(message)
-            row = _only_word(row, len(columns), word_column, message)
-        elif separator is not None and "" in parts:
-            message = Errors.P145.format(
-                path=path,
-                line=number,
-                problem=f"column {parts.index('') + 1} is empty",
-                expected=f"a value in each column ({names})",
-            )
-            (problems or Problems()).report(message)
-            if not row.columns[word_column]:
-                raise ValueError(message)
+        is_token = columns is not None and parts[0] != boundary
+        if is_token and not _is_whole(parts, len(columns or ()), separator, word_column):
+            cells = line.split(separator or "\t")
+            kept = _repaired(path, row, cells, columns or (), word_column, problems or Problems())
+            if kept is None:
+                continue
+            row = kept
         sentence.append(row)
         found_any = True
         if len(sentence) > MAX_SENTENCE_TOKENS:
@@ -149,13 +144,42 @@ def _split(line: str) -> list[str]:
     return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 
-def _only_word(row: Row, width: int, word_column: int, message: str) -> Row:
-    """A row with only the word, for lines whose other columns cannot be identified."""
-    try:
-        word = row.columns[word_column]
-    except IndexError:
-        # There is no word to keep, and continuing would drop the token.
-        raise ValueError(message) from None
-    columns = [""] * width
-    columns[word_column] = word
-    return Row(row.line, tuple(columns))
+def _is_whole(parts: Sequence[str], width: int, separator: str | None, word_column: int) -> bool:
+    """Whether a line has all columns, and in that of the word more than spaces and tabs."""
+    if len(parts) != width:
+        return False
+    return separator is None or ("" not in parts and bool(parts[word_column].strip(" \t")))
+
+
+def _repaired(
+    path: Path,
+    row: Row,
+    cells: Sequence[str],
+    columns: Sequence[str],
+    word_column: int,
+    problems: Problems,
+) -> Row | None:
+    """Report a line with missing, empty or additional columns, and keep its word, if any.
+
+    Splitting at whitespace loses empty columns, so the word may seem to be missing or to be the
+    tag: `cells` are split at tabs.
+    """
+    names = ", ".join(columns)
+    is_indented = cells[0][:1] in ("", " ")
+    cells = [cell.strip(" \t") for cell in cells]
+    if len(cells) == len(columns) and "" in cells:
+        problem = f"column {cells.index('') + 1} is empty"
+        expected = f"a value in each column ({names}), or --lenient, which leaves out blank tokens"
+        message = Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
+        problems.report(message)
+        return Row(row.line, tuple(cells)) if cells[word_column] else None
+    message = Errors.P112.format(
+        path=path, line=row.line, found=len(row.columns), expected=len(columns), columns=names
+    )
+    problems.report(message)
+    # Without the column of the word, or if it may be the blank one, the word is unknown.
+    if not -len(row.columns) <= word_column < len(row.columns) or is_indented:
+        raise ValueError(message)
+    values = [""] * len(columns)
+    values[word_column] = row.columns[word_column]
+    return Row(row.line, tuple(values))

@@ -6,10 +6,9 @@ SOURCE: Tjong Kim Sang and Buchholz (2000), 'Introduction to the CoNLL-2000 Shar
 from collections.abc import Iterator
 from pathlib import Path
 
-from .columns import read_columns
+from .layouts import Layout
 from .problems import Problems
 from .sentence import Sentence
-from .spans import SpanColumn
 
 COLUMNS = ("word", "POS", "chunk")
 
@@ -25,12 +24,12 @@ def read_conll2000(
     YIELDS (Sentence): Sentences with tags and chunks. There are no document boundaries.
     RAISES (ValueError): If the file is not in this format.
     """
-    problems = problems or Problems()
-    chunks = SpanColumn(path, 2, COLUMNS, scheme, problems)
-    for rows in read_columns(path, COLUMNS, problems=problems):
-        yield Sentence(
-            words=[row.columns[0] for row in rows],
-            tags=[row.columns[1] for row in rows],
-            chunks=chunks.read(rows),
-            line=rows[0].line,
-        )
+    layers = ("words", "tags", "chunks")
+    layout = Layout(
+        {layer: i for i, layer in enumerate(layers)},
+        names=dict(zip(layers, COLUMNS, strict=True)),
+        width=3,
+        scheme=scheme,
+        boundary=None,
+    )
+    yield from layout.read(path, problems)

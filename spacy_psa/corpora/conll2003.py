@@ -7,13 +7,11 @@ Language-Independent Named Entity Recognition'.
 from collections.abc import Iterator
 from pathlib import Path
 
-from .columns import read_columns, split_documents
+from .layouts import Layout
 from .problems import Problems
 from .sentence import Sentence
-from .spans import SpanColumn
 
 COLUMNS = ("word", "POS", "chunk", "NER")
-DOCUMENT_BOUNDARY = "-DOCSTART-"
 
 
 def read_conll2003(
@@ -31,16 +29,11 @@ def read_conll2003(
     YIELDS (Sentence): Sentences with tags, chunks and entities.
     RAISES (ValueError): If the file is not in this format.
     """
-    problems = problems or Problems()
-    chunks = SpanColumn(path, 2, COLUMNS, problems=problems)
-    ents = SpanColumn(path, 3, COLUMNS, scheme, problems)
-    lines = read_columns(path, COLUMNS, boundary=DOCUMENT_BOUNDARY, problems=problems)
-    for rows, starts_document in split_documents(lines, DOCUMENT_BOUNDARY):
-        yield Sentence(
-            words=[row.columns[0] for row in rows],
-            tags=[row.columns[1] for row in rows],
-            chunks=chunks.read(rows),
-            ents=ents.read(rows),
-            starts_document=starts_document,
-            line=rows[0].line,
-        )
+    layers = ("words", "tags", "chunks", "ents")
+    layout = Layout(
+        {layer: i for i, layer in enumerate(layers)},
+        names=dict(zip(layers, COLUMNS, strict=True)),
+        width=4,
+        scheme=scheme,
+    )
+    yield from layout.read(path, problems)

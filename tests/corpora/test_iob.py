@@ -92,11 +92,28 @@ def test_missing_columns_are_problems_in_each_sentence(write, read, layer, value
     assert problems.total == 1 and re.search(message, problems.examples[0])
 
 
-@pytest.mark.parametrize("options", [{}, {"word_column": 1, "tag_column": 0}])
-def test_missing_words_are_errors_in_the_first_sentence_as_well(write, options):
-    path = write("O\tO\n\tO\n" if not options else "O\tO\nO\t\n")
+@pytest.mark.parametrize(
+    "text,options",
+    [
+        ("A\tO\n\tB-X\n", {"separator": "\t"}),
+        ("O\tA\nB-X\t\n", {"separator": "\t", "word_column": 1, "tag_column": 0}),
+        ("A\tO\n\tB-X\n", {}),
+        ("A\tO\n \tB-X\n", {"separator": "\t"}),
+    ],
+)
+def test_lines_without_a_word_are_errors_or_left_out(write, text, options):
+    path = write(text)
     with pytest.raises(ValueError, match=r"P145.*line 2: column .* is empty.*\((word|ents), "):
-        list(read_iob(path, separator="\t", problems=Problems(lenient=True), **options))
+        list(read_iob(path, **options))
+    problems = Problems(lenient=True)
+    (sentence,) = read_iob(path, problems=problems, **options)
+    assert (sentence.words, sentence.ents, problems.total) == (["A"], [], 1)
+
+
+@pytest.mark.parametrize("line", ["  B-X", "\tB-X"])
+def test_the_tag_of_a_blank_token_is_never_a_word(write, line):
+    with pytest.raises(ValueError, match=r"P112.*line 2"):
+        list(read_iob(write(f"A N O\n{line}\n"), pos_column=1, problems=Problems(lenient=True)))
 
 
 def test_blank_lines_may_have_tabs(write):
@@ -130,6 +147,94 @@ def test_document_boundaries_may_have_empty_columns(write, text):
 def test_document_boundaries_can_be_tokens(write):
     (sentence,) = read_iob(write("-DOCSTART- O\nAnn O\n"), document_boundary=None)
     assert sentence.words == ["-DOCSTART-", "Ann"]
+
+
+GERMAN = "Ann Ann NE I-NC I-PER\nläuft laufen VVFIN I-VC O\n"
+
+
+def test_lemmas_and_chunks_can_have_columns_of_their_own(write):
+    (sentence,) = read_iob(write(GERMAN), lemma_column=1, pos_column=2, chunk_column=3)
+    assert (sentence.lemmas, sentence.tags) == (["Ann", "laufen"], ["NE", "VVFIN"])
+    assert (sentence.chunks, sentence.ents) == ([(0, 1, "NC"), (1, 2, "VC")], [(0, 1, "PER")])
+
+
+def test_columns_of_plus_and_minus_are_white_space(write):
+    (sentence,) = read_iob(write("Ann + B-PER\nran - O\n. + O\n"), space_column=1)
+    assert sentence.spaces == [True, False, True]
+    with pytest.raises(ValueError, match=r"P145.*line 2: 'y' in column spaces is not \+ or -"):
+        list(read_iob(write("Ann + O\nran y O\n"), space_column=1))
+
+
+@pytest.mark.parametrize(
+    "text,options",
+    [
+        ("A b-x\nB i-x\nC o\n", {}),
+        ("A B\nB I\nC O\n", {"label": "x"}),
+        ("A b\nB i\nC o\n", {"label": "x"}),
+        ("A x\nB x\nC O\n", {"prefixes": False}),
+        ("Word Tag\nA B-x\nB I-x\nC O\n", {"header": True}),
+        ("# one\nWord Tag\nA B-x\n# two\nB I-x\nC O\n", {"header": True, "comment": "#"}),
+        ("A|B-x B|I-x C|O\n", {"joined_by": "|"}),
+        ("A|N|B-x B|N|I-x C|V|O\n", {"joined_by": "|", "pos_column": 1}),
+    ],
+)
+def test_tags_can_be_written_in_other_ways(write, text, options):
+    (sentence,) = read_iob(write(text), **options)
+    assert (sentence.words, sentence.ents) == (["A", "B", "C"], [(0, 2, "x")])
+
+
+@pytest.mark.parametrize(
+    "text,way_out",
+    [
+        ("A B\n", "label=NAME"),
+        ("A PESSOA\nB O\n", "prefixes=false"),
+        ("Word Tag\nA B-x\n", "header=true"),
+        ("Ann N B-x\n", "tag_column="),
+    ],
+)
+def test_errors_about_tags_name_the_option_that_reads_them(write, text, way_out):
+    with pytest.raises(ValueError, match=rf"P116.*line 1: .*--format iob.*{way_out}"):
+        list(read_iob(write(text), tag_column=1))
+
+
+@pytest.mark.parametrize("placeholder", ["_", "-X-", "-"])
+def test_placeholders_are_not_annotation(write, placeholder):
+    path = write(f"Ann {placeholder} B-PER\nran {placeholder} O\n\nHi {placeholder} O\n")
+    for sentence in read_iob(path, chunk_column=1):
+        assert sentence.chunks is None and sentence.ents is not None
+    (first, _) = read_iob(path, tag_column=1)
+    assert first.ents is None
+
+
+def test_placeholders_are_not_parts_of_speech(write):
+    first, second = read_iob(write("Ann _ O\nran -X- O\n\nHi _ O\n- - O\n"), pos_column=1)
+    assert (first.tags, second.tags) == (None, ["", "-"])
+
+
+@pytest.mark.parametrize(
+    "text,what",
+    [
+        ("1 Ann B-PER\n2 ran O\n", "numbers such as '1'"),
+        ("0 Ann B-PER\n1 ran O\n\n2 Hi O\n", "numbers such as '0'"),
+        ("B-PER Ann\nO ran\n", "tags such as 'B-PER'"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_iob, read_tagged])
+def test_numbers_and_tags_are_not_words(write, text, what, read):
+    with pytest.raises(ValueError, match=rf"P180.*line 1.*column 0.*{what}.*word_column="):
+        list(read(write(text)))
+
+
+@pytest.mark.parametrize(
+    "text", ["7 O\n8 O\n8 O\n", "1 O\n\n2 O\n", "e-mail O\nis O\nit O\n", "E-mail O\n"]
+)
+def test_words_can_look_like_numbers_and_tags(write, text):
+    assert next(read_iob(write(text))).words
+
+
+def test_a_file_of_document_boundaries_has_no_sentences(write):
+    with pytest.raises(ValueError, match=r"P111"):
+        list(read_iob(write("-DOCSTART- -X- O O\n\n-DOCSTART- -X- O O\n")))
 
 
 def test_compressed_files_read_the_same(write):

@@ -1,0 +1,108 @@
+"""Stream spaCy's Example objects from a corpus file in any format."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors, Warnings, warn
+from .docs import CHUNKS_KEY, make_docs
+from .formats import Format
+from .pipes import is_pipe
+from .problems import Problems
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+
+class ColumnCorpus:
+    """Stream Example objects from a corpus file, as `spacy.Corpus.v1` does from DocBins.
+
+    In each Example, the predicted Doc has only the words, and the reference has the annotation.
+
+    path (Optional[Path]): The file, optionally gzipped; for some formats, a folder.
+    form (Format): Its format.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document, if the format marks
+        documents.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    chunks_key (str): The key of the chunks in `doc.spans`.
+    lenient (bool): Whether to continue after problems, such as tags that the label scheme does not
+        allow, instead of raising the first.
+    options: Options of the format.
+    RAISES (ValueError): If there is no path, it is a pipe, or `n_sents` is not valid for the
+        format.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        form: Format,
+        *,
+        n_sents: int = 1,
+        limit: int = 0,
+        chunks_key: str = CHUNKS_KEY,
+        lenient: bool = False,
+        **options: Any,
+    ) -> None:
+        if path is None:
+            raise ValueError(Errors.P108)
+        if is_pipe(Path(path)):
+            raise ValueError(Errors.P166.format(path=path))
+        check_n_sents(n_sents, form)
+        self.path = Path(path)
+        self.form = form
+        self.n_sents = n_sents
+        self.limit = limit
+        self.chunks_key = chunks_key
+        self.lenient = lenient
+        self.options = options
+
+    def check(self) -> None:
+        """Read the first sentence, to check that there is a corpus at the path.
+
+        RAISES (ValueError): If the file cannot be read.
+        """
+        sentences = self.form.read(self.path, problems=Problems(self.lenient), **self.options)
+        next(iter(sentences), None)
+
+    def __call__(self, nlp: "Language") -> Iterator[Example]:
+        """Stream the Examples.
+
+        nlp (Language): The pipeline, for its vocabulary.
+        YIELDS (Example): The Examples.
+        RAISES (ValueError): If the file cannot be read.
+        """
+        problems = Problems(self.lenient)
+        docs = make_docs(
+            nlp.vocab,
+            self.form.read(self.path, problems=problems, **self.options),
+            n_sents=self.n_sents,
+            chunks_key=self.chunks_key,
+            path=self.path,
+        )
+        for reference in islice(docs, self.limit or None):
+            words = [token.text for token in reference]
+            spaces = None
+            if not reference.has_unknown_spaces:
+                spaces = [bool(token.whitespace_) for token in reference]
+            yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+        if problems.total:
+            warn(Warnings.W110.format(n=problems.total, example=problems.examples[0]))
+        if problems.notes:
+            notes = ", ".join(f"{what}: {n:,}" for what, n in problems.notes.items())
+            warn(Warnings.W111.format(path=self.path, notes=notes))
+
+
+def check_n_sents(n_sents: int, form: Format) -> None:
+    """Check that sentences can be grouped as requested.
+
+    n_sents (int): The number of sentences per Doc; 0 for documents.
+    form (Format): The format.
+    RAISES (ValueError): If it is negative, or 0 for a format without documents.
+    """
+    if n_sents < 0 or (n_sents == 0 and not form.has_documents):
+        expected = "0 (whole documents) or more" if form.has_documents else "1 or more"
+        raise ValueError(Errors.P118.format(n_sents=n_sents, expected=expected))
