@@ -321,6 +321,27 @@ class Errors(metaclass=_Coded):
         "columns. If these are the words, add --lenient."
     )
 
+    # Corpora: offsets in raw text (P185-P189)
+    P185 = (
+        "{path}, line {line}: the span '{text}' ({label}, characters {start} to {end}) does not "
+        "begin and end with tokens, which are {tokens}. Correct it, move such spans (--option "
+        "alignment_mode=expand or contract), set the tokenizer's language (--option lang=…), or "
+        "leave them out with --lenient."
+    )
+    P186 = (
+        "{path}, line {line}: the {layer} {first} and {second} (start, end, label, in tokens) "
+        "overlap, which doc.ents and tags cannot hold. Keep all of them in doc.spans with --target "
+        'spans (in a config, layer = "chunks"), or only the longer one with --lenient.'
+    )
+    P187 = (
+        "{path} has no annotated text ({notes}). Expected JSON lines, or a list in JSON, in the "
+        "layout of Prodigy, doccano or Label Studio."
+    )
+    P188 = (
+        "{path}, line {line}: {problem}. The offsets were read as {units}: set --option "
+        "units=utf16 if the tool counts as JavaScript does, and units=codepoints otherwise."
+    )
+
     # Configs (P190-P199)
     P190 = "There is no --{option} {name}. Did you mean '{nearest}'? Choose one of: {options}."
     P191 = "The file {path} already exists. Add --force to overwrite it, or choose another name."
@@ -709,8 +730,8 @@ class Errors(metaclass=_Coded):
         "tokens. Give 0 <= start < end <= {n}, and one of the component's labels: {options}."
     )
     P352 = (
-        "{path}, line {line}: {problem}. Give one JSON object per line, with the text under the "
-        'key "text", or a .txt file with one text per line.'
+        "{path}, line {line}: {problem}. Expected one JSON object per line, with the text under "
+        'the key "text".'
     )
     P353 = "{path} has no text with any words. Give at least one text with a word."
     P354 = (

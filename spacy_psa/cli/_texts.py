@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,12 +69,12 @@ def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    from ..corpora.lines import read_lines
+    from ..corpora.json_records import malformed, read_records
 
-    for number, line in read_lines(path):
-        if line.strip():
-            record = _parsed(line, path, number)
-            yield nlp.make_doc(record["text"]), record
+    for number, record in read_records(path):
+        if not isinstance(record.get("text"), str):
+            raise malformed(path, number, 'there is no text under the key "text"')
+        yield nlp.make_doc(record["text"]), record
 
 
 def _read_docbin(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
@@ -100,27 +99,3 @@ READERS: dict[str, Callable[[Path, Language], Iterator[tuple[Doc, Record]]]] = {
     ".jsonl": _read_json,
     ".spacy": _read_docbin,
 }
-
-
-def _parsed(line: str, path: Path, number: int) -> Record:
-    """Parse a JSON object that has a text."""
-    try:
-        record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as err:
-        raise _malformed(path, number, f"this is not valid JSON ({err})") from err
-    text = record.get("text") if isinstance(record, dict) else None
-    if not isinstance(text, str):
-        raise _malformed(path, number, 'there is no text under the key "text"')
-    try:
-        json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf8")
-    except UnicodeEncodeError as err:
-        # JSON can express an unpaired surrogate such as "\ud800", which UTF-8 cannot
-        raise _malformed(path, number, "there is an unpaired surrogate") from err
-    except ValueError as err:
-        # Python reads NaN and Infinity, which are not JSON, and numbers that overflow
-        raise _malformed(path, number, "there is a number that is not finite") from err
-    return record
-
-
-def _malformed(path: Path, number: int, problem: str) -> ValueError:
-    return ValueError(Errors.P352.format(path=path, line=number, problem=problem))

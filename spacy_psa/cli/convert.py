@@ -36,7 +36,7 @@ def convert_cli(
             "--format",
             "-f",
             help="conll2000, conll2002, conll2003, iob, tagged, conllu, ptb, ontonotes, ccgbank, "
-            "conll2005 or conll2012; by default inferred from file names or columns",
+            "conll2005, conll2012 or offsets; by default inferred from file names or content",
         ),
     ] = "",
     targets: Annotated[
@@ -99,7 +99,7 @@ def convert_cli(
             stats_path=stats_path,
         )
     show(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
-    for what, n in problems.notes.items():
+    for what, n in (problems.found + problems.notes).items():
         msg.info(f"{what}: {n:,}")
     for example in problems.examples:
         msg.warn(example)

@@ -15,7 +15,7 @@ from .sentence import Sentence
 SPEAKERS_KEY = "speakers"
 DOCUMENT_KEY = "document"
 # Values of SENT_START (unsigned, like all attributes) and of ENT_IOB.
-_START, _NO_START = 1, 2**64 - 1
+_START, _NO_START, _UNKNOWN_START = 1, 2**64 - 1, 0
 _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 
 
@@ -65,9 +65,7 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
         TAG, POS, MORPH and LEMMA if any sentence has the layer; ENT_IOB and ENT_TYPE if all
         sentences have entities.
     """
-    attributes = {
-        SENT_START: [x for s in sentences for x in [_START] + [_NO_START] * (len(s.words) - 1)]
-    }
+    attributes = {SENT_START: [x for sentence in sentences for x in _sentence_starts(sentence)]}
     for layer, attribute, encode in (
         ("tags", TAG, encoder.string),
         ("pos", POS, UPOS_IDS.__getitem__),
@@ -130,6 +128,13 @@ def white_space(sentences: Sequence[Sentence]) -> list[bool] | None:
     if any(sentence.spaces is None for sentence in sentences):
         return None
     return [space for sentence in sentences for space in sentence.spaces or ()]
+
+
+def _sentence_starts(sentence: Sentence) -> list[int]:
+    n_words = len(sentence.words)
+    if not sentence.is_sentence:
+        return [_UNKNOWN_START] * n_words
+    return [_START] + [_NO_START] * (n_words - 1)
 
 
 def _with_offsets(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence]]:

@@ -95,6 +95,8 @@ class Format:
 _N_ROWS = 5000
 _SPAN_TAG = re.compile(r"O|[BIESLUM]-.+")
 _CONLL2002_LABELS = frozenset(("PER", "ORG", "LOC", "MISC"))
+# The beginning of an object, or of a list of objects.
+_JSON = re.compile(r'(\[ ?)?\{ ?"')
 # The first columns of comments, in formats that have them.
 _FIRST_COLUMNS = {
     ("#begin", "document"): "conll2012",
@@ -179,6 +181,13 @@ _FORMATS = (
         has_documents=True,
         endings=("_gold_conll", ".gold_conll"),
     ),
+    Format(
+        "offsets",
+        "offsets:read_offsets",
+        ("ents", "chunks", "tags"),
+        has_documents=True,
+        endings=(".jsonl", ".json"),
+    ),
 )
 FORMATS: dict[str, Format] = {form.name: form for form in _FORMATS}
 
@@ -211,6 +220,8 @@ def detect_format(path: Path) -> str:
         # Readers that take folders skip some documents by default.
         return min(owners, key=lambda form: form.takes_folder).name
     rows = list(islice(chain.from_iterable(read_columns(path)), _N_ROWS))
+    if _JSON.match(" ".join(cell for row in rows[:3] for cell in row.columns)):
+        return "offsets"
     comments = {row.columns[:2] for row in rows if row.columns[0].startswith("#")}
     for start, name in _FIRST_COLUMNS.items():
         if start in comments:

@@ -22,6 +22,7 @@ class Problems:
     lenient (bool): Whether to count problems instead of raising the first.
     counts (Counter[str]): The number of problems by message code.
     examples (List[str]): The first messages for each code; each names the file and line.
+    found (Counter[str]): What was recognised in the data, such as its layout: how often.
     notes (Counter[str]): What was read differently than it is written, or not at all, in files that
         are valid: how often.
     """
@@ -29,6 +30,7 @@ class Problems:
     lenient: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
+    found: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
     def report(self, message: str, count: int = 1) -> None:
@@ -61,7 +63,12 @@ class Problems:
 
 
 def check_overlaps(
-    spans: Iterable[Span], path: str | Path, line: int, layer: str, problems: Problems
+    spans: Iterable[Span],
+    path: str | Path,
+    line: int,
+    layer: str,
+    problems: Problems,
+    error: str = Errors.P146,
 ) -> list[Span]:
     """Remove overlaps, which `doc.ents` does not allow, by keeping the longer of two spans.
 
@@ -70,6 +77,7 @@ def check_overlaps(
     line (int): The line of the first word of the sentence.
     layer (str): What the spans are, for the message.
     problems (Problems): Collects each pair that overlaps.
+    error (str): The message, of `Errors`.
     RETURNS (List[Span]): The remaining spans, in order.
     RAISES (ValueError): If spans overlap and `problems` is not lenient.
     """
@@ -83,6 +91,6 @@ def check_overlaps(
             kept.append(span)
         else:
             problems.report(
-                Errors.P146.format(path=path, line=line, layer=layer, first=other, second=span)
+                error.format(path=path, line=line, layer=layer, first=other, second=span)
             )
     return sorted(kept)

@@ -32,6 +32,7 @@ class Sentence:
     speakers (Optional[str]): The speaker of the sentence.
     document (Optional[str]): The name of its document, including that of the part, if any.
     sent_id (Optional[str]): The ID of the sentence.
+    is_sentence (bool): Whether it is one; False for a text whose sentence boundaries are unknown.
     """
 
     words: list[str]
@@ -48,6 +49,7 @@ class Sentence:
     speakers: str | None = None
     document: str | None = None
     sent_id: str | None = None
+    is_sentence: bool = True
 
     def only(self, layers: Collection[str]) -> "Sentence":
         """Keep only some layers.

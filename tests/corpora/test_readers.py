@@ -5,6 +5,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
+from spacy_psa.corpora.offset_readers import create_offsets_reader
 from spacy_psa.corpora.readers import (
     FORMATS,
     create_conll2000_reader,
@@ -63,6 +64,7 @@ FILES = {
     "IOB": "EU\tB-ORG\n\nParis\tB-LOC\n",
     "Tagged": "The\tat\n\ndog\tnn\n",
     "CoNLLU": CONLLU,
+    "Offsets": '{"text": "EU", "label": [[0, 2, "ORG"]]}\n{"text": "Oh", "label": []}\n',
 }
 OURS = [
     create_conll2000_reader,
@@ -71,6 +73,7 @@ OURS = [
     create_iob_reader,
     create_tagged_reader,
     create_conllu_reader,
+    create_offsets_reader,
 ]
 
 
@@ -128,7 +131,9 @@ def test_problems_are_errors_or_one_warning(nlp, tmp_path):
     assert len(example.reference) == 3
 
 
-@pytest.mark.parametrize("target,name", [("pos", "CoNLLU"), ("ents", "IOB"), ("tag", "Tagged")])
+@pytest.mark.parametrize(
+    "target,name", [("pos", "CoNLLU"), ("ents", "IOB"), ("tag", "Tagged"), ("ents", "Offsets")]
+)
 def test_readers_serve_for_training(tmp_path, target, name):
     path = tmp_path / "corpus.txt"
     path.write_text(FILES[name], encoding="utf8")

@@ -1,0 +1,208 @@
+"""Recognise texts with labeled spans as annotation tools export them.
+
+SOURCE: https://prodi.gy/docs/api-interfaces, https://doccano.github.io/doccano,
+https://labelstud.io/guide/export, which describe what these tools write.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import Errors
+from .json_records import Record
+from .problems import Problems
+
+# Doccano's names for the spans, the newest last.
+_DOCCANO_KEYS = ("annotations", "label", "labels", "entities")
+_LAYOUTS = (
+    'Prodigy ("spans"), doccano ("label", "labels" or "entities") or Label Studio ("data" and '
+    '"annotations", or JSON-MIN)'
+)
+
+
+class Region(NamedTuple):
+    """A labeled span of a text.
+
+    start (int): Its first character.
+    end (int): The character after the last one.
+    label (str): Its label.
+    text (Optional[str]): What the tool says that the span is.
+    """
+
+    start: int
+    end: int
+    label: str
+    text: str | None
+
+
+class Task(NamedTuple):
+    """An annotated text.
+
+    text (str): The text.
+    regions (List[Region]): Its spans.
+    tokens (Optional[List[Record]]): Its tokens, if they are given.
+    """
+
+    text: str
+    regions: list[Region]
+    tokens: list[Record] | None = None
+
+
+@dataclass
+class TaskReader:
+    """Reads the objects of one file.
+
+    path (Path): The file, for messages.
+    problems (Problems): Collects what is not read.
+    text_key (str): The key of the text.
+    predictions (bool): Whether to read the predictions of texts that are not annotated.
+    """
+
+    path: Path
+    problems: Problems
+    text_key: str = "text"
+    predictions: bool = False
+
+    def read(self, line: int, record: Record) -> Task | None:
+        """Read an object.
+
+        line (int): Its line.
+        record (Record): The object.
+        RETURNS (Optional[Task]): The text; None if it is not annotated, or was rejected.
+        RAISES (ValueError): If it is in no known layout.
+        """
+        read = {
+            "Prodigy": self._prodigy,
+            "Label Studio": self._label_studio,
+            "Label Studio, JSON-MIN": self._json_min,
+            "doccano": self._doccano,
+        }
+        layout = self._layout(record)
+        if layout is None:
+            self._text(line, record)
+            self._skip("without annotated spans")
+            return None
+        self.problems.found[f"texts in the layout of {layout}"] += 1
+        if record.get("relations"):
+            self.problems.note("relations, not read", len(record["relations"]))
+        return read[layout](line, record)
+
+    def _layout(self, record: Record) -> str | None:
+        if isinstance(record.get("data"), dict):
+            return "Label Studio"
+        # Prodigy can leave out the spans of a text that has none, unless it labels whole texts.
+        whole = isinstance(record.get("label"), str) or "options" in record
+        if isinstance(record.get("spans"), list) or ("answer" in record and not whole):
+            return "Prodigy"
+        if "annotation_id" in record or any(map(_is_min, record.values())):
+            return "Label Studio, JSON-MIN"
+        if any(isinstance(record.get(key), list) for key in _DOCCANO_KEYS):
+            return "doccano"
+        return None
+
+    def _prodigy(self, line: int, record: Record) -> Task | None:
+        answer = record.get("answer", "accept")
+        if answer != "accept":
+            self._skip(f"with the answer '{answer}'")
+            return None
+        if record.get("_is_binary"):
+            self.problems.note("texts accepted for one span, read as if there were no others")
+        regions = self._regions(line, record.get("spans") or ())
+        return Task(self._text(line, record), regions, record.get("tokens"))
+
+    def _doccano(self, line: int, record: Record) -> Task:
+        spans = [x for key in _DOCCANO_KEYS for x in _list(record.get(key))]
+        # Old versions call the text "data".
+        key = "data" if self.text_key not in record and "data" in record else self.text_key
+        return Task(self._text(line, record, key), self._regions(line, spans))
+
+    def _json_min(self, line: int, record: Record) -> Task:
+        spans = [x for value in record.values() if _is_min(value) for x in value]
+        return Task(self._text(line, record), self._regions(line, spans))
+
+    def _label_studio(self, line: int, record: Record) -> Task | None:
+        given = [x for key in ("annotations", "completions") for x in _list(record.get(key))]
+        done = [x for x in given if isinstance(x, dict) and not x.get("was_cancelled")]
+        if not done and given:
+            self._skip("whose annotation was cancelled")
+            return None
+        if not done and self.predictions:
+            done = [x for x in _list(record.get("predictions")) if isinstance(x, dict)][:1]
+        if not done:
+            hint = " but predictions (option predictions=true)" if record.get("predictions") else ""
+            self._skip(f"without annotated spans{hint}")
+            return None
+        if len(done) > 1:
+            others = "further annotations of the same texts, not read"
+            self.problems.note(others, len(done) - 1)
+        chosen = max(done, key=lambda x: bool(x.get("ground_truth")))
+        spans = []
+        for result in _list(chosen.get("result")):
+            kind = result.get("type") if isinstance(result, dict) else None
+            if kind == "labels":
+                spans.append(result.get("value"))
+            elif str(kind).endswith("labels"):
+                # These are spans as well, so the text would seem to have fewer.
+                expected = "type 'labels', of <Labels> in a <Text>"
+                self._report(line, f"a result has the type '{kind}'", expected)
+            else:
+                self.problems.note(f"results of the type '{kind}', not read")
+        return Task(self._text(line, record["data"]), self._regions(line, spans))
+
+    def _text(self, line: int, record: Record, key: str | None = None) -> str:
+        text = record.get(key or self.text_key)
+        if isinstance(text, str):
+            return text
+        found = ", ".join(record) or "none"
+        expected = (
+            f"one in the layout of {_LAYOUTS}, or the key (--option text_key=…) among {found}"
+        )
+        problem = f'there is no text under the key "{key or self.text_key}"'
+        raise self._error(line, problem, expected)
+
+    def _regions(self, line: int, items: Any) -> list[Region]:
+        return [region for item in items for region in self._parsed(line, item)]
+
+    def _parsed(self, line: int, item: Any) -> Iterator[Region]:
+        """One region for each label of a span."""
+        if isinstance(item, list):
+            item = dict(zip(("start", "end", "label"), item, strict=False))
+        item = item if isinstance(item, dict) else {"label": item}
+        start = item.get("start", item.get("start_offset"))
+        end = item.get("end", item.get("end_offset"))
+        labels = item["labels"] if isinstance(item.get("labels"), list) else [item.get("label")]
+        text = item.get("text")
+        for label in labels or [None]:
+            if not (_is_offset(start) and _is_offset(end) and start < end):
+                problem = f"a span goes from {start!r} to {end!r}"
+                self._report(line, problem, "two offsets in characters, the first one smaller")
+            elif not (isinstance(label, str) and label.strip()):
+                self._report(line, f"the label of a span is {label!r}", "a name")
+            else:
+                yield Region(start, end, label, text if isinstance(text, str) else None)
+
+    def _skip(self, which: str) -> None:
+        self.problems.note(f"texts {which}, skipped")
+
+    def _report(self, line: int, problem: str, expected: str) -> None:
+        self.problems.report(str(self._error(line, problem, expected)))
+
+    def _error(self, line: int, problem: str, expected: str) -> ValueError:
+        return ValueError(
+            Errors.P145.format(path=self.path, line=line, problem=problem, expected=expected)
+        )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_min(value: Any) -> bool:
+    """Whether this is a list of spans as in Label Studio's JSON-MIN."""
+    items = _list(value)
+    return bool(items) and all(isinstance(x, dict) and "labels" in x for x in items)
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

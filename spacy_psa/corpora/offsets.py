@@ -1,0 +1,223 @@
+"""Texts with spans given by character offsets, as Prodigy, doccano and Label Studio export them."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import get_words_and_spaces
+
+from ..annotation.schemes import Span
+from ..errors import Errors
+from .json_records import read_records
+from .offset_tasks import Region, Task, TaskReader
+from .pipes import rereading
+from .problems import Problems, check_overlaps
+from .sentence import Sentence
+
+LAYERS = ("ents", "chunks", "tags")
+ALIGNMENT_MODES = ("strict", "contract", "expand")
+UNITS = ("codepoints", "utf16")
+
+
+@rereading
+def read_offsets(
+    path: str | Path,
+    *,
+    layer: str = "ents",
+    alignment_mode: str = "strict",
+    units: str = "codepoints",
+    lang: str = "en",
+    tokens: bool = True,
+    text_key: str = "text",
+    predictions: bool = False,
+    problems: Problems | None = None,
+) -> Iterator[Sentence]:
+    """Stream the texts of JSON lines, or of a list in JSON, each of which is a document.
+
+    The layout is recognised for each text. Rejected, ignored and cancelled texts, and those without
+    annotation, are skipped and counted.
+
+    path (Union[str, Path]): The file, optionally gzipped.
+    layer (str): What the spans are: named entities ("ents"), spans that may overlap ("chunks"), or
+        tags of their tokens ("tags").
+    alignment_mode (str): What to do with spans that do not begin and end with tokens, as in
+        `Doc.char_span`: "strict" reports them, "contract" takes the tokens inside, "expand" all
+        that the span touches. White space at the ends of spans is always removed.
+    units (str): What offsets count: "codepoints", as Python does, or "utf16", as JavaScript does.
+    lang (str): The language whose tokenizer is used.
+    tokens (bool): Whether to use the tokens in the file, where it has them.
+    text_key (str): The key of the text.
+    predictions (bool): Whether to read the predictions of texts that are not annotated.
+    problems (Optional[Problems]): How to handle problems; None to raise the first. If lenient,
+        spans that cannot be read are left out.
+    YIELDS (Sentence): The texts, whose sentence boundaries are unknown.
+    RAISES (ValueError): If the file is not in this format, or an option is not valid for it.
+    """
+    path, problems = Path(path), problems or Problems()
+    for name, value, known in (
+        ("layer", layer, LAYERS),
+        ("alignment_mode", alignment_mode, ALIGNMENT_MODES),
+        ("units", units, UNITS),
+    ):
+        if value not in known:
+            problem = f"{name}='{value}': choose one of {', '.join(known)}"
+            raise _unsuitable(problem)
+    nlp = _blank(lang)
+    tasks = TaskReader(path, problems, text_key, predictions)
+    # A token of white space can have a tag, but be no part of an entity.
+    place = _Aligner(path, problems, alignment_mode, units, has_white_space=layer == "tags")
+    found_any = False
+    for line, record in read_records(path):
+        task = tasks.read(line, record)
+        if task is None:
+            continue
+        doc = _given(task, nlp, path, line) if tokens and task.tokens else nlp.make_doc(task.text)
+        spans = place(doc, task, line)
+        if not any(not token.is_space for token in doc):
+            problems.note("texts without words, skipped")
+            continue
+        if layer != "chunks":
+            spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186)
+        found_any = True
+        yield Sentence(
+            words=[token.text for token in doc],
+            spaces=[bool(token.whitespace_) for token in doc],
+            tags=_tags(spans, len(doc)) if layer == "tags" else None,
+            chunks=spans if layer == "chunks" else None,
+            ents=spans if layer == "ents" else None,
+            starts_document=True,
+            is_sentence=False,
+            line=line,
+        )
+    if not found_any:
+        notes = (
+            ", ".join(f"{what}: {n}" for what, n in (problems.found + problems.notes).items())
+            or "it is empty"
+        )
+        raise ValueError(Errors.P187.format(path=path, notes=notes))
+
+
+class _Aligner:
+    """Finds the tokens of the spans of one file."""
+
+    def __init__(
+        self, path: Path, problems: Problems, mode: str, units: str, has_white_space: bool
+    ) -> None:
+        self.path, self.problems, self.mode, self.units = path, problems, mode, units
+        self.has_white_space = has_white_space
+
+    def __call__(self, doc: Doc, task: Task, line: int) -> list[Span]:
+        """The spans in tokens, in order. Those that are given twice are one."""
+        places = None if self.units == "codepoints" else _utf16_places(task.text)
+        found = (self._aligned(doc, task.text, region, places, line) for region in task.regions)
+        spans = [span for span in found if span is not None]
+        unique = sorted(set(spans))
+        if len(unique) < len(spans):
+            self.problems.note("spans given twice, read once", len(spans) - len(unique))
+        return unique
+
+    def _aligned(
+        self, doc: Doc, text: str, region: Region, places: dict[int, int] | None, line: int
+    ) -> Span | None:
+        start, end = region.start, region.end
+        if places is not None:
+            start, end = places.get(start, -1), places.get(end, -1)
+        part = text[start:end] if 0 <= start < end <= len(text) else None
+        if part is None or not _alike(part, region.text):
+            problem = f"the text has no characters {region.start} to {region.end}"
+            if part is not None:
+                problem = (
+                    f"the characters {region.start} to {region.end} are {part!r}, but the span is "
+                    f"{region.text!r}"
+                )
+            message = Errors.P188.format(
+                path=self.path, line=line, problem=problem, units=self.units
+            )
+            self.problems.report(message)
+            return None
+        if not self.has_white_space:
+            start, end = end - len(part.lstrip()), start + len(part.rstrip())
+        if start >= end:
+            expected = "a span with words"
+            problem = f"the characters {region.start} to {region.end} are white space"
+            self.problems.report(
+                Errors.P145.format(path=self.path, line=line, problem=problem, expected=expected)
+            )
+            return None
+        if part != text[start:end]:
+            self.problems.note("spans with white space at their ends, which was removed")
+        span = doc.char_span(start, end)
+        if span is None and self.mode != "strict":
+            span = doc.char_span(start, end, alignment_mode=self.mode)
+            if span is not None:
+                what = f"spans not aligned with tokens (alignment_mode={self.mode})"
+                self.problems.note(what)
+        if span is None:
+            around = doc.char_span(start, end, alignment_mode="expand")
+            message = Errors.P185.format(
+                path=self.path,
+                line=line,
+                text=text[start:end],
+                label=region.label,
+                start=region.start,
+                end=region.end,
+                tokens=" ".join(f"'{token.text}'" for token in around or ()),
+                mode=self.mode,
+            )
+            self.problems.report(message)
+            return None
+        return span.start, span.end, region.label
+
+
+def _blank(lang: str) -> Language:
+    try:
+        return spacy.blank(lang)
+    except (ImportError, ValueError) as err:
+        raise _unsuitable(f"lang='{lang}': {err}") from err
+
+
+def _given(task: Task, nlp: Language, path: Path, line: int) -> Doc:
+    """Use the tokens of the file, which must make up the text."""
+    try:
+        words = [token["text"] for token in task.tokens or ()]
+        spaces = [bool(token["ws"]) for token in task.tokens or () if "ws" in token]
+        exact = len(spaces) == len(words) and task.text == "".join(
+            word + " " * space for word, space in zip(words, spaces, strict=True)
+        )
+        if not exact:
+            words, spaces = get_words_and_spaces(words, task.text)
+        return Doc(nlp.vocab, words=words, spaces=spaces)
+    except (KeyError, TypeError, ValueError) as err:
+        expected = "tokens that make up the text; set --option tokens=false to tokenize it anew"
+        problem = "the tokens are not those of the text"
+        raise ValueError(
+            Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
+        ) from err
+
+
+def _utf16_places(text: str) -> dict[int, int]:
+    """The index of each character by its offset in UTF-16, where some take up two units."""
+    units = accumulate((1 + (character > "\uffff") for character in text), initial=0)
+    return {offset: i for i, offset in enumerate(units)}
+
+
+def _alike(part: str, given: str | None) -> bool:
+    """Whether two strings are the same but for white space, which tools write differently."""
+    if given is None or part == given:
+        return True
+    return "".join(part.split()) == "".join(given.replace("\\n", " ").split())
+
+
+def _tags(spans: list[Span], n_tokens: int) -> list[str]:
+    tags = [""] * n_tokens
+    for start, end, label in spans:
+        tags[start:end] = [label] * (end - start)
+    return tags
+
+
+def _unsuitable(problem: str) -> ValueError:
+    options = "layer, alignment_mode, units, lang, tokens, text_key, predictions"
+    return ValueError(Errors.P142.format(form="offsets", problem=problem, options=options))
