@@ -14,7 +14,6 @@ from typing import Any
 import spacy
 from thinc.api import Config
 
-from spacy_psa.analysis.plots import stack
 from spacy_psa.cli._components import get_tagger
 from spacy_psa.cli._predictions import read_data
 from spacy_psa.cli.calibrate import predict
@@ -25,6 +24,7 @@ from spacy_psa.evaluation.calibration import (
     reliability,
 )
 from spacy_psa.evaluation.reliability_plots import reliability_diagram, threshold_plot
+from spacy_psa.figures.images import stack
 from spacy_psa.pipeline.calibration import confidences
 from spacy_psa.pipeline.calibration_fit import SEQUENCES, fit
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.figures.charts import bar_plot
 from spacy_psa.layers.precision import FULL
 
 from .report import describe, page, table

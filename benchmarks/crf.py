@@ -19,7 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spacy_psa.analysis.plots import line_plot, stack
+from spacy_psa.figures.charts import line_plot
+from spacy_psa.figures.images import stack
 from spacy_psa.inference import BACKENDS, LinearChain, Potentials
 from spacy_psa.inference.viterbi import viterbi_torch
 

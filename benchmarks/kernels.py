@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spacy_psa.analysis.plots import line_plot, stack
+from spacy_psa.figures.charts import line_plot
+from spacy_psa.figures.images import stack
 from spacy_psa.layers import BiLSTM
 from spacy_psa.layers.mask import SequenceMask
 

@@ -46,8 +46,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_psa.analysis.plots import line_plot
 from spacy_psa.cli.conlleval import score_docbins
+from spacy_psa.figures.charts import line_plot
 
 from . import hiding
 from .hiding import ALL, run_name

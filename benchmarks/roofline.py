@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.figures.charts import bar_plot
 from spacy_psa.layers.linear import apply_linear
 
 from .counting import Counting

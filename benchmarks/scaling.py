@@ -19,7 +19,8 @@ from typing import Any
 
 from spacy.language import Language
 
-from spacy_psa.analysis.plots import bar_plot, line_plot, stack
+from spacy_psa.figures.charts import bar_plot, line_plot
+from spacy_psa.figures.images import stack
 
 from .memory import ATTENTION_WIDTH, in_child
 from .pipelines import Trainer, tagging

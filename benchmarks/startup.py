@@ -21,7 +21,7 @@ import spacy
 from spacy.language import Language
 from tqdm import tqdm
 
-from spacy_psa.analysis.plots import bar_plot
+from spacy_psa.figures.charts import bar_plot
 
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import make_tagger, spell

@@ -547,8 +547,8 @@ class Errors(metaclass=_Coded):
     )
     P294 = "Curves cannot be plotted by '{name}'. Choose 'epoch' or 'step'."
     P295 = (
-        "'{path}' cannot be drawn without vl-convert-python, which is not installed. Install it "
-        "(pip install 'spacy-psa[plots]'), or write .svg or .html, which do not need it."
+        "'{path}' cannot be drawn without Altair and vl-convert-python, and '{missing}' is not "
+        "installed. Install both: pip install 'spacy-psa[plots]'."
     )
     P296 = "The run '{run}' has no score '{name}'. Choose one of: {options}."
     P298 = "The run '{run}' has no evaluation after {start}. Lower --from."

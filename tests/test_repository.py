@@ -24,15 +24,17 @@ ALLOWED = {
     "layers": {"inference", "kernels"},
     "inference": {"kernels"},
     "kernels": set(),
+    "figures": set(),
     "annotation": {"inference"},
     "models": {"layers", "inference"},
     "training": {"annotation"},
     "corpora": {"annotation"},
-    "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training"},
-    "evaluation": {"annotation", "pipeline", "analysis"},
+    "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training", "figures"},
+    "evaluation": {"annotation", "pipeline", "figures"},
     "pipeline": {"models", "annotation", "layers", "inference", "training"},
-    "reproduction": {"corpora", "evaluation"},
+    "reproduction": {"corpora", "evaluation", "figures"},
     "cli": {
+        "figures",
         "evaluation",
         "reproduction",
         "analysis",
@@ -202,13 +204,14 @@ def test_requirements_cover_what_is_imported() -> None:
     required = {re.match(r"[\w-]+", line.strip())[0] for line in section.strip().splitlines()}
     found = {name.split(".")[0] for path in modules() for name in imports(path)}
     third_party = found - set(sys.stdlib_module_names) - {"spacy_psa"}
-    # spaCy requires these itself; the last four are extras.
+    # spaCy requires these itself; the last five are extras.
     assert third_party - required == {
         "numpy",
         "srsly",
         "wasabi",
         "spacy_transformers",
         "sklearn",
+        "altair",
         "triton",
         "vl_convert",
     }

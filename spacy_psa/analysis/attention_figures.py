@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..figures.charts import line_plot
+from ..figures.heat_maps import heat_map, heat_maps
+from ..figures.tables import Table
 from .attention import END, START, Insight, Layer, Passage
 from .bias_curves import bias_by_distance
-from .heatmap import heat_map
 from .label_groups import in_order
-from .panels import heat_maps
-from .plots import line_plot
 from .recording import Array
 
 N_LABELS, N_TRANSITIONS = 16, 40
@@ -23,7 +23,7 @@ LARGEST_CELL = 28.0
 
 
 @dataclass(frozen=True)
-class Table:
+class Numbers:
     """A table of numbers.
 
     title (str): The title.
@@ -39,6 +39,14 @@ class Table:
     values: Array
     decimals: int = 1
 
+    def formatted(self) -> Table:
+        """RETURNS (Table): The table; cells of unknown numbers are empty."""
+        cells = [
+            [name, *("" if np.isnan(v) else f"{v:.{self.decimals}f}" for v in values)]
+            for name, values in zip(self.rows, self.values, strict=True)
+        ]
+        return Table(self.title, ["", *self.columns], cells)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -46,12 +54,12 @@ class Figure:
 
     title (str): The title.
     svg (str): The SVG image.
-    tables (List[Table]): Its values.
+    tables (List[Numbers]): Its values.
     """
 
     title: str
     svg: str
-    tables: list[Table]
+    tables: list[Numbers]
 
     @property
     def slug(self) -> str:
@@ -109,7 +117,7 @@ def _attention(layer: Layer, passage: Passage) -> Figure:
     if len(weights) == 1:
         legend = "attention weight (%); each row sums to 100"
         svg = _heat_map(weights[0], words, columns, *names, legend, title)
-        return Figure(title, svg, [Table(title, words, columns, weights[0])])
+        return Figure(title, svg, [Numbers(title, words, columns, weights[0])])
     legend = "attention weight (%); each row of a head sums to 100"
     heads = {f"head {i}": matrix for i, matrix in enumerate(weights, 1)}
     svg = heat_maps(heads, words, columns, *names, legend, title, value_range=PERCENT)
@@ -123,7 +131,7 @@ def _gates(passage: Passage) -> Iterator[Figure]:
     values = np.array(list(found.values()))
     title = "Gate: weight of the token compared with its context"
     svg = heat_map(
-        values.tolist(),
+        values,
         list(found),
         passage.words,
         "token",
@@ -133,7 +141,7 @@ def _gates(passage: Passage) -> Iterator[Figure]:
         texts=[[f"{value:.2f}".removeprefix("0") for value in row] for row in values],
         value_range=(0.0, 1.0),
     )
-    yield Figure(title, svg, [Table(title, list(found), passage.words, values, decimals=3)])
+    yield Figure(title, svg, [Numbers(title, list(found), passage.words, values, decimals=3)])
 
 
 def _labels(layer: Layer, passage: Passage, chosen: list[int]) -> Iterator[Figure]:
@@ -158,8 +166,8 @@ def _labels(layer: Layer, passage: Passage, chosen: list[int]) -> Iterator[Figur
 
 def _head_tables(
     title: str, rows: list[str], columns: list[str], heads: dict[str, Array]
-) -> list[Table]:
-    return [Table(f"{title}, {head}", rows, columns, values) for head, values in heads.items()]
+) -> list[Numbers]:
+    return [Numbers(f"{title}, {head}", rows, columns, values) for head, values in heads.items()]
 
 
 def _label_map(
@@ -168,7 +176,7 @@ def _label_map(
     shown, columns = _with_rest(values, tags, chosen)
     legend = "probability (%); each row sums to 100"
     svg = _heat_map(shown, words, columns, "label", "token", legend, title)
-    return Figure(title, svg, [Table(title, words, columns, shown)])
+    return Figure(title, svg, [Numbers(title, words, columns, shown)])
 
 
 def _with_rest(values: Array, tags: Sequence[str], chosen: list[int]) -> tuple[Array, list[str]]:
@@ -226,7 +234,7 @@ def _curves(title: str, curves: dict[str, Array], *, bands: bool) -> Figure:
         breaks=(0.0,),
     )
     tables = [
-        Table(
+        Numbers(
             name,
             [f"{distance:+.0f}" for distance in rows[:, 0]],
             ["mean", "lowest", "highest"],
@@ -252,7 +260,7 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
     row_names = [names[i] or START for i in rows]
     column_names = [names[i] or END for i in columns]
     svg = heat_map(
-        shown.tolist(),
+        shown,
         row_names,
         column_names,
         "label",
@@ -263,7 +271,7 @@ def _transitions(name: str, scores: Array, insight: Insight) -> Figure:
         signed=True,
         empty=IMPOSSIBLE,
     )
-    return Figure(title, svg, [Table(title, row_names, column_names, shown, decimals=2)])
+    return Figure(title, svg, [Numbers(title, row_names, column_names, shown, decimals=2)])
 
 
 def _score(value: float) -> str:
@@ -284,7 +292,7 @@ def _heat_map(
     # Zeros in most cells would distract from the few that matter.
     texts = [[f"{v:.0f}" if v >= 0.5 else "" for v in row] for row in values]
     return heat_map(
-        values.tolist(),
+        values,
         rows,
         columns,
         x_label,

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import Errors, warn
-from . import page
-from .plots import Point, line_plot, stack
+from ..figures.charts import Point, line_plot
+from ..figures.images import stack
+from ..figures.pages import render
+from ..figures.tables import Table
 from .training_logs import Run
 
-COLUMNS = ("run", "evaluations", "best (%)", "at step", "last (%)")
+COLUMNS = ["run", "evaluations", "best (%)", "at step", "last (%)"]
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,8 @@ def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") ->
     RETURNS (str): A self-contained HTML page.
     """
     images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
-    rows = [_row(run, score) for run in runs]
-    table = page.make_table(f"{score or 'score'} on dev", COLUMNS, rows)
-    return page.make_page("Training curves", "".join(images) + table)
+    table = Table(f"{score or 'score'} on dev", COLUMNS, [_row(run, score) for run in runs])
+    return render("plots.html.jinja", "Training curves", intro="", images=images, tables=[table])
 
 
 def _has_points(plot: Plot) -> bool:

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
+import altair as alt
 import numpy as np
 
-from ..printable import escape
-from . import axes
-from .axes import CHARACTER, GRAY, Style
+from ..figures.charts import configure
+from ..figures.images import to_svg
+from ..figures.pages import render
+from ..figures.style import COLORS, GRAY, MARKS
+from ..figures.tables import Table
 from .label_groups import groups_of
 from .label_map import LabelMap
-from .page import make_page, make_table
-from .plots import SHAPES
 
-ONE, SEVERAL, GAP, MARGIN = 640, 440, 16, 16
-TOP, BOTTOM, LEGEND_LINE = 54, 12, 20
+ONE, SEVERAL = 640, 440
 MOST_BESIDE = 2
 FONT, SMALL_FONT, MANY = 11.0, 8.5, 60
 REACHES = (6.0, 14.0, 24.0, 36.0)  # distances of a label from its point; with a line if far
+LETTER = 0.62  # the mean width of a capital letter or digit, relative to the font size
 FAINT = "#999999"
-# A white outline keeps lines from touching letters.
-HALO = 'stroke="#ffffff" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke"'
 # Label positions: to the right of the point, to the left, above, below, and diagonally.
 SIDES = [
-    (1.0, 0.35, "start"),
-    (-1.0, 0.35, "end"),
-    (0.0, -0.6, "middle"),
-    (0.0, 1.3, "middle"),
-    (0.8, -0.3, "start"),
-    (-0.8, -0.3, "end"),
-    (0.8, 1.0, "start"),
-    (-0.8, 1.0, "end"),
+    (1.0, 0.35, "left"),
+    (-1.0, 0.35, "right"),
+    (0.0, -0.6, "center"),
+    (0.0, 1.3, "center"),
+    (0.8, -0.3, "left"),
+    (-0.8, -0.3, "right"),
+    (0.8, 1.0, "left"),
+    (-0.8, 1.0, "right"),
 ]
 
 HELP = (
     "The model treats labels that are close together as similar. Colors and markers show groups: "
     "the label of a span, or the first letter of a tag. Two dimensions show only part of the "
     "differences; the table below the map lists the most similar label by all dimensions. Where "
-    "points are crowded, names are attached by lines, or omitted and counted above the map. Hover "
-    "over a point to see its label; the last table has all coordinates."
+    "points are crowded, names are attached by lines, or omitted and counted above the map; the "
+    "last table has all coordinates."
 )
 
 Box = tuple[float, float, float, float]
@@ -53,48 +53,37 @@ class _Place:
 
     x (float): The x coordinate of the text anchor.
     y (float): The y coordinate of the baseline.
-    anchor (str): Which end of the text is at x.
+    align (str): Which end of the text is at x.
     box (Tuple[float, float, float, float]): The bounding box.
     is_far (bool): Whether a line must connect it with the point.
     """
 
     x: float
     y: float
-    anchor: str
+    align: str
     box: Box
     is_far: bool
 
 
 def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
     """Draw maps side by side, all at the same scale. Labels in a group have the same color and
-    marker; hovering over a point shows its label. Names that would overlap others are omitted and
-    counted above the map.
+    marker. Names that would overlap others are omitted and counted above the map.
 
     maps (Sequence[LabelMap]): The maps, with the same labels in the same order.
     title (str): The title.
     RETURNS (str): A self-contained SVG image.
     """
     size = ONE if len(maps) == 1 else SEVERAL
-    beside = min(len(maps), MOST_BESIDE)
-    width = beside * size + (beside - 1) * GAP + 2 * MARGIN
-    groups = groups_of(maps[0].labels)
-    names = list(dict.fromkeys(groups))
-    styles = dict(zip(names, axes.styles(len(names)), strict=True))
-    own = [styles[group] for group in groups]
     places = np.concatenate([m.points for m in maps])
     low, high = places.min(axis=0), places.max(axis=0)
-    middle = (low + high) / 2
     # Labels need space beyond the outermost points.
     half = 0.5 * max(1e-9, float((high - low).max())) * (1.24 if size == ONE else 1.34)
-    parts = [axes.text(width / 2, 22, title, "middle", 'font-weight="bold" font-size="14"')]
-    for i, found in enumerate(maps):
-        x = MARGIN + (size + GAP) * (i % beside)
-        y = TOP + (size + TOP) * (i // beside)
-        scaled = (found.points - middle) / half * (size / 2) * [1, -1] + size / 2 + [x, y]
-        parts += _map(found, scaled, own, (x, y, x + size, y + size))
-    bottom = TOP + (size + TOP) * math.ceil(len(maps) / beside) - TOP + BOTTOM
-    legend, height = _legend(styles, bottom, width)
-    return axes.image([*parts, *legend], bottom + height, title, width=width)
+    drawn = []
+    for found in maps:
+        pixels = (found.points - (low + high) / 2) / half * (size / 2) * [1, -1] + size / 2
+        drawn.append(_map(found, pixels, size))
+    chart = alt.concat(*drawn, columns=MOST_BESIDE, title=alt.Title(title, anchor="middle"))
+    return to_svg(configure(chart).configure_view(stroke=GRAY), title)
 
 
 def map_page(maps: Sequence[LabelMap], title: str) -> str:
@@ -110,65 +99,85 @@ def map_page(maps: Sequence[LabelMap], title: str) -> str:
         for i, (label, group) in enumerate(zip(labels, groups, strict=True))
     ]
     header = ["label", "group", *(m.name for m in maps)]
-    body = f"<p>{HELP}</p>\n<figure>\n{draw_maps(maps, title)}</figure>\n"
-    body += make_table("Most similar label (cosine similarity)", header, nearest)
+    tables = [Table("Most similar label (cosine similarity)", header, nearest)]
     for m in maps:
         rows = [[label, *(f"{v:.3f}" for v in m.points[i])] for i, label in enumerate(labels)]
-        body += make_table(f"Coordinates: {m.name}", ["label", "x", "y"], rows)
-    return make_page(title, body)
+        tables.append(Table(f"Coordinates: {m.name}", ["label", "x", "y"], rows))
+    return render(
+        "plots.html.jinja", title, intro=HELP, images=[draw_maps(maps, title)], tables=tables
+    )
 
 
-def _map(found: LabelMap, points: np.ndarray, styles: Sequence[Style], frame: Box) -> list[str]:
-    left, top, right, bottom = frame
-    font = FONT if len(points) <= MANY else SMALL_FONT
-    marks, names, lines = [], [], []
-    taken: list[Box] = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
-    for (x, y), label, style in zip(points, found.labels, styles, strict=True):
-        marks.append(
-            f'<path d="{SHAPES[style.mark]}" transform="translate({x:.1f} {y:.1f})" '
-            f'fill="{style.color}"><title>{escape(label)}</title></path>'
-        )
-        place = _free_place(x, y, label, font, taken, frame)
+def _map(found: LabelMap, pixels: np.ndarray, size: int) -> Any:
+    font = FONT if len(pixels) <= MANY else SMALL_FONT
+    groups = groups_of(found.labels)
+    taken: list[Box] = [(x - 4, y - 4, x + 4, y + 4) for x, y in pixels]
+    names, lines = [], []
+    for (x, y), label in zip(pixels.tolist(), found.labels, strict=True):
+        place = _free_place(x, y, label, font, taken, size)
         if place is None:
             continue
         taken.append(place.box)
-        look = f'font-size="{font:g}" pointer-events="none" {HALO}'
-        names.append(axes.text(place.x, place.y, label, place.anchor, look))
+        names.append({"x": place.x, "y": place.y, "label": label, "align": place.align})
         if place.is_far:
-            end_x, end_y = np.clip((x, y), place.box[:2], place.box[2:])
-            lines.append(axes.line(x, y, float(end_x), float(end_y), FAINT))
+            end_x, end_y = np.clip((x, y), place.box[:2], place.box[2:]).tolist()
+            lines.append({"x": x, "y": y, "x2": end_x, "y2": end_y})
+    points = [
+        {"x": x, "y": y, "label": label, "group": group}
+        for (x, y), label, group in zip(pixels.tolist(), found.labels, groups, strict=True)
+    ]
     notes = [] if found.shown is None else [f"{100 * found.shown:.0f} % of the variance"]
     if len(names) < len(points):
         notes.append(f"{len(points) - len(names)} of {len(points)} names omitted")
     title = f"{found.name} ({'; '.join(notes)})" if notes else found.name
-    outline = f'<path d="M{left} {top}H{right}V{bottom}H{left}Z" stroke="{GRAY}" fill="none"/>'
-    above = axes.text((left + right) / 2, top - 8, title, "middle")
-    return [above, outline, *lines, *marks, *names]
+    known = list(dict.fromkeys(groups))
+    x, y = (
+        axis(f"{axis.__name__.lower()}:Q", axis=None, scale=alt.Scale(domain=span, nice=False))
+        for axis, span in ((alt.X, [0, size]), (alt.Y, [size, 0]))
+    )
+    marks = (
+        alt.Chart(alt.Data(values=points))
+        .mark_point(filled=True, size=45, opacity=1.0)
+        .encode(
+            x=x,
+            y=y,
+            color=_by_group(alt.Color, known, COLORS),
+            shape=_by_group(alt.Shape, known, MARKS),
+            description="label:N",
+        )
+    )
+    rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=FAINT, strokeWidth=1)
+    texts = [
+        alt.Chart(alt.Data(values=[name for name in names if name["align"] == align]))
+        .mark_text(fontSize=font, align=align, baseline="alphabetic")
+        .encode(x=x, y=y, text="label:N")
+        for align in ("left", "right", "center")
+    ]
+    layers = [rules.encode(x=x, y=y, x2="x2:Q", y2="y2:Q"), marks, *texts]
+    heading = alt.Title(title, fontSize=12, fontWeight="normal")
+    return alt.layer(*layers, width=size, height=size, title=heading)
+
+
+def _by_group(channel: Any, groups: list[str], looks: Sequence[str]) -> Any:
+    values = [looks[i % len(looks)] for i in range(len(groups))]
+    legend = alt.Legend(title="groups", columns=8)
+    return channel("group:N", scale=alt.Scale(domain=groups, range=values), legend=legend)
 
 
 def _free_place(
-    x: float, y: float, label: str, font: float, taken: Sequence[Box], frame: Box
+    x: float, y: float, label: str, font: float, taken: Sequence[Box], size: int
 ) -> _Place | None:
     """The nearest position of a name at which it overlaps nothing; None if there is none, since one
     readable name is better than two that overlap."""
-    for reach in REACHES:
-        for side in SIDES:
-            place = _beside(x, y, label, font, side, reach)
-            if not _overlap(place.box, taken) and not _is_outside(place.box, frame):
-                return place
+    width = LETTER * font * len(label)
+    for reach, (across, down, align) in product(REACHES, SIDES):
+        at_x, at_y = x + reach * across, y + (reach + 4) * down
+        left = {"left": at_x, "center": at_x - width / 2, "right": at_x - width}[align]
+        box = (left, at_y - 0.85 * font, left + width, at_y + 0.25 * font)
+        inside = min(box) >= 0.0 and max(box) <= size
+        if inside and not _overlap(box, taken):
+            return _Place(at_x, at_y, align, box, is_far=reach > REACHES[0])
     return None
-
-
-def _beside(
-    x: float, y: float, label: str, font: float, side: tuple[float, float, str], reach: float
-) -> _Place:
-    """A candidate position of a name, with its bounding box."""
-    across, down, anchor = side
-    at_x, at_y = x + reach * across, y + (reach + 4) * down
-    width = axes.text_width(label, font)
-    left = {"start": at_x, "middle": at_x - width / 2, "end": at_x - width}[anchor]
-    box = (left, at_y - 0.85 * font, left + width, at_y + 0.25 * font)
-    return _Place(at_x, at_y, anchor, box, is_far=reach > REACHES[0])
 
 
 def _overlap(box: Box, others: Sequence[Box]) -> bool:
@@ -176,24 +185,3 @@ def _overlap(box: Box, others: Sequence[Box]) -> bool:
     across = np.minimum(right, box[2]) - np.maximum(left, box[0])
     down = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
     return bool(((across > 0.0) & (down > 0.0)).any())
-
-
-def _is_outside(box: Box, frame: Box) -> bool:
-    left, top, right, bottom = frame
-    return box[0] < left or box[1] < top or box[2] > right or box[3] > bottom
-
-
-def _legend(styles: dict[str, Style], y: float, width: int) -> tuple[list[str], int]:
-    parts, x, line = [axes.text(MARGIN, y + 14, "groups:", "start")], MARGIN + 58.0, 0
-    for name, style in styles.items():
-        room = CHARACTER * len(name) + 30
-        if x + room > width - MARGIN and x > MARGIN:
-            x, line = float(MARGIN), line + 1
-        middle = y + 10 + LEGEND_LINE * line
-        parts.append(
-            f'<path d="{SHAPES[style.mark]}" transform="translate({x + 6:.1f} {middle:.1f})" '
-            f'fill="{style.color}"/>'
-        )
-        parts.append(axes.text(x + 16, middle + 4, name, "start"))
-        x += room
-    return parts, LEGEND_LINE * (line + 1) + BOTTOM

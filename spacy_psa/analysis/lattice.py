@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..figures import svg
+from ..figures.style import GRAY, LIGHT, shade, shorten
 from ..printable import escape, one_line
-from . import axes
-from .axes import GRAY, LIGHT
-from .heatmap import color, shorten
 
 if TYPE_CHECKING:
     from ..inference import LinearChain
 
 LEAST, TOLD, MOST_ROWS = 0.01, 0.05, 14
 ROW, NARROWEST, WIDEST, TOP, MARGIN = 46, 58, 124, 84, 22
+NARROWEST_IMAGE = 640
 RADIUS, ROOMY, THICKEST, BOLD_CHARACTER = 18.0, 14.0, 9.0, 8.4
 EDGE, BEST = "#8a8a8a", "#000000"
 Array = NDArray[np.float64]
@@ -130,24 +130,24 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     """
     words = [shorten(one_line(word)) for word in lattice.words]
     names = [shorten(one_line(tag)) for tag in lattice.tags]
-    left = MARGIN + axes.CHARACTER * max(map(len, names)) + RADIUS
-    widest = axes.CHARACTER * max(map(len, words)) + 10
+    left = MARGIN + svg.CHARACTER * max(map(len, names)) + RADIUS
+    widest = svg.CHARACTER * max(map(len, words)) + 10
     column = min(WIDEST, max(NARROWEST, widest))
     xs = [left + column * (t + 0.5) for t in range(len(words))]
     ys = [TOP + ROW * (i + 0.5) for i in range(len(names))]
     right, floor = left + column * len(words), TOP + ROW * len(names)
-    width = math.ceil(max(axes.WIDTH, right + MARGIN))
+    width = math.ceil(max(NARROWEST_IMAGE, right + MARGIN))
     bold = 'font-weight="bold" font-size="14"'
     heading = one_line(title)
     room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
     heading = heading if len(heading) <= room else heading[: room - 1] + "…"
-    parts = [axes.text(width / 2, 22, heading, "middle", bold)] if title else []
-    parts.append(axes.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GRAY}"'))
+    parts = [svg.text(width / 2, 22, heading, "middle", bold)] if title else []
+    parts.append(svg.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GRAY}"'))
     for name, y in zip(names, ys, strict=True):
-        parts.append(axes.line(left, y, right, y, LIGHT))
-        parts.append(axes.text(left - 8, y + 4, name, "end"))
+        parts.append(svg.line(left, y, right, y, LIGHT))
+        parts.append(svg.text(left - 8, y + 4, name, "end"))
     for x, word in zip(xs, words, strict=True):
-        parts.append(axes.text(x, TOP - 12, word, "middle", 'font-weight="bold"'))
+        parts.append(svg.text(x, TOP - 12, word, "middle", 'font-weight="bold"'))
     for start in lattice.starts[1:]:
         x = left + column * start
         dashes = f'stroke="{GRAY}" stroke-dasharray="4 4"'
@@ -155,9 +155,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     parts += _edges(lattice, xs, ys, least)
     parts += _nodes(lattice, xs, ys, least)
     drawn, height = _legend(left - RADIUS, floor + 26)
-    return axes.image(
-        [*parts, *drawn], math.ceil(height), heading if title else "lattice", width=width
-    )
+    return svg.image([*parts, *drawn], width, math.ceil(height), heading if title else "lattice")
 
 
 def _summary(lattice: Lattice) -> str:
@@ -206,16 +204,16 @@ def _number(x: float, y: float, p: float) -> str:
     """Write the probability of a node inside it if there is space, otherwise below."""
     if _radius(p) >= ROOMY:
         style = 'font-size="9" fill="#ffffff" pointer-events="none"'
-        return axes.text(x, y + 3, _percent(p), "middle", style)
+        return svg.text(x, y + 3, _percent(p), "middle", style)
     # A white outline, since edges of the lattice can cross the number.
     halo = 'paint-order="stroke" stroke="#ffffff" stroke-width="3"'
-    return axes.text(x, y + _radius(p) + 10, _percent(p), "middle", f'font-size="9" {halo}')
+    return svg.text(x, y + _radius(p) + 10, _percent(p), "middle", f'font-size="9" {halo}')
 
 
 def _node(x: float, y: float, p: float, on_path: bool, hint: str = "") -> str:
     ring = f'stroke="{BEST}" stroke-width="2.5"' if on_path else f'stroke="{GRAY}"'
     return (
-        f'<circle cx="{x:.5g}" cy="{y:.5g}" r="{_radius(p):.3g}" fill="{color(p)}" {ring}>'
+        f'<circle cx="{x:.5g}" cy="{y:.5g}" r="{_radius(p):.3g}" fill="{shade(p)}" {ring}>'
         f"{_hint(hint)}</circle>"
     )
 
@@ -227,23 +225,23 @@ def _best_line(path: str) -> str:
 def _legend(x: float, y: float) -> tuple[list[str], float]:
     """The key of sizes and shades. Also returns the height of the image."""
     shares = (0.1, 0.5, 1.0)
-    parts = [axes.text(x, y + 4, "probability of a tag:", "start")]
+    parts = [svg.text(x, y + 4, "probability of a tag:", "start")]
     place = x + 150
     for p in shares:
         parts.append(_node(place, y, p, on_path=False))
-        parts.append(axes.text(place + 22, y + 4, _percent(p), "start"))
+        parts.append(svg.text(place + 22, y + 4, _percent(p), "start"))
         place += 84
     y += 38
-    parts.append(axes.text(x, y + 4, "of a transition:", "start"))
+    parts.append(svg.text(x, y + 4, "of a transition:", "start"))
     place = x + 150
     for p in shares:
         path = f"M{place - 18:.5g} {y:.5g}H{place + 16:.5g}"
         parts.append(f'<path d="{path}" stroke="{EDGE}" stroke-width="{_thickness(p):.3g}"/>')
-        parts.append(axes.text(place + 22, y + 4, _percent(p), "start"))
+        parts.append(svg.text(place + 22, y + 4, _percent(p), "start"))
         place += 84
     y += 34
     path = f"M{x + 132:.5g} {y:.5g}H{x + 166:.5g}"
-    parts += [axes.text(x, y + 4, "best sequence:", "start"), _best_line(path)]
+    parts += [svg.text(x, y + 4, "best sequence:", "start"), _best_line(path)]
     parts.append(_node(x + 150, y, 0.2, on_path=True))
     return parts, y + 24
 

@@ -48,7 +48,7 @@ def print_calibration(found: Calibration, *, n_bins: int = 10) -> None:
     n_bins (int): Number of bins for the calibration error.
     """
     from ..evaluation.calibration import brier_score, expected_calibration_error
-    from ..evaluation.tables import DASH, Table, percent
+    from ..figures.tables import DASH, Table, percent
 
     fit, worse = found.fit, False
     rows = [
@@ -104,9 +104,9 @@ def draw_calibration(found: Calibration, *, n_bins: int = 10) -> str:
     RETURNS (str): An SVG image for what the component predicts: spans, or tokens with labels.
     RAISES (ValueError): If it predicts nothing.
     """
-    from ..analysis.plots import stack
     from ..evaluation.calibration import precision_recall_by_threshold, reliability
     from ..evaluation.reliability_plots import reliability_diagram, threshold_plot
+    from ..figures.images import stack
 
     diagrams = {}
     for title, temperature, sides in (

@@ -13,23 +13,26 @@ IMAGES = (".svg", ".png")
 
 
 def check_outputs(
-    paths: Sequence[Path], options: Sequence[str] = (".json", ".md", ".html")
+    paths: Sequence[Path],
+    options: Sequence[str] = (".json", ".md", ".html"),
+    *,
+    charts: Sequence[str] = (".png", ".html"),
 ) -> None:
     """Check the names of outputs before the work begins.
 
     paths (Sequence[Path]): The files to write.
     options (Sequence[str]): The allowed extensions.
-    RAISES (ValueError): If one has another extension, or if it is a PNG file and the package that
-        draws these is not installed.
+    charts (Sequence[str]): The extensions of files that need the packages that draw charts.
+    RAISES (ValueError): If one has another extension, or needs packages that are not installed.
     RAISES (OutputError): If one is a folder, or its folder cannot be written to.
     """
-    from ..analysis.pixels import check_png
+    from ..figures.images import check_plots
 
     for path in paths:
         if path.suffix not in options:
             raise ValueError(Errors.P265.format(path=path, options=", ".join(options)))
-        if path.suffix == ".png":
-            check_png(path)
+        if path.suffix in charts:
+            check_plots(path)
         check_writable(path, is_file=True)
 
 
@@ -111,7 +114,7 @@ def save_image(path: Path, svg: str) -> None:
     svg (str): The SVG image.
     RAISES (ValueError): If it is a PNG file and the package that draws these is not installed.
     """
-    from ..analysis.pixels import to_png
+    from ..figures.images import to_png
 
     data = to_png(svg, path) if path.suffix == ".png" else svg.encode("utf8")
     with atomic_path(path) as temporary:

@@ -79,15 +79,10 @@ def attend(
     image_format (Optional[str]): The format of images in a folder: "svg", the default, or "png".
     RETURNS (int): How many images were drawn.
     RAISES (ValueError): If there is nothing to draw, the output has another extension, there is no
-        such format, or the package that draws PNG images is not installed.
+        such format, or the packages that draw charts are not installed.
     RAISES (OutputError): If the folder of the output cannot be written to.
     """
-    from ..analysis.attention import look_inside
-    from ..analysis.attention_page import attention_images, attention_page
-    from ..analysis.pixels import check_png
-    from ..analysis.plots import stack
-    from ..printable import one_line
-    from ._components import load_component
+    from ..figures.images import check_plots, stack
 
     is_folder = output_path.is_dir() or not output_path.suffix
     if not is_folder and output_path.suffix not in SUFFIXES:
@@ -96,9 +91,14 @@ def attend(
     if image_format and not (is_folder and image_format in FORMATS):
         raise ValueError(Errors.P450.format(format=image_format, path=output_path))
     ending = f".{image_format or FORMATS[0]}" if is_folder else output_path.suffix
-    if ending == ".png":
-        check_png(output_path)
+    check_plots(output_path)
     check_writable(output_path)
+
+    from ..analysis.attention import look_inside
+    from ..analysis.attention_page import attention_images, attention_page
+    from ..printable import one_line
+    from ._components import load_component
+
     nlp, pipe = load_component(model, component)
     text = replace_undecoded(text)
     later = nlp.pipe_names[nlp.pipe_names.index(pipe.name) :]

@@ -76,7 +76,7 @@ def calibrate_cli(
     has rules with finite scores, whose weight relative to the model's scores changes.
     """
     with user_errors():
-        check_outputs([] if plot is None else [plot], IMAGES)
+        check_outputs([] if plot is None else [plot], IMAGES, charts=IMAGES)
         use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         check_folder(output, nlp.path, plot)

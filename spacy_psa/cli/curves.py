@@ -62,12 +62,12 @@ def curves(
     score (str): The name of the score; empty for the main score of each run.
     by (str): The unit of the x-axis: "epoch" or "step".
     start (float): The first epoch or step to show.
-    RAISES (ValueError): If a run has no log, a file has another extension, or the package that
-        draws PNG images is not installed.
+    RAISES (ValueError): If a run has no log, a file has another extension, or the packages
+        that draw charts are not installed.
     """
+    check_outputs(output_paths, SUFFIXES, charts=SUFFIXES)
     from ..analysis.curves import draw_curves, make_page, training_curves
 
-    check_outputs(output_paths, SUFFIXES)
     found = _read(runs)
     plots = training_curves(found, score=score, by=by, start=start)
     for path in output_paths:

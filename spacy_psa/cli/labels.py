@@ -67,12 +67,12 @@ def draw_labels(
     align (str): The alignment of the maps: "procrustes" or "last". See `map_labels`.
     RAISES (ValueError): If something is missing or inconsistent.
     """
+    check_outputs([output_path], SUFFIXES, charts=SUFFIXES)
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
     from ..printable import one_line
     from ._components import load_component
 
-    check_outputs([output_path], SUFFIXES)
     vectors = []
     for name, model in zip(_names(models), models, strict=True):
         _, pipe = load_component(model, component)

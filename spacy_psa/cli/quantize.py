@@ -51,7 +51,7 @@ def quantize_cli(
     full precision. Only CPUs with bfloat16 instructions (avx512_bf16 or AMX) are faster; use --data
     to measure by how much.
     """
-    from ..evaluation.tables import Table
+    from ..figures.tables import Table
 
     with user_errors():
         check_pipeline_folder(output, data or (), force=force)
@@ -104,7 +104,7 @@ def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
     """
     from ..evaluation.counts import SCORES, count
     from ..evaluation.sentences import check_annotated, pair_sentences
-    from ..evaluation.tables import percent
+    from ..figures.tables import percent
 
     system = load_system(model)
     layers = choose_layers(system, (), None, "")

@@ -26,7 +26,7 @@ from ._cells import (
 from ._util import atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
-    from ..evaluation.tables import Table
+    from ..figures.tables import Table
     from ..reproduction.results import Result
 
 
@@ -247,7 +247,7 @@ def result_table(results: Sequence[Result]) -> Table:
     results (Sequence[Result]): Results of one corpus and task.
     RETURNS (Table): Mean and standard deviation, maximum, and number of seeds.
     """
-    from ..evaluation.tables import Table
+    from ..figures.tables import Table
     from ..reproduction.papers import METRICS
     from ..reproduction.results import summarize
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import Errors
-from ..evaluation.tables import Table
+from ..figures.tables import Table
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..figures.tables import DASH, Table, interval, markdown_text, percent
 from .counts import SCORES, WHOLES, count
 from .resampling import Interval, few_sentences
 from .sentences import ScoredSentence
 from .side_by_side import DifferingSentence, differs, sentence_table, side_by_side
 from .significance import TESTS, TestResult, bootstrap_interval, difference
-from .tables import DASH, Table, interval, markdown_text, percent
 from .units import Layer
 
 

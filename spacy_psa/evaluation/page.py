@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from ..analysis.heatmap import heat_map
-from ..analysis.intervals import interval_plot
-from ..analysis.page import make_page
-from ..analysis.plots import bar_plot
-from ..printable import escape
+from ..figures.charts import bar_plot, interval_plot
+from ..figures.heat_maps import heat_map
+from ..figures.pages import render
 from .confusion import NOTHING
 from .rendering import (
     INVENTED,
@@ -29,10 +28,6 @@ ORDERED = {
     "complexity": "complexity (basic categories)",
 }
 
-STYLE = """mark { background: #fbe3b8; padding: 0 0.2em; }
-.verdict { color: #444; font-size: 0.9em; margin-left: 0.8em; white-space: nowrap; }
-"""
-
 
 def to_html(reports: Sequence[Report], title: str) -> str:
     """Format reports as a web page.
@@ -41,12 +36,7 @@ def to_html(reports: Sequence[Report], title: str) -> str:
     title (str): The title.
     RETURNS (str): The page. It is self-contained and runs no scripts.
     """
-    links = "".join(
-        f'<li><a href="#layer-{i}">{escape(report.title)}</a></li>'
-        for i, report in enumerate(reports)
-    )
-    body = "".join(part for i, report in enumerate(reports) for part in _section(report, i))
-    return make_page(title, f"<ul>{links}</ul>\n{body}", STYLE)
+    return render("report.html.jinja", title, sections=[_section(report) for report in reports])
 
 
 def plots(report: Report) -> list[str]:
@@ -65,25 +55,24 @@ def plots(report: Report) -> list[str]:
     return [svg for svg in [*drawn, _heat_map(report)] if svg]
 
 
-def _section(report: Report, i: int) -> Iterator[str]:
-    yield f'<h2 id="layer-{i}">{escape(report.title)}</h2>\n<p>{escape(summary(report))}</p>\n'
+def _section(report: Report) -> dict[str, Any]:
+    """What the page shows of a report."""
     scores, *others = report_tables(report)
-    yield scores.to_html()
-    yield from plots(report)
-    for table in others:
-        yield f"<h3>{escape(table.title)}</h3>\n{table.to_html()}"
-    for note in notes(report):
-        yield f"<p>{escape(note)}</p>\n"
-    if report.worst:
-        yield "<h3>Worst sentences</h3>\n"
-    for sentence in report.worst:
-        yield f"<p><b>{escape(sentence_heading(sentence, report.unit))}</b></p>\n<ul>\n"
-        for m in sentence.mistakes:
-            yield (
-                f"<li>{escape(m.before)} <mark>{escape(m.text)}</mark> {escape(m.after)}"
-                f'<span class="verdict">{escape(verdict(m))}</span></li>\n'
+    return {
+        "title": report.title,
+        "summary": summary(report),
+        "scores": scores,
+        "images": plots(report),
+        "tables": others,
+        "notes": notes(report),
+        "worst": [
+            (
+                sentence_heading(sentence, report.unit),
+                [(m.before, m.text, m.after, verdict(m)) for m in sentence.mistakes],
             )
-        yield "</ul>\n"
+            for sentence in report.worst
+        ],
+    }
 
 
 def _points(report: Report, breakdown: Breakdown, x_label: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ..figures.tables import DASH, Table, interval, markdown_text, percent, visible
 from .confusion import NOTHING
 from .mistakes import Mistake, WrongSentence
 from .report import Breakdown, Report
 from .resampling import few_sentences
-from .tables import DASH, Table, interval, markdown_text, percent, visible
 
 N_CONFUSIONS = 20
 MISSED, INVENTED = "(missed)", "(invented)"

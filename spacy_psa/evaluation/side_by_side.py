@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..annotation.propositions import CONTINUATION
+from ..figures.tables import Table, visible
 from .sentences import ScoredSentence
-from .tables import Table, visible
 from .units import Unit
 
 CONTEXT = 2  # words to show around differences

@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from ..corpora.published import published_corpora
 from ..evaluation.groups import ByLength
-from ..evaluation.tables import DASH, Table
+from ..figures.tables import DASH, Table
 from .papers import (
     METRICS,
     TARGETS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -34,12 +33,6 @@ torch.set_num_threads(1)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SENTENCE = ["Ann", "likes", "new", "ham", "."]
 CLOSE = 2e-5  # tolerance for the sum of a few float32 products
-SVG = "{http://www.w3.org/2000/svg}"
-
-draws_png = pytest.mark.skipif(
-    importlib.util.find_spec("vl_convert") is None,
-    reason="PNG images are drawn by vl-convert-python: pip install 'spacy-psa[plots]'",
-)
 
 
 def is_png(data: bytes) -> bool:
@@ -123,11 +116,6 @@ def tables(page: str) -> dict[str, list[list[str]]]:
 def numbers(table: list[list[str]]) -> NDArray[np.float64]:
     """The numbers in a table; NaN for empty cells."""
     return np.array([[float(cell or "nan") for cell in row[1:]] for row in table[1:]])
-
-
-def texts(svg: str) -> list[str]:
-    """The texts in an image, in drawing order."""
-    return [node.text or "" for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 def browse(page: Path, profile: Path) -> tuple[str, list[str]]:

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 import spacy
 
-from ..analysis.inside import SVG, browse, draws_png, is_png, numbers, tables
+from ..analysis.inside import browse, is_png, numbers, tables
+from ..figures.reading import SVG
 from ..pipeline.conftest import NAME, make_nlp, tiny_model, train, trained_nlp
 from ..pipeline.conftest import make_examples as examples_of
 from .commands import plain, run, succeed
@@ -71,13 +72,11 @@ def test_one_image_has_all_of_them_below_each_other(model: Path, tmp_path: Path)
     assert all(float(part.get("width")) <= float(root.get("width")) for part in parts)
 
 
-@draws_png
 def test_one_image_is_written_in_pixels(model: Path, tmp_path: Path) -> None:
     succeed("psa", "attend", model, "Zoë saw 漢字 & <ham>", "-o", tmp_path / "all.png")
     assert is_png((tmp_path / "all.png").read_bytes())
 
 
-@draws_png
 def test_images_in_a_folder_are_in_pixels_where_it_is_asked_for(
     model: Path, tmp_path: Path
 ) -> None:

@@ -234,7 +234,7 @@ def test_diagram_is_drawn(target: str, dev: Path, tmp_path: Path):
     assert f"Reliability: {unit} of psa_tagger" in found
     assert {"precision", "recall", "F1", "perfect calibration"} <= set(found)
     assert any(text.startswith("before: T = 1.000, ECE") for text in found)
-    assert any("80 to 100 %" in text for text in found)
+    assert "80–100" in found
 
 
 def test_pipeline_without_our_component_is_an_error(dev: Path, tmp_path: Path):

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ..analysis.inside import SVG, browse, draws_png, is_png, texts
+from ..analysis.inside import browse, is_png
+from ..figures.reading import SVG, texts
 from ..pipeline.conftest import LABELS, initialized_nlp, trained_nlp
 from .commands import plain, run, succeed
 
@@ -33,7 +34,7 @@ def test_one_model_is_drawn(folder: Path, tmp_path: Path) -> None:
     assert "labels of 1 pipeline in" in output
     shown = texts(path.read_text(encoding="utf8"))
     assert all(tag in shown for tag in LABELS["tag"])
-    assert shown[0] == "Map of the labels (PCA)"
+    assert "Map of the labels (PCA)" in shown
 
 
 @pytest.mark.parametrize("align", ["procrustes", "last"])
@@ -54,7 +55,6 @@ def test_models_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) ->
         assert any(text.startswith(f"{name} (") for text in shown)
 
 
-@draws_png
 def test_a_map_in_pixels_is_written(folder: Path, tmp_path: Path) -> None:
     succeed("psa", "labels", folder / "run" / "last", tmp_path / "map.png")
     assert is_png((tmp_path / "map.png").read_bytes())

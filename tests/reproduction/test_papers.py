@@ -13,7 +13,7 @@ from spacy_psa.cli._cells import Plan, change, make_system
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.treebank import treebanks
 from spacy_psa.corpora.published import published_corpora
-from spacy_psa.evaluation.tables import DASH
+from spacy_psa.figures.tables import DASH
 from spacy_psa.reproduction.papers import (
     METRIC_NAMES,
     METRICS,

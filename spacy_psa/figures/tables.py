@@ -1,4 +1,4 @@
-"""Text tables for the terminal, Markdown and HTML."""
+"""Tables for the terminal and Markdown; `pages` shows them in HTML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..analysis.page import make_table
 from ..printable import one_line, printable
 from ..text_tables import text_table
 
@@ -44,10 +43,6 @@ class Table:
         title = markdown_text(self.title) if plain else printable(self.title)
         written = [[_cell(cell, plain=plain) for cell in line] for line in lines]
         return f"### {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in written)
-
-    def to_html(self) -> str:
-        """RETURNS (str): The table in HTML, without its title."""
-        return make_table(self.title, self.header, self.rows, caption=False)
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""

@@ -1,0 +1,1 @@
+"""Charts and pages. A leaf: it knows nothing of components, corpora or scores."""

@@ -1,0 +1,52 @@
+"""The look of all figures: sizes, colors and short names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH, HEIGHT = 560, 262
+GRAY, LIGHT = "#555555", "#dddddd"
+# The Okabe-Ito palette without yellow, which is hard to see on white.
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#000000"]
+# The lengths of the lists are coprime, so that many lines look different, even in grayscale.
+DASHES = [[1, 0], [7, 3], [2, 3], [9, 3, 2, 3]]
+MARKS = ["circle", "square", "diamond", "triangle-up", "cross"]
+# From light to dark in one hue: readable in grayscale and for color-blind readers.
+GROWING = ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"]
+# Orange below 0, blue above: distinguishable for color-blind readers.
+SIGNED = ["#7f2704", "#e66101", "#fdbe85", "#fafafa", "#9ecae1", "#3182bd", "#08306b"]
+EMPTY = "#d4d4d4"  # in none of the color scales
+LIGHT_INK, DARK_INK = "#ffffff", "#222222"
+LONGEST_NAME = 16  # characters
+
+
+def shorten(name: str) -> str:
+    """RETURNS (str): The name, shortened in the middle if it is too long for an axis, since names
+    with the same beginning often differ at the end.
+    """
+    if len(name) <= LONGEST_NAME:
+        return name
+    half = LONGEST_NAME // 2
+    return f"{name[:half]}…{name[half + 1 - LONGEST_NAME :]}"
+
+
+def shade(share: float, stops: Sequence[str] = GROWING) -> str:
+    """Get the color for a share.
+
+    share (float): A number from 0 to 1.
+    stops (Sequence[str]): The color scale: by default, the darker the greater the number.
+    RETURNS (str): The color.
+    """
+    place = min(1.0, max(0.0, share)) * (len(stops) - 1)
+    i = min(int(place), len(stops) - 2)
+    low, high = (bytes.fromhex(stop[1:]) for stop in stops[i : i + 2])
+    mixed = (round(a + (place - i) * (b - a)) for a, b in zip(low, high, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def ink(color: str) -> str:
+    """RETURNS (str): Black or white, whichever is easier to read on a color (WCAG 2)."""
+    parts = (part / 255 for part in bytes.fromhex(color[1:]))
+    linear = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    luminance = sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return DARK_INK if luminance > 0.19 else LIGHT_INK
