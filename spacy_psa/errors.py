@@ -6,11 +6,13 @@ is a template for `str.format`.
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
 from .printable import printable
+
+LARGEST = 1 << 63
 
 
 class Message(str):
@@ -412,6 +414,10 @@ class Errors(metaclass=_Coded):
     P214 = (
         "The optimizer cannot update a read-only array. Give it a writable copy "
         "(array.flags.writeable)."
+    )
+    P215 = (
+        "The network is too large to be trained. Its largest setting is {name} = {value}: choose a "
+        "smaller value."
     )
     P220 = (
         "{n_heads} attention heads do not evenly divide a width of {width}. Choose a width that is "
@@ -950,10 +956,6 @@ class Errors(metaclass=_Coded):
         "The output {path} is also an input. Choose another name, so that the input is not "
         "overwritten."
     )
-    P452 = (
-        "'{name}' in [training] is {value}, but counts {what}. Set it to 1 or more, e.g. with "
-        "--training.{name} 1."
-    )
     P453 = (
         "GPU {gpu_id} cannot be used ({reason}). Install CuPy and PyTorch for your version of "
         "CUDA, give the number of an available GPU, or leave out --gpu-id to use the CPU."
@@ -1058,6 +1060,22 @@ def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:
     by_case = {option.lower(): option for option in options}
     nearest = get_close_matches(str(name).lower(), by_case, n=1, cutoff=cutoff)
     return f" Did you mean '{by_case[nearest[0]]}'?" if nearest else ""
+
+
+def check_value(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
+    """Check a number in a config.
+
+    name (str): The name of the setting.
+    value (Any): The value: a string, if the config's parser does not know such numbers.
+    holds (Callable[[Any], bool]): Whether a number is in range.
+    expected (str): The range, in words.
+    RAISES (ValueError): If the value is out of range, or too large to be saved.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) >= LARGEST:
+        is_number, expected = False, "less than 2^63"
+    if not is_number or not holds(value):
+        raise ValueError(Errors.P210.format(name=name, value=repr(value)[:200], expected=expected))
 
 
 def warn(message: str) -> None:

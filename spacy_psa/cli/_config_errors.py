@@ -27,11 +27,6 @@ NO_SECTION = (
     "it has no section [{name}]. Create a config with `python -m spacy psa init-config`, or add "
     "missing sections with `python -m spacy init fill-config`."
 )
-# The training loop divides by these
-COUNTED = {
-    "eval_frequency": "the steps between evaluations",
-    "accumulate_gradient": "the parts of a batch whose gradients are accumulated",
-}
 # A section may have any name, as variables do; one this similar is a typo.
 SLIP = 0.8
 
@@ -60,18 +55,6 @@ def check_sections(config: Mapping[str, Any]) -> None:
     for name in ("nlp", "training"):
         if name not in config:
             raise ValueError(Errors.P437.format(problem=NO_SECTION.format(name=name)))
-
-
-def check_numbers(training: Mapping[str, Any]) -> None:
-    """Check the settings that the training loop divides by.
-
-    training (Mapping[str, Any]): The section [training] of a config, filled in or not.
-    RAISES (ValueError): If one is less than 1.
-    """
-    for name, what in COUNTED.items():
-        value = training.get(name, 1)
-        if isinstance(value, int) and value < 1:
-            raise ValueError(Errors.P452.format(name=name, value=value, what=what))
 
 
 def explain(error: ValueError) -> str | None:

@@ -25,9 +25,9 @@ def build_concat_tok2vec(*layers: Tok2Vec, dropout: float = 0.0) -> Tok2Vec:
 
     Source: Wang et al. (2021), section 4.2.
     """
+    check_dropout("dropout", dropout)
     if not layers:
         raise ValueError(Errors.P240)
-    check_dropout("dropout", dropout)
     return Model(
         "concat_tok2vec",
         forward,

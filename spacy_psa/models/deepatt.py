@@ -4,8 +4,9 @@
 
 from functools import partial
 
+from ..errors import check_value
 from ..layers import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
-from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout, check_value
+from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout
 
 
 def build_deepatt(
@@ -34,10 +35,11 @@ def build_deepatt(
     RETURNS (EncoderBuilder): Builds a `DeepAtt`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("n_heads", n_heads, n_heads >= 1, "at least 1")
-    divides = width >= 1 and width % n_heads == 0
-    check_value("width", width, divides, f"a multiple of n_heads ({n_heads})")
-    check_value("depth", depth, depth >= 1, "at least 1")
+    check_value("n_heads", n_heads, lambda n: n >= 1, "at least 1")
+    check_value(
+        "width", width, lambda n: n >= 1 and n % n_heads == 0, f"a multiple of n_heads ({n_heads})"
+    )
+    check_value("depth", depth, lambda n: n >= 1, "at least 1")
     check_dropout("residual_dropout", residual_dropout)
     check_dropout("attention_dropout", attention_dropout)
     check_dropout("input_dropout", input_dropout)
@@ -64,7 +66,7 @@ def build_feed_forward_sublayer(hidden_width: int = 800, dropout: float = 0.1) -
     RETURNS (PartBuilder): Builds a `FeedForwardSublayer`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("hidden_width", hidden_width, hidden_width >= 1, "at least 1")
+    check_value("hidden_width", hidden_width, lambda n: n >= 1, "at least 1")
     check_dropout("dropout", dropout)
     return partial(FeedForwardSublayer, hidden_width=hidden_width, dropout=dropout)
 
@@ -84,6 +86,7 @@ def build_convolution_sublayer(kernel_size: int = 3) -> PartBuilder:
     RETURNS (PartBuilder): Builds a `ConvolutionSublayer`.
     RAISES (ValueError): If the kernel size is not a positive odd number.
     """
-    is_odd = kernel_size >= 1 and kernel_size % 2 == 1
-    check_value("kernel_size", kernel_size, is_odd, "an odd number, at least 1")
+    check_value(
+        "kernel_size", kernel_size, lambda n: n >= 1 and n % 2 == 1, "an odd number, at least 1"
+    )
     return partial(ConvolutionSublayer, kernel_size=kernel_size)

@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import Errors
+from ..errors import Errors, check_value
 from ..layers import BiLSTM, Chain, ContextFusion
 from ..layers.interfaces import width_of
 from ..layers.positions import PositionEmbedding, SinusoidalPositions
 from ..layers.transformer import TransformerEncoder
-from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout, check_value
+from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout
 
 
 def build_psa_encoder(
@@ -67,8 +67,8 @@ def build_bilstm(
     RETURNS (EncoderBuilder): Builds a `BiLSTM`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("hidden_width", hidden_width, hidden_width >= 2, "at least 2")
-    check_value("depth", depth, depth >= 1, "at least 1")
+    check_value("hidden_width", hidden_width, lambda n: n >= 2, "at least 2")
+    check_value("depth", depth, lambda n: n >= 1, "at least 1")
     check_dropout("input_dropout", input_dropout)
     check_dropout("output_dropout", output_dropout)
     return partial(
@@ -133,14 +133,14 @@ def build_transformer(
     RAISES (ValueError): If a value is out of range, or `key_width` is None and `n_heads` does not
         divide the width.
     """
-    check_value("width", width, width >= 1, "at least 1")
-    check_value("depth", depth, depth >= 1, "at least 1")
-    check_value("n_heads", n_heads, n_heads >= 1, "at least 1")
+    check_value("width", width, lambda n: n >= 1, "at least 1")
+    check_value("depth", depth, lambda n: n >= 1, "at least 1")
+    check_value("n_heads", n_heads, lambda n: n >= 1, "at least 1")
     if key_width is not None:
-        check_value("key_width", key_width, key_width >= 1, "at least 1, or null")
+        check_value("key_width", key_width, lambda n: n >= 1, "at least 1, or null")
     elif width % n_heads:
         raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
-    check_value("hidden_width", hidden_width, hidden_width >= 1, "at least 1")
+    check_value("hidden_width", hidden_width, lambda n: n >= 1, "at least 1")
     check_dropout("dropout", dropout)
     check_dropout("attention_dropout", attention_dropout)
     return partial(
@@ -175,7 +175,7 @@ def build_position_embedding(max_length: int = 512) -> EncoderBuilder:
     RETURNS (EncoderBuilder): Builds a `PositionEmbedding`, as an encoder or as a part of one.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("max_length", max_length, max_length >= 1, "at least 1")
+    check_value("max_length", max_length, lambda n: n >= 1, "at least 1")
     return partial(_make_positions, PositionEmbedding, max_length=max_length)
 
 

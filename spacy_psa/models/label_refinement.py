@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import Errors
+from ..errors import Errors, check_value
 from ..layers.chain import Chain
 from ..layers.interfaces import width_of
 from ..layers.label_attention import (
@@ -20,7 +20,7 @@ from ..layers.label_attention import (
 from ..layers.label_marginals import LabelCRFDecoder, LabelMarginals
 from ..layers.labels import LabelEmbeddings, LabelSet, LabelTransitions
 from ..layers.refinement import Concatenation, LabelRefinement, RefiningLayer, ResidualNorm
-from .types import DecoderBuilder, EncoderBuilder, PartBuilder, check_dropout, check_value
+from .types import DecoderBuilder, EncoderBuilder, PartBuilder, check_dropout
 
 LabelSetBuilder = Callable[[int, int], LabelSet]
 """(width, number of labels) → the label parameters that the layers of one network use."""
@@ -54,7 +54,7 @@ def build_label_refinement(
     RETURNS (EncoderBuilder): Builds a `LabelRefinement`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("depth", depth, depth >= 1, "at least 1")
+    check_value("depth", depth, lambda n: n >= 1, "at least 1")
     check_dropout("input_dropout", input_dropout)
     return partial(
         _make_label_refinement,
@@ -117,11 +117,11 @@ def build_label_set(
     RAISES (ValueError): If a value is out of range, or `n_latent` is set and parameters are shared.
     """
     if n_latent is not None:
-        check_value("n_latent", n_latent, n_latent >= 1, "at least 1, or empty")
+        check_value("n_latent", n_latent, lambda n: n >= 1, "at least 1, or empty")
         if tie_embeddings or tie_transitions:
             raise ValueError(Errors.P212.format(n_latent=n_latent))
     if deviation is not None:
-        check_value("deviation", deviation, deviation > 0, "greater than 0, or empty")
+        check_value("deviation", deviation, lambda n: n > 0, "greater than 0, or empty")
     return partial(
         LabelSet,
         tie_embeddings=tie_embeddings,
@@ -144,7 +144,7 @@ def build_label_attention(
     RETURNS (RefineBuilder): Builds a `LabelAttention`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("heads", heads, heads >= 1, "at least 1")
+    check_value("heads", heads, lambda n: n >= 1, "at least 1")
     check_dropout("dropout", dropout)
     return partial(_make_label_attention, projection=projection, heads=heads, dropout=dropout)
 

@@ -11,14 +11,13 @@ from thinc.types import Floats2d
 from thinc.util import xp2torch
 from torch import nn
 
-from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
 from .shim import NetworkShim
-from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_value
+from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
 
 
 def build_sequence_labeler(
@@ -54,9 +53,7 @@ def build_sequence_labeler(
     RAISES (ValueError): If `max_length` is out of range, or `overlap` is negative or not smaller
         than it.
     """
-    check_value("max_length", max_length, True, "less than 2^63")
-    if not 0 <= overlap < max_length:
-        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
+    check_windows(max_length, overlap)
     make = partial(_make_network, encoder, decoder, cuda_graphs)
     network: Model = Model(
         "psa_network",

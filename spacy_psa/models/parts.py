@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from ..errors import check_value
 from ..layers.fusion import FeatureGate, ScalarGate
 from ..layers.position_bias import (
     BiasMixture,
@@ -14,7 +15,7 @@ from ..layers.position_bias import (
     TokenOffsetBias,
     TokenPositionBias,
 )
-from .types import PartBuilder, check_value
+from .types import PartBuilder
 
 
 def build_psa_bias(
@@ -113,9 +114,8 @@ def _for_any_width(layer: Callable[..., nn.Module], width: int, **settings: Any)
 
 def _check_window(window: float) -> None:
     # Its square is a divisor, so neither may be 0 or infinite
-    in_range = 1e-6 <= window <= 1e9
-    check_value("window", window, in_range, "greater than 0, from 1e-6 to 1e9")
+    check_value("window", window, lambda n: 1e-6 <= n <= 1e9, "greater than 0, from 1e-6 to 1e9")
 
 
 def _check_distance(max_distance: int) -> None:
-    check_value("max_distance", max_distance, max_distance >= 1, "at least 1")
+    check_value("max_distance", max_distance, lambda n: n >= 1, "at least 1")

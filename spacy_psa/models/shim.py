@@ -24,7 +24,7 @@ from ..layers.precision import FULL, REDUCTIONS, reduce_precision
 from ..layers.versions import forget_weights, weights_of
 from ..messages import unpack
 from . import forking
-from .blueprint import difference, saved_tensors, tensor_difference
+from .blueprint import check_size, difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
 from .updating import update_parameters
 
@@ -90,7 +90,9 @@ class NetworkShim(PyTorchShim):
         **config: What the network depends on, as plain numbers, strings and lists. Saved with the
             network.
         RETURNS (nn.Module): The network.
+        RAISES (ValueError): If the network is too large to be trained.
         """
+        check_size(self._make, config)
         forking.note_network()
         self.cfg, self.precision = config, FULL
         self._model = self._make(**config).to(get_torch_default_device()).eval()

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
-from ..errors import Errors
+from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import cut, make_layout
@@ -21,7 +21,7 @@ from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import flatten, unflatten
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
-from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_value
+from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 
 # Maximum number of tokens labeled at once in prediction. Each predicate has its own copy of its
 # sentence, so a long document can have many more positions than tokens.
@@ -77,10 +77,8 @@ def build_role_labeler(
 
     Source: Tan et al. (2018), 'Pipeline'.
     """
-    check_value("mask_width", mask_width, mask_width >= 1, "at least 1")
-    check_value("max_length", max_length, True, "less than 2^63")
-    if not 0 <= overlap < max_length:
-        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))
+    check_value("mask_width", mask_width, lambda n: n >= 1, "at least 1")
+    check_windows(max_length, overlap)
     make = partial(_make_network, encoder, decoder, mask_width, cuda_graphs)
     network: Model = Model(
         "role_network",

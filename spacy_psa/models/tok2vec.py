@@ -13,7 +13,7 @@ from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
 from thinc.util import xp2torch
 
-from ..errors import Errors, Warnings, suggestion, warn
+from ..errors import Errors, Warnings, check_value, suggestion, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
 from .arrays import flatten, to_rows, unflatten
 from .lookup import (
@@ -25,7 +25,7 @@ from .lookup import (
     word_form,
     zero_digits,
 )
-from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout, check_value
+from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout
 from .word_shim import WordCharacterShim
 
 RANDOM_WIDTH = 100
@@ -40,8 +40,8 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> Chara
     RETURNS (CharacterBuilder): Builds a `CharacterBiLSTM` for a number of characters.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
-    check_value("width", width, width >= 2, "at least 2")
+    check_value("embedding_width", embedding_width, lambda n: n >= 1, "at least 1")
+    check_value("width", width, lambda n: n >= 2, "at least 2")
     return partial(CharacterBiLSTM, embedding_width=embedding_width, width=width)
 
 
@@ -57,9 +57,9 @@ def build_character_cnn(
     RETURNS (CharacterBuilder): Builds a `CharacterCNN` for a number of characters.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("embedding_width", embedding_width, embedding_width >= 1, "at least 1")
-    check_value("width", width, width >= 1, "at least 1")
-    check_value("window", window, window >= 1, "at least 1")
+    check_value("embedding_width", embedding_width, lambda n: n >= 1, "at least 1")
+    check_value("width", width, lambda n: n >= 1, "at least 1")
+    check_value("window", window, lambda n: n >= 1, "at least 1")
     check_dropout("dropout", dropout)
     return partial(
         CharacterCNN, embedding_width=embedding_width, width=width, window=window, dropout=dropout
@@ -111,9 +111,9 @@ def build_word_char_embed(
         nearest, options = suggestion(attr, ATTRS), ", ".join(ATTRS)
         raise ValueError(Errors.P204.format(name=attr, suggestion=nearest, options=options))
     if width is not None:
-        check_value("width", width, width >= 1, "at least 1, or null")
-    check_value("min_freq", min_freq, min_freq >= 1, "at least 1")
-    check_value("max_characters", max_characters, max_characters >= 1, "at least 1")
+        check_value("width", width, lambda n: n >= 1, "at least 1, or null")
+    check_value("min_freq", min_freq, lambda n: n >= 1, "at least 1")
+    check_value("max_characters", max_characters, lambda n: n >= 1, "at least 1")
     check_dropout("dropout", dropout)
     check_dropout("word_dropout", word_dropout)
     if character_initialization is not None and characters is None:

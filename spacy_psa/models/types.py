@@ -11,7 +11,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from torch import Tensor, nn
 
-from ..errors import Errors
+from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.interfaces import CharacterPart, Decoder, width_of
 
@@ -48,8 +48,6 @@ CharacterInitializer = Callable[[Tensor, Sequence[str], Vectors], None]
 """(embeddings (characters, width), the characters, the pipeline's vectors): modifies the embeddings
 in place, before training."""
 
-LARGEST = 1 << 63
-
 
 def build_layer(
     layer: Callable[..., Any], input_width: int, n_labels: int, **settings: Any
@@ -80,21 +78,6 @@ def build_on_encoder(layer: Callable[..., Any], encoder: nn.Module, n_labels: in
     return layer(width_of(encoder), n_labels)
 
 
-def check_value(name: str, value: float, holds: bool, expected: str) -> None:
-    """Check a value in a config.
-
-    name (str): The name of the setting.
-    value (float): The value.
-    holds (bool): Whether it is in range.
-    expected (str): The range, in words.
-    RAISES (ValueError): If the value is out of range, or too large to be saved.
-    """
-    if abs(value) >= LARGEST:
-        holds, expected = False, "less than 2^63"
-    if not holds:
-        raise ValueError(Errors.P210.format(name=name, value=value, expected=expected))
-
-
 def check_dropout(name: str, value: float) -> None:
     """Check a dropout rate in a config.
 
@@ -102,4 +85,18 @@ def check_dropout(name: str, value: float) -> None:
     value (float): The rate.
     RAISES (ValueError): If the rate is not in [0, 1).
     """
-    check_value(name, value, 0.0 <= value < 1.0, "at least 0 and less than 1")
+    check_value(name, value, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
+
+
+def check_windows(max_length: int, overlap: int) -> None:
+    """Check the sizes of windows in a config.
+
+    max_length (int): Maximum number of tokens in a window.
+    overlap (int): Minimum number of tokens that neighboring windows share.
+    RAISES (ValueError): If `overlap` is negative or not smaller than `max_length`, or one of them
+        is too large to be saved.
+    """
+    check_value("max_length", max_length, lambda n: True, "a number")
+    check_value("overlap", overlap, lambda n: True, "a number")
+    if not 0 <= overlap < max_length:
+        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length))

@@ -7,7 +7,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..annotation.propositions import get_frames
-from ..errors import Errors
+from ..errors import check_value
 
 Batcher = Callable[[Iterable[Example]], Iterable[list[Example]]]
 
@@ -23,13 +23,12 @@ def batch_by_propositions(size: int = 4096, buffer: int = 4096) -> Batcher:
         CoNLL-2005, 8192 for CoNLL-2012.
     buffer (int): Number of sentences to group by length.
     RETURNS (Callable[[Iterable[Example]], Iterable[List[Example]]]): The batcher.
-    RAISES (ValueError): If a value is less than 1.
+    RAISES (ValueError): If a value is out of range.
 
     Source: Tan et al. (2018), 'Learning'.
     """
     for name, value in (("size", size), ("buffer", buffer)):
-        if value < 1:
-            raise ValueError(Errors.P210.format(name=name, value=value, expected="at least 1"))
+        check_value(name, value, lambda n: n >= 1, "at least 1")
 
     def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         for group in minibatch(examples, size=buffer):

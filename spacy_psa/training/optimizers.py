@@ -6,7 +6,7 @@ from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 from torch import Tensor
 
-from ..errors import Errors
+from ..errors import check_value
 from .paper_optimizer import PaperOptimizer
 
 
@@ -161,12 +161,12 @@ def create_sgd(
     L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): If the momentum is not in [0, 1).
+    RAISES (ValueError): If a value is out of range.
 
     Source: Wei et al. (2021), section 5.2.
     """
-    if not 0.0 <= momentum < 1.0:
-        raise ValueError(Errors.P210.format(name="momentum", value=momentum, expected="in [0, 1)"))
+    _check_rates(learn_rate, L2)
+    check_value("momentum", momentum, lambda n: 0.0 <= n < 1.0, "in [0, 1)")
     return MomentumSGD(learn_rate, momentum=momentum, L2=L2, use_averages=use_averages)
 
 
@@ -187,12 +187,19 @@ def create_adadelta(
     L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): If rho is not in [0, 1), or eps is not positive.
+    RAISES (ValueError): If a value is out of range.
 
     Source: Zeiler (2012); Tan et al. (2018), 'Learning'.
     """
-    if not 0.0 <= rho < 1.0:
-        raise ValueError(Errors.P210.format(name="rho", value=rho, expected="in [0, 1)"))
-    if eps <= 0.0:
-        raise ValueError(Errors.P210.format(name="eps", value=eps, expected="greater than 0"))
+    _check_rates(learn_rate, L2)
+    check_value("rho", rho, lambda n: 0.0 <= n < 1.0, "in [0, 1)")
+    check_value("eps", eps, lambda n: n > 0.0, "greater than 0")
     return Adadelta(learn_rate, rho=rho, eps=eps, L2=L2, use_averages=use_averages)
+
+
+def _check_rates(learn_rate: FloatOrSeq, L2: float) -> None:
+    if isinstance(
+        learn_rate, int | float | str
+    ):  # the value of a schedule is only known in training
+        check_value("learn_rate", learn_rate, lambda n: n >= 0.0, "at least 0")
+    check_value("L2", L2, lambda n: n >= 0.0, "at least 0")

@@ -79,7 +79,7 @@ class TrainingRun:
         self.checkpoint_every = checkpoint_every
         self.saved = resume_from
         self.is_first = resume_from is None
-        self.stdout = SafeStream(stdout)
+        self.stdout = stdout
         self.stderr = stderr
         resolved = nlp.config.interpolate()
         if resolved["training"]["seed"] is not None:
@@ -127,7 +127,9 @@ class TrainingRun:
         )
         pipeline.is_live = self.saved is None
         with self.nlp.select_pipes(disable=self.frozen):
-            log_step, finalize_logger = self.T["logger"](self.nlp, self.stdout, self.stderr)
+            log_step, finalize_logger = self.T["logger"](
+                self.nlp, SafeStream(self.stdout), self.stderr
+            )
         info: Info | None = None
         must_save = True
         try:
@@ -171,7 +173,7 @@ class TrainingRun:
             self.optimizer,
             batches,
             pipeline.evaluate,
-            dropout=self.T["dropout"],
+            dropout=float(self.T["dropout"]),  # the loop takes an integer for a schedule
             accumulate_gradient=self.T["accumulate_gradient"],
             patience=self.T["patience"],
             max_steps=self.T["max_steps"],

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import repeat
 
-from ..errors import Errors
+from ..errors import check_value
 
 
 def inverse_epoch_decay(
@@ -18,14 +18,13 @@ def inverse_epoch_decay(
     steps_per_epoch (int): Updates per epoch: the number of training sentences divided by the batch
         size, rounded up.
     YIELDS (float): The rate of each update.
-    RAISES (ValueError): If `steps_per_epoch` is less than 1.
+    RAISES (ValueError): If a value is out of range.
 
     Source: Wei et al. (2021), section 5.2.
     """
-    if steps_per_epoch < 1:
-        raise ValueError(
-            Errors.P210.format(name="steps_per_epoch", value=steps_per_epoch, expected="at least 1")
-        )
+    check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
+    check_value("decay", decay, lambda n: n >= 0.0, "at least 0")
+    check_value("steps_per_epoch", steps_per_epoch, lambda n: n >= 1, "at least 1")
     return _inverse_epoch_decay(initial_rate, decay, steps_per_epoch)
 
 
@@ -48,14 +47,13 @@ def halving(
     hold (int): Number of updates with the initial rate.
     every (int): Number of updates with each halved rate.
     YIELDS (float): The rate of each update.
-    RAISES (ValueError): If `hold` is negative, or `every` is less than 1.
+    RAISES (ValueError): If a value is out of range.
 
     Source: Tan et al. (2018), 'Learning'.
     """
-    if hold < 0:
-        raise ValueError(Errors.P210.format(name="hold", value=hold, expected="at least 0"))
-    if every < 1:
-        raise ValueError(Errors.P210.format(name="every", value=every, expected="at least 1"))
+    check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
+    check_value("hold", hold, lambda n: n >= 0, "at least 0")
+    check_value("every", every, lambda n: n >= 1, "at least 1")
     return _halving(initial_rate, hold, every)
 
 

@@ -167,14 +167,33 @@ def test_scores_of_a_component_from_another_pipeline_decide(tmp_path: Path) -> N
     assert saved["training"]["score_weights"] == {"pos_acc": 1.0}
 
 
-@pytest.mark.parametrize("setting", ["eval_frequency", "accumulate_gradient"])
-def test_numbers_that_the_loop_divides_by_are_not_zero(
-    tmp_path: Path, config: Path, setting: str
+BIG = "1" + 26 * "0"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *((f"{name}", 0) for name in ("eval_frequency", "accumulate_gradient", "batcher.size")),
+        *((name, -2) for name in ("max_steps", "max_epochs", "patience", "dropout")),
+        *((f"optimizer.{name}", -1) for name in ("learn_rate", "L2", "beta1", "eps", "grad_clip")),
+        *((name, BIG) for name in ("seed", "dropout", "max_steps", "optimizer.learn_rate")),
+        *((name, "NaN") for name in ("dropout", "batcher.size", "optimizer.learn_rate")),
+        *((name, "-Infinity") for name in ("patience", "batcher.size", "optimizer.eps")),
+        ("optimizer.learn_rate", '{"@schedules": "constant.v1", "rate": -1}'),
+        ("batcher.size", "[8, 0]"),
+    ],
+)
+def test_numbers_that_cannot_train_are_named_at_once(
+    tmp_path: Path, config: Path, setting: str, value: object
 ) -> None:
-    arguments = ("--output", tmp_path / "out", f"--training.{setting}", 0)
-    message = fail(config, *arguments)
-    assert f"[P452] '{setting}' in [training] is 0" in message
+    message = fail(config, "--output", tmp_path / "out", f"--training.{setting}", value)
+    assert f"[P210] Invalid value for 'training.{setting}" in message
     assert not (tmp_path / "out").exists()
+
+
+def test_no_dropout_may_be_written_as_an_integer(tmp_path: Path, config: Path) -> None:
+    limits = ("--training.max_steps", 1, "--training.max_epochs", 0)
+    succeed("psa", "train", config, "-o", tmp_path / "out", "--training.dropout", 0, *limits)
 
 
 @pytest.mark.parametrize("section", ["nlp", "training"])
