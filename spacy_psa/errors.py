@@ -568,8 +568,8 @@ class Errors(metaclass=_Coded):
     P252 = "'{path}' has no component{name} with a model. Choose --component from: {found}."
     P301 = (
         "The label '{label}' of the target '{target}' is not one of the component's labels, but "
-        "occurs in the training example beginning '{text}'. Initialize with a label file or with "
-        "examples of all labels (python -m spacy init labels)."
+        "occurs in the training example beginning '{text}'. Its model cannot gain labels: "
+        "initialize with a label file or with examples of all labels (python -m spacy init labels)."
     )
     P302 = (
         "'{label}' is not a universal part of speech, as the target 'pos' requires. Use the target "
@@ -577,9 +577,9 @@ class Errors(metaclass=_Coded):
     )
     P303 = "Unknown target '{name}'.{suggestion} Choose one of: {options}."
     P304 = (
-        "The component '{name}' cannot add the label '{label}': its model has {n_tags} outputs. "
-        "Add labels before nlp.initialize(), initialize a new component, or remove nO if "
-        "[components.{name}.model] sets it."
+        "The component '{name}' cannot add the label '{label}': its model has {n_tags} outputs "
+        "and cannot gain more. Remove nO if [components.{name}.model] sets it; add labels before "
+        "nlp.initialize(), if the model is not one of this package's; or train a new component."
     )
     P305 = (
         "The training examples have no labels for '{name}' (target '{target}'{key}). Check that "
@@ -628,6 +628,10 @@ class Errors(metaclass=_Coded):
         "What '{name}' reads and writes ({options}) was changed in its cfg, which has no effect on "
         "an existing component. Change it back, or create a new component with these settings."
     )
+    P317 = (
+        "The network cannot gain labels: its tensor '{name}' has shape {found}, and with the new "
+        "labels {expected}: its rows are neither labels nor pairs of labels. Train a new one."
+    )
     # Semantic roles (P320-P349)
     P320 = (
         "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "
@@ -647,8 +651,8 @@ class Errors(metaclass=_Coded):
     )
     P324 = (
         "The role '{role}' is not one of the labels of '{name}', but occurs in the training "
-        "example beginning '{text}'. Initialize with a label file or with examples of all roles "
-        "(python -m spacy init labels)."
+        "example beginning '{text}'. Its model cannot gain labels: initialize with a label file or "
+        "with examples of all roles (python -m spacy init labels)."
     )
     P325 = (
         "The predictions for the document beginning '{text}' do not match its tokens: {problem}. "
@@ -1046,6 +1050,11 @@ class Warnings(metaclass=_Coded):
         "pipeline's tokenizer (or set gold_preproc = true in [corpora.train])."
     )
     W432 = "spaCy ignores the unknown setting {setting}.{suggestion}"
+    W433 = (
+        "'{name}' gained the labels {labels}, which it did not have, but which occur in the "
+        "training examples. If they are misspelled, correct them and start again from the original "
+        "pipeline."
+    )
 
 
 def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:

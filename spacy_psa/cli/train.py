@@ -103,7 +103,6 @@ def train(
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
-    from ..pipeline.tag_learner import TagLearner
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT, TrainingRun
     from ..training.saving import learning_settings
@@ -146,10 +145,6 @@ def train(
     msg.divider("Initializing pipeline")
     with config_errors():
         nlp = init_nlp(config, use_gpu=use_gpu)
-    # spaCy does not initialize components sourced from another pipeline
-    for _, pipe in nlp.pipeline:
-        if isinstance(pipe, TagLearner):
-            pipe.add_score_weights(nlp)
     msg.good("Initialized pipeline")
     msg.divider("Training pipeline")
     TrainingRun(

@@ -16,6 +16,7 @@ from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
+from .growth import grow, padded, resize_output
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
 
@@ -68,7 +69,11 @@ def build_sequence_labeler(
         layers=[tok2vec, network],
         dims={"nO": nO},
         refs={"tok2vec": tok2vec, "network": network},
-        attrs={"max_length": max_length, "overlap": overlap},
+        attrs={
+            "max_length": max_length,
+            "overlap": overlap,
+            "resize_output": resize_output,
+        },
     )
 
 
@@ -120,13 +125,15 @@ def forward(
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
     flat = flatten(model.ops, vectors)
+    if is_train:
+        grow(model)
     potentials, backprop_network = network((flat, layout), is_train)
 
     def backprop(d_potentials: Potentials) -> list[Doc]:
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
-    return potentials, backprop
+    return padded(potentials, model.get_dim("nO")), backprop
 
 
 def _network_forward(

@@ -60,6 +60,8 @@ class NetworkShim(PyTorchShim):
         scaler = GradientScaler(mixed_precision)
         super().__init__(None, mixed_precision=mixed_precision is not None, grad_scaler=scaler)
         self._make = make
+        # Of parameters that have grown since, to which an optimizer's state may still belong
+        self.earlier_shapes: dict[str, list[torch.Size]] = {}
         self._half = None if mixed_precision is None else HALF_PRECISIONS[mixed_precision]
 
     @property

@@ -19,6 +19,7 @@ from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import cut, make_layout
 from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import flatten, unflatten
+from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
@@ -93,7 +94,12 @@ def build_role_labeler(
         layers=[tok2vec, network],
         dims={"nO": nO},
         refs={"tok2vec": tok2vec, "network": network},
-        attrs={"max_length": max_length, "overlap": overlap, "in_parts": _in_parts},
+        attrs={
+            "max_length": max_length,
+            "overlap": overlap,
+            "in_parts": _in_parts,
+            "resize_output": resize_output,
+        },
     )
 
 
@@ -129,13 +135,15 @@ def forward(
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         zeros = model.ops.alloc2f(*flat.shape)
         return empty, lambda _: backprop_tok2vec(unflatten(model.ops, zeros, lengths))
+    if is_train:
+        grow(model)
     potentials, backprop_network = network((flat, positions), is_train)
 
     def backprop(d_potentials: Potentials) -> list[Doc]:
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, lengths))
 
-    return potentials, backprop
+    return padded(potentials, model.get_dim("nO")), backprop
 
 
 def _network_forward(
@@ -183,7 +191,7 @@ def _in_parts(
     flat = flatten(model.ops, tok2vec.predict(docs))
     positions = _positions(model, docs, predicates)
     for part in positions.parts(max_positions):
-        yield network.predict((flat, part))
+        yield padded(network.predict((flat, part)), model.get_dim("nO"))
 
 
 class _Positions(NamedTuple):

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer, set_dropout_rate
+from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
+from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
 from ..models.precision import check_trainable
 from . import workers  # noqa: F401  (registers fork hooks for workers)
@@ -32,6 +33,7 @@ class LabelSequencePipe(SavedPipe):
         add.
     """
 
+    model: Model
     _tags: tuple[tuple[str, ...], list[str]] = ((), [])
     _reported: frozenset[str] = frozenset()
 
@@ -62,12 +64,13 @@ class LabelSequencePipe(SavedPipe):
         return self._tags[1]
 
     def add_label(self, label: str) -> int:
-        """Add a label, before the model is initialized.
+        """Add a label. If the model has been trained, its predictions stay exactly the same until
+        it is next trained.
 
         label (str): The label.
         RETURNS (int): 0 if the label exists already, otherwise 1.
         RAISES (ValueError): If the label is not a string or not a valid label, or if the model has
-            too few outputs for it.
+            too few outputs for it and cannot gain more.
         """
         if not isinstance(label, str):
             raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
@@ -79,9 +82,10 @@ class LabelSequencePipe(SavedPipe):
             return 0
         n_tags = len(self.tags_of([*self.labels, label]))
         if self.model.has_dim("nO") and n_tags > self.model.get_dim("nO"):
-            raise ValueError(
-                Errors.P304.format(name=self.name, label=label, n_tags=self.model.get_dim("nO"))
-            )
+            if not can_resize(self.model):
+                n_outputs = self.model.get_dim("nO")
+                raise ValueError(Errors.P304.format(name=self.name, label=label, n_tags=n_outputs))
+            self.model = self.model.attrs["resize_output"](self.model, n_tags)
         self.cfg["labels"].append(label)
         self.vocab.strings.add(label)
         return 1
@@ -89,12 +93,42 @@ class LabelSequencePipe(SavedPipe):
     @contextmanager
     def restore_labels_on_error(self) -> Iterator[None]:
         """Restore the labels if initialization fails: any left behind would become outputs."""
-        before = list(self.cfg["labels"])
+        before, n_tags = list(self.cfg["labels"]), self.model.maybe_get_dim("nO")
         try:
             yield
         except Exception:
             self.cfg["labels"] = before
+            self.model.set_dim("nO", n_tags, force=True)  # type: ignore[arg-type]
             raise
+
+    def add_new_labels(self, examples: Iterable[Example]) -> None:
+        """Add the labels of training examples that a trained component does not have yet, with a
+        warning that names them. If the model cannot gain outputs, they are left to `get_loss`,
+        which refuses them.
+
+        examples (Iterable[Example]): The examples.
+        RAISES (ValueError): If the precision of the model has been reduced, or one of them cannot
+            be a label.
+        """
+        check_trainable(self.name, self.model)
+        if not can_resize(self.model):
+            return
+        found = {label for eg in examples for label in self.gold_labels(eg.reference)}
+        new = sorted(found.difference(self.cfg["labels"], [""]))
+        if new:
+            self.take_labels(new)
+            labels = ", ".join(f"'{label}'" for label in new)
+            warn(Warnings.W433.format(name=self.name, labels=labels))
+
+    def take_labels(self, labels: Iterable[str]) -> None:
+        """Add labels to a trained component, and let its network grow.
+
+        labels (Iterable[str]): The labels. Those that exist already are ignored.
+        """
+        with self.restore_labels_on_error():
+            for label in labels:
+                self.add_label(label)
+            grow(self.model)
 
     def label_problem(self, label: str) -> str | None:
         """Check whether a string can be a label.
@@ -150,8 +184,7 @@ class LabelSequencePipe(SavedPipe):
 
         get_examples (Callable[[], Iterable[Example]]): Returns all of the training data, since the
             word embeddings take their vocabulary from it.
-        RAISES (ValueError): If the data has no tokens, or the model already has another number of
-            outputs.
+        RAISES (ValueError): If the data has no tokens, or another number of outputs is configured.
         """
         self._check_examples(get_examples())
         self._watch = None
@@ -159,11 +192,10 @@ class LabelSequencePipe(SavedPipe):
             if "observe" in node.attrs:
                 node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
         n_tags = len(self.tags)
-        if self.model.has_dim("nO") and self.model.get_dim("nO") != n_tags:
-            raise ValueError(
-                Errors.P315.format(name=self.name, found=self.model.get_dim("nO"), n_tags=n_tags)
-            )
-        self.model.set_dim("nO", n_tags)
+        n_before = self.model.maybe_get_dim("nO")
+        if n_before not in (None, n_tags) and not can_resize(self.model):
+            raise ValueError(Errors.P315.format(name=self.name, found=n_before, n_tags=n_tags))
+        self.model.set_dim("nO", n_tags, force=True)
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
 
     def _check_examples(self, examples: Iterable[Example]) -> None:
@@ -225,6 +257,7 @@ class LabelSequencePipe(SavedPipe):
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are no longer finite.
         """
+        match_state(sgd, self.model)
         scale = self.watch.gradient_scale(self.model, self.cfg["max_grad_norm"])
         update = update_by(skip_update if skips_update(self.model) else sgd, scale)
         super().finish_update(update)

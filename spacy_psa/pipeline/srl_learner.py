@@ -90,7 +90,8 @@ class RoleLearner(LabelSequencePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Update the model with the annotated predicates and arguments of a batch.
+        """Update the model with the annotated predicates and arguments of a batch. Roles that are
+        new are added.
 
         examples (Iterable[Example]): The batch.
         drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
@@ -101,6 +102,7 @@ class RoleLearner(LabelSequencePipe):
         """
         examples = list(examples)
         validate_examples(examples, "psa_srl.update")
+        self.add_new_labels(examples)
         docs = [eg.predicted for eg in examples]
         frames = [gold_frames(eg) for eg in examples]
         inputs = (docs, [[frame.predicate for frame in found] for found in frames])

@@ -19,6 +19,7 @@ from ..inference.costs import cost_augmented, error_costs
 from ..inference.divergence import kl_divergence
 from ..inference.label_sets import log_prob_of_sets
 from ..inference.smoothing import smoothed_log_prob
+from ..models.growth import first_labels, trained_outputs
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from .common import LabelSequencePipe, loss_and_gradient
@@ -169,8 +170,8 @@ class TagLearner(LabelSequencePipe):
         All components get equal shares, as when spaCy combines the default weights of factories.
         The factory cannot have default weights, because they depend on the target.
 
-        Called by `initialize`, and by `psa train` for components sourced from another pipeline,
-        which spaCy does not initialize.
+        Called by `initialize`, and by `Language.resume_training` for components from another
+        pipeline, which spaCy does not initialize.
 
         nlp (Language): The pipeline, whose `[training.score_weights]` are modified.
         """
@@ -194,7 +195,7 @@ class TagLearner(LabelSequencePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Update the model with a batch of examples.
+        """Update the model with a batch of examples. Labels that are new are added.
 
         examples (Iterable[Example]): The batch.
         drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
@@ -205,6 +206,7 @@ class TagLearner(LabelSequencePipe):
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.update")
+        self.add_new_labels(examples)
         docs = [eg.predicted for eg in examples]
         get_loss = partial(self.get_loss, examples)
         return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
@@ -266,7 +268,8 @@ class TagLearner(LabelSequencePipe):
     ) -> dict[str, float]:
         """Train the model to keep the predictions that it made when training was resumed, to
         prevent catastrophic forgetting. The loss is the KL divergence between the two distributions
-        over label sequences.
+        over label sequences. Labels that are newer are left out of both: about them, the earlier
+        model knows nothing.
 
         examples (Iterable[Example]): A batch; its annotation is not used.
         drop (float): Dropout rate of thinc's layers.
@@ -282,10 +285,14 @@ class TagLearner(LabelSequencePipe):
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             assert teacher is not None  # without one, there are no documents
-            before = LinearChain(teacher.predict(docs), backend=backend)
-            return loss_and_gradient(
-                lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
-            )
+            n_before = trained_outputs(teacher)
+            before = LinearChain(first_labels(teacher.predict(docs), n_before), backend=backend)
+
+            def divergence(leaf: Potentials) -> torch.Tensor:
+                now = LinearChain(first_labels(leaf, n_before), backend=backend)
+                return kl_divergence(before, now)
+
+            return loss_and_gradient(divergence, potentials)
 
         return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 

@@ -15,6 +15,7 @@ from ..errors import Errors, suggestion
 from ..inference import BACKENDS
 from ..inference.backends import get_backend
 from ..models.types import SequenceLabeler
+from . import resuming  # noqa: F401  (shows the scores of sourced components)
 from .confidence import forget_scores, set_scores
 from .default_model import DEFAULT_PSA_MODEL
 from .scorer import tagger_score

@@ -51,6 +51,7 @@ def read_state(
         for count in COUNTS
     }
     rest["radam"] = optimizer._radam_buffer
+    rest["labels"] = {name: list(pipe.labels) for name, pipe in _labelers(nlp, frozen)}
     rest["gradients"] = [path for path, (owner, name) in _owners(nodes) if _has_grad(owner, name)]
     return tensors, rest
 
@@ -71,6 +72,9 @@ def write_state(
     rest (Dict[str, Any]): The rest from `read_state`.
     RAISES (ValueError): If the state does not match the pipeline, which is then unchanged.
     """
+    for name, pipe in _labelers(nlp, frozen):
+        # A sourced component may have gained labels in training
+        pipe.take_labels(rest.get("labels", {}).get(name, ()))
     nodes = dict(_nodes(nlp, frozen))
     weights = dict(_weights(nodes))
     saved = {name.partition("/")[2]: t for name, t in tensors.items() if _is(name, "weights")}
@@ -100,6 +104,13 @@ def write_state(
     # An optimizer with momentum updates parameters that have a gradient, even if it is zero.
     for path in rest["gradients"]:
         _set_zero_grad(*owners[path])
+
+
+def _labelers(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Any]]:
+    """Find the trained components of this package."""
+    for name, pipe in nlp.pipeline:
+        if name not in frozen and hasattr(pipe, "take_labels"):
+            yield name, pipe
 
 
 def _nodes(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Model]]:

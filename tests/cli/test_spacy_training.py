@@ -216,7 +216,8 @@ def test_sourced_components_are_trained_on_or_frozen(
 ) -> None:
     source = trained / "model-best"
     config = write_sourcing_config(tmp_path / "source.cfg", tiny_config, source, frozen="psa_ner")
-    succeed("train", config, "--output", tmp_path / "out", *corpus.paths)
+    output = succeed("train", config, "--output", tmp_path / "out", *corpus.paths)
+    assert "TAG_ACC" in output
     resumed = tmp_path / "out" / "model-last"
     assert model_bytes(resumed, "psa_ner") == model_bytes(source, "psa_ner")
     assert model_bytes(resumed, "psa_pos") != model_bytes(source, "psa_pos")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
@@ -78,13 +77,6 @@ def test_a_loss_that_is_not_finite_is_an_error_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"P307.*nan.*Ann Lee"):
         nlp.update(make_examples(nlp), sgd=make_adam())
     assert_same_weights(weights(nlp), before)
-
-
-def test_a_label_that_is_new_in_training_is_an_error() -> None:
-    nlp = initialized_nlp()
-    example = Example.from_dict(Doc(nlp.vocab, words=["a"]), {"tags": ["NEW"]})
-    with pytest.raises(ValueError, match=r"P301.*'NEW'"):
-        nlp.update([example])
 
 
 def test_something_other_than_examples_is_an_error() -> None:

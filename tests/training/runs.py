@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +108,12 @@ class Killed(Exception):
     """Interrupts a run that is to be resumed."""
 
 
-def write_corpora(folder: Path, n_train: int = 22) -> None:
+def write_corpora(folder: Path, n_train: int = 22, *, tags: Sequence[str] = TAGS) -> None:
     """Write random sentences for training and evaluation.
 
     folder (Path): Where to write train.spacy and dev.spacy.
     n_train (int): The number of training sentences; 22 in batches of 6 are 4 steps per epoch.
+    tags (Sequence[str]): The tag of each of the words.
     """
     rng = np.random.default_rng(0)
     vocab = spacy.blank("en").vocab
@@ -119,8 +121,8 @@ def write_corpora(folder: Path, n_train: int = 22) -> None:
         docs = []
         for _ in range(n):
             ids = rng.integers(0, len(WORDS), size=int(rng.integers(1, 8)))
-            words, tags = [WORDS[i] for i in ids], [TAGS[i] for i in ids]
-            docs.append(Doc(vocab, words=words, tags=tags))
+            words, names = [WORDS[i] for i in ids], [tags[i] for i in ids]
+            docs.append(Doc(vocab, words=words, tags=names))
         DocBin(attrs=["TAG"], docs=docs).to_disk(folder / f"{name}.spacy")
 
 

@@ -19,7 +19,7 @@ from thinc.api import Config
 from spacy_psa.cli.train import train
 from spacy_psa.training.checkpoint import read_checkpoint
 
-from .runs import kill, log, weights, write_config, write_corpora
+from .runs import TAGS, kill, log, weights, write_config, write_corpora
 
 torch.set_num_threads(1)
 
@@ -137,6 +137,22 @@ def test_streamed_corpora_are_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
     train(config, tmp_path / "whole")
     kill(monkeypatch, config, tmp_path / "killed", 8)
     train(config, tmp_path / "killed", resume=True)
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+
+
+def test_labels_that_a_sourced_component_gained_are_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_corpora(tmp_path)
+    train(write_config(tmp_path), tmp_path / "source")
+    write_corpora(tmp_path, tags=[*TAGS[:4], "JJR", *TAGS[5:8], "IN", "."])
+    config = Config().from_disk(write_config(tmp_path), interpolate=False)
+    config["components"]["labels"] = {"source": str(tmp_path / "source" / "model-last")}
+    config.to_disk(tmp_path / "more.cfg")
+    with pytest.warns(UserWarning, match="W433.*'(IN|JJR)'"):
+        train(tmp_path / "more.cfg", tmp_path / "whole")
+        kill(monkeypatch, tmp_path / "more.cfg", tmp_path / "killed", 5)
+    train(tmp_path / "more.cfg", tmp_path / "killed", resume=True)
     assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
 
 
