@@ -322,6 +322,23 @@ class Errors(metaclass=_Coded):
         "'{value}'. Set --format iob with --option word_column=… and tag_column=… to choose other "
         "columns. If these are the words, add --lenient."
     )
+    P181 = (
+        "{path}: the columns seem to be separated by '{separator}'. Set --format iob (or tagged) "
+        "with --option separator='{separator}', and word_column=… and tag_column=…, counted from 0."
+    )
+    P182 = (
+        "{path}, line {line}: '{comment}…' seems to be a comment, as opposed to the token #, but "
+        "comments begin in several ways. Set --format iob with --option comment=…, the "
+        "beginning of all comments and of no token."
+    )
+    P183 = (
+        "{path}, line {line}: the words are not before their annotation. The columns seem to be: "
+        "{columns}. If they are, set {command}."
+    )
+    P184 = (
+        "{path} has other columns than {first}. Convert them separately, or set --format. {path}: "
+        "{found}. {first}: {first_found}."
+    )
 
     # Corpora: offsets in raw text (P185-P189)
     P185 = (

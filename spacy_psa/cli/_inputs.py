@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..corpora.detection import Detection, detect
 from ..corpora.folders import note_unread, walk
 from ..corpora.ontonotes import ANNOTATIONS
 from ..corpora.problems import Problems
-from ..corpora.readers import FORMATS, Format, detect_format, get_format
+from ..corpora.readers import FORMATS, Format, get_format
 from ..errors import Errors
 
 SECTION = re.compile(r"[._-]?\d+$")
@@ -26,29 +27,48 @@ class Conversion:
     output: Path
 
 
-def find_format(inputs: Sequence[Path], name: str | None) -> Format:
+def find_format(inputs: Sequence[Path], name: str | None, targets: Sequence[str] = ()) -> Detection:
     """Determine the format of the inputs.
 
     inputs (Sequence[Path]): Files or folders.
     name (Optional[str]): The name of the format; None to infer it from the first input.
-    RETURNS (Format): The format.
+    targets (Sequence[str]): What the user wants of them.
+    RETURNS (Detection): The format, and the options with which it is read.
     RAISES (ValueError): If there is no such format, or it cannot be inferred.
     """
     if name:
-        return get_format(name)
+        return Detection(get_format(name), {}, "")
     first = inputs[0]
     if not first.is_dir():
-        return get_format(detect_format(first))
+        return detect(first, targets)
     files = sorted(walk(first))
     for file_ in files:
         for form in FORMATS.values():
             # Of formats with the same extensions, prefer one that reads folders.
             if form.owns(file_) and form.takes_folder and not _stands_alone(file_):
-                return form
+                return Detection(form, {}, f"Found {form.name}, by the names of the files")
     owned = next((f for f in files if any(form.owns(f) for form in FORMATS.values())), None)
     if not files:
         raise ValueError(Errors.P149.format(path=first, kind="files"))
-    return get_format(detect_format(owned or files[0]))
+    return detect(owned or files[0], targets)
+
+
+def check_alike(first: Detection, paths: Sequence[Path], targets: Sequence[str]) -> None:
+    """Check that all files have the columns that the first one was found to have.
+
+    first (Detection): What the first file is.
+    paths (Sequence[Path]): The files, with the first.
+    targets (Sequence[str]): What the user wants of them.
+    RAISES (ValueError): If a file has other columns, unless it has no labels to tell them by.
+    """
+    for path in paths[1:]:
+        other = detect(path, targets)
+        if other.has_labels and (other.form, other.options) != (first.form, first.options):
+            raise ValueError(
+                Errors.P184.format(
+                    path=path, first=paths[0], found=other.found, first_found=first.found
+                )
+            )
 
 
 def plan(

@@ -1,6 +1,6 @@
 """`spacy psa convert`: convert published formats to spaCy's binary format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,6 +97,7 @@ def convert_cli(
             merge=merge,
             problems=problems,
             stats_path=stats_path,
+            show=msg.info,
         )
     show(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
     for what, n in (problems.found + problems.notes).items():
@@ -123,6 +124,7 @@ def convert(
     merge: bool = False,
     problems: "Problems | None" = None,
     stats_path: Path | None = None,
+    show: Callable[[str], object] | None = None,
 ) -> "CorpusStats":
     """Convert files to DocBins. Each output is written atomically.
 
@@ -137,6 +139,7 @@ def convert(
     merge (bool): Whether to convert all inputs into one output. No Doc spans several files.
     problems (Optional[Problems]): How to handle problems; None to raise the first.
     stats_path (Optional[Path]): A JSON file for the counts.
+    show (Optional[Callable[[str], object]]): Takes a line on what was detected.
     RETURNS (CorpusStats): The counts over all inputs.
     RAISES (ValueError): If an input is not in the format or would be overwritten, if two outputs
         are the same, or if an option is invalid.
@@ -145,26 +148,33 @@ def convert(
 
     from ..corpora.docbins import make_doc_bin
     from ..corpora.docs import group_sentences
+    from ..corpora.iob import LAYERS as SPAN_LAYERS
     from ..corpora.problems import Problems
     from ..corpora.readers import check_n_sents
     from ..corpora.stats import CorpusStats
     from ..corpora.targets import check_targets, parse_options, target_layers
-    from ._inputs import find_format, note_unread_inputs, plan
+    from ._inputs import check_alike, find_format, note_unread_inputs, plan
 
     inputs = [input_paths] if isinstance(input_paths, Path) else list(input_paths)
     problems = problems or Problems()
     if output_path.suffix and not output_path.is_dir():
         check_docbin_name(output_path)
-    corpus_format = find_format(inputs, form)
+    detected = find_format(inputs, form, targets)
+    if show and detected.found:
+        show(detected.found)
+    corpus_format = detected.form
     layers = target_layers(targets, corpus_format)
-    values = parse_options(options, corpus_format)
-    if targets and "layer" in corpus_format.options and "pos_column" not in values:
+    values = {**detected.options, **parse_options(options, corpus_format)}
+    layer = next((name for name in layers if name in SPAN_LAYERS), None)
+    if targets and layer and "layer" in corpus_format.options and "pos_column" not in values:
         # The format has one column of tags, whose meaning is given by the target.
-        values.setdefault("layer", layers[0])
+        values.setdefault("layer", layer)
     check_n_sents(n_sents, corpus_format)
     total = CorpusStats()
     conversions = plan(inputs, output_path, corpus_format, merge=merge)
     read = [path for conversion in conversions for path in conversion.inputs]
+    if not form and not corpus_format.endings:
+        check_alike(detected, read, targets)
     note_unread_inputs(inputs, conversions, corpus_format, problems)
     written = [conversion.output for conversion in conversions]
     check_files([*written, stats_path], read)

@@ -78,6 +78,32 @@ def kind(values: Values, width: int) -> str:
     if n_bare > counts.total() / 2 and "O" in found and not found.isdisjoint("BI"):
         return "bare"
     others = [value for value in found if value != "O"]
-    if counts["O"] >= 0.4 * counts.total() and all(map(_LABEL.fullmatch, others)):
+    # A word such as O is followed by other words, which are in lower case.
+    are_labels = all(map(_LABEL.fullmatch, others)) and (
+        counts["O"] > 2 or all(map(str.isupper, others))
+    )
+    if counts["O"] >= 0.4 * counts.total() and are_labels:
         return "labels"
     return "constant" if len(found) == 1 and counts.total() > 2 else "values"
+
+
+def scheme_of(values: Values) -> str:
+    """Tell the tag scheme of most tags in a column of tags of spans.
+
+    values (Values): Its values.
+    RETURNS (str): The scheme: BIO, IOB1, IO, BIOES, BILOU or BMES.
+    """
+    prefixes = {value[0].upper() for value in chain.from_iterable(values) if value}
+    if prefixes & {"L", "U"}:
+        return "BILOU"
+    if prefixes & {"E", "S", "M"}:
+        return "BMES" if "M" in prefixes else "BIOES"
+    starts = Counter(
+        tag[0].upper()
+        for sentence in values
+        for before, tag in pairwise(("O", *sentence))
+        if before[:1].upper() == "O"
+    )
+    if starts["B"] >= starts["I"]:
+        return "BIO"
+    return "IOB1" if "B" in prefixes else "IO"

@@ -137,10 +137,15 @@ def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
         for number, line in enumerate(lines, start=first):
             # str.split is fastest, but would also split words at these and at no-break spaces.
             is_plain = line.isascii() and not has_separators
-            yield number, line, line.split() if is_plain else _split(line)
+            yield number, line, line.split() if is_plain else split_line(line)
 
 
-def _split(line: str) -> list[str]:
+def split_line(line: str) -> list[str]:
+    """Split a line at ASCII whitespace only.
+
+    line (str): The line.
+    RETURNS (List[str]): Its columns.
+    """
     return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 

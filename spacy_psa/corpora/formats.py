@@ -2,17 +2,13 @@
 
 import importlib
 import inspect
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import Errors
-from .columns import read_columns
 from .pipes import rereading
 from .problems import Problems
 from .sentence import Sentence
@@ -91,28 +87,6 @@ class Format:
         return rereading(self.read_function)(path, **options)
 
 
-# The number of tokens to inspect for format detection.
-_N_ROWS = 5000
-_SPAN_TAG = re.compile(r"O|[BIESLUM]-.+")
-_CONLL2002_LABELS = frozenset(("PER", "ORG", "LOC", "MISC"))
-# The beginning of an object, or of a list of objects.
-_JSON = re.compile(r'(\[ ?)?\{ ?"')
-# The first columns of comments, in formats that have them.
-_FIRST_COLUMNS = {
-    ("#begin", "document"): "conll2012",
-    ("#", "global.columns"): "conllu",
-    ("#", "newdoc"): "conllu",
-    ("#", "sent_id"): "conllu",
-    ("#", "text"): "conllu",
-}
-# Maps the number of columns to a function that chooses the format by the tags in the last column.
-_BY_WIDTH: dict[int, Callable[[list[str]], str]] = {
-    2: lambda tags: "iob" if all(map(_SPAN_TAG.fullmatch, tags)) else "tagged",
-    3: lambda tags: "conll2002" if _CONLL2002_LABELS & {tag[2:] for tag in tags} else "conll2000",
-    4: lambda _: "conll2003",
-    10: lambda _: "conllu",
-}
-
 _FORMATS = (
     Format(
         "conll2000",
@@ -131,7 +105,7 @@ _FORMATS = (
     Format(
         "iob",
         "iob:read_iob",
-        ("ents", "chunks", "tags"),
+        ("ents", "chunks", "tags", "lemmas"),
         columns=("word", "NER"),
         has_documents=True,
     ),
@@ -202,41 +176,3 @@ def get_format(name: str) -> Format:
     if name not in FORMATS:
         raise ValueError(Errors.P119.format(name=name, options=", ".join(FORMATS)))
     return FORMATS[name]
-
-
-def detect_format(path: Path) -> str:
-    """Detect the format of a file by its suffix, or else by its first lines.
-
-    The number of columns is that of the majority of lines. Formats with the same number of columns
-    are distinguished by the last one: span tags or word tags, entity labels or chunk labels.
-
-    path (Path): The file.
-    RETURNS (str): The name of the format.
-    RAISES (ValueError): If the file cannot be read, if no format has that many columns, or if no
-        number of columns has a majority, as in running text.
-    """
-    owners = [form for form in FORMATS.values() if form.owns(path)]
-    if owners:
-        # Readers that take folders skip some documents by default.
-        return min(owners, key=lambda form: form.takes_folder).name
-    rows = list(islice(chain.from_iterable(read_columns(path)), _N_ROWS))
-    if _JSON.match(" ".join(cell for row in rows[:3] for cell in row.columns)):
-        return "offsets"
-    comments = {row.columns[:2] for row in rows if row.columns[0].startswith("#")}
-    for start, name in _FIRST_COLUMNS.items():
-        if start in comments:
-            return name
-    rows = [row for row in rows if row.columns[0] != "-DOCSTART-"] or rows
-    widths = Counter(len(row.columns) for row in rows)
-    width, n_rows = widths.most_common(1)[0]
-    if n_rows <= len(rows) / 2:
-        found = ", ".join(map(str, sorted(widths)[:5])) + (", …" if len(widths) > 5 else "")
-        raise ValueError(Errors.P179.format(path=path, widths=found, options=", ".join(FORMATS)))
-    detect = _BY_WIDTH.get(width)
-    if detect is None:
-        line = next(row.line for row in rows if len(row.columns) == width)
-        known = "; ".join(
-            f"{form.name} ({', '.join(form.columns)})" for form in FORMATS.values() if form.columns
-        )
-        raise ValueError(Errors.P117.format(path=path, line=line, found=width, formats=known))
-    return detect([row.columns[-1] for row in rows if len(row.columns) == width])

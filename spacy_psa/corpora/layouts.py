@@ -19,6 +19,7 @@ SPAN_LAYERS = ("chunks", "ents")
 _NAMES = {"words": "word", "lemmas": "lemma"}
 _N_CHECKED = 1000
 _LOWER_CASE = re.compile(r"[bieslum]-.+")
+_PREFIXED = re.compile(r"[BIESLUM]-.+")
 _BARE = re.compile(r"[BIESLUM]", re.IGNORECASE)
 _SPACES = {"+": True, "-": False}
 
@@ -81,7 +82,7 @@ class Layout:
         for rows, starts_document in sentences:
             found: dict[str, list[Span] | None] = {}
             for layer, column in spans.items():
-                tagged = self._with_tags(rows, at[layer], tags)
+                tagged = self._with_tags(rows, at[layer], tags, path, problems)
                 found[layer] = column.read(tagged) if tagged else None
             yield Sentence(
                 words=[row.columns[at["words"]] for row in rows],
@@ -153,13 +154,28 @@ class Layout:
                     )
                 )
 
-    def _with_tags(self, rows: list[Row], index: int, known: dict[str, str]) -> list[Row] | None:
+    def _with_tags(
+        self,
+        rows: list[Row],
+        index: int,
+        known: dict[str, str],
+        path: str | Path,
+        problems: Problems,
+    ) -> list[Row] | None:
         """The rows with tags as `SpanColumn` knows them; None if no token is annotated."""
         tags = [row.columns[index] for row in rows]
         if all(tag in PLACEHOLDERS for tag in tags):
             return None
-        for tag in set(tags) - known.keys():
-            known[tag] = self._tag(tag)
+        if not known.keys() >= set(tags):
+            for row, tag in zip(rows, tags, strict=True):
+                if not self.prefixes and tag not in known and _PREFIXED.fullmatch(tag):
+                    problem, expected = f"'{tag}' has a prefix", "labels without (prefixes=false)"
+                    problems.report(
+                        Errors.P145.format(
+                            path=path, line=row.line, problem=problem, expected=expected
+                        )
+                    )
+                known[tag] = self._tag(tag)
         new = [known[tag] for tag in tags]
         if new == tags:
             return rows

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from spacy.training import Example
 
 from .column_corpus import ColumnCorpus, check_n_sents
+from .detection import detect_format
 from .docs import CHUNKS_KEY
-from .formats import FORMATS, Format, detect_format, get_format
+from .formats import FORMATS, Format, get_format
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_psa.corpora.formats import FORMATS, detect_format
+from spacy_psa.corpora.detection import detect_format
+from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.problems import Problems
 from spacy_psa.corpora.sentence import LAYERS
 

@@ -1,0 +1,197 @@
+"""Detect the format of a file by its name, or else by what its columns have."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, starmap
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors
+from .column_kinds import Values, column_values, kind, scheme_of
+from .formats import FORMATS, Format
+from .lines import read_lines
+from .roles import SPAN_KINDS, find_roles
+from .samples import Sample, take_sample
+
+# The first columns of comments, in formats that have them.
+_FIRST_COLUMNS: dict[tuple[str, ...], str] = {
+    ("#begin", "document"): "conll2012",
+    ("#", "global.columns"): "conllu",
+    ("#", "newdoc"): "conllu",
+    ("#", "sent_id"): "conllu",
+    ("#", "text"): "conllu",
+}
+# The beginning of an object, or of a list of objects.
+_JSON = re.compile(r'(\[ ?)?\{ ?"')
+_N_FIRST = 200
+# Formats that are no more than an order of columns.
+_ORDERS = {
+    ("words", "tags", "chunks"): "conll2000",
+    ("words", "tags", "chunks", "ents"): "conll2003",
+    ("words", "tags", "ents"): "conll2002",
+    ("words", "tags"): "tagged",
+}
+_OPTIONS = {
+    "words": "word_column",
+    "tags": "pos_column",
+    "lemmas": "lemma_column",
+    "spaces": "space_column",
+    "chunks": "chunk_column",
+    "ents": "tag_column",
+}
+_DESTINATIONS = {
+    "tags": "token.tag_",
+    "lemmas": "token.lemma_",
+    "chunks": "doc.spans",
+    "ents": "doc.ents",
+    "spaces": "token.whitespace_",
+}
+_NAMES = {"tags": "tag of the word", "lemmas": "lemma", "spaces": "+ and -"}
+# The label of tags without one, as in "B I O".
+DEFAULT_LABEL = "ENT"
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a file was found to be.
+
+    form (Format): The format.
+    options (Dict[str, Any]): The options of the format with which it is read.
+    found (str): What was found, for users.
+    has_labels (bool): Whether there was anything but O to tell by.
+    """
+
+    form: Format
+    options: dict[str, Any]
+    found: str
+    has_labels: bool = True
+
+
+def detect(path: Path, targets: Collection[str] = ()) -> Detection:
+    """Detect the format of a file by its suffix, its first lines, or what its columns have.
+
+    path (Path): The file.
+    targets (Collection[str]): What the user wants of it, as in `TARGETS`: tags of spans become
+        "ents", "spans" or "tag".
+    RETURNS (Detection): The format and how to read it.
+    RAISES (ValueError): If the file cannot be read, or if it is not certain which of its columns
+        are which. The message says how to set them.
+    """
+    owners = [form for form in FORMATS.values() if form.owns(path)]
+    if owners:
+        # Readers that take folders skip some documents by default.
+        form = min(owners, key=lambda form: form.takes_folder)
+        return Detection(form, {}, f"Found {form.name}, by the name of the file")
+    first = [line.split() for _, line in islice(read_lines(path), _N_FIRST)]
+    name = _by_mark([parts for parts in first if parts])
+    if name:
+        return Detection(FORMATS[name], {}, f"Found {name}, by its first lines")
+    sample = take_sample(path, ", ".join(FORMATS))
+    columns = [column_values(sample.sentences, sample.width, i) for i in range(sample.width)]
+    kinds = [kind(values, sample.width) for values in columns]
+    has_tags = not {"spans", "bare"}.isdisjoint(kinds)
+    if sample.width == 10 and kinds[0] == "numbers" and not has_tags:
+        return Detection(FORMATS["conllu"], {}, "Found conllu, by its 10 columns")
+    roles = find_roles(columns, kinds, targets) or {}
+    line = sample.sentences[0][0].line
+    if len(roles.keys() - {"words", "lemmas", "spaces"}) == 0:
+        known = "; ".join(
+            f"{form.name} ({', '.join(form.columns)})" for form in FORMATS.values() if form.columns
+        )
+        raise ValueError(
+            Errors.P117.format(path=path, line=line, found=sample.width, formats=known)
+        )
+    name, options = _options(sample, kinds, roles)
+    command = " ".join([f"--format {name}", *starmap(_option_text, options.items())])
+    texts = [_column_text(columns[i], kinds[i], i, roles) for i in range(sample.width)]
+    if min(roles.values()) < roles["words"]:
+        raise ValueError(
+            Errors.P183.format(path=path, line=line, columns=", ".join(texts), command=command)
+        )
+    return Detection(
+        FORMATS[name],
+        options,
+        f"Found {name}, {_separator_text(sample)} {', '.join(texts)}. Same as: {command}",
+        has_labels=any(found != "outside" for found in kinds if found in SPAN_KINDS),
+    )
+
+
+def detect_format(path: Path) -> str:
+    """Detect the name of a file's format, as `detect` does.
+
+    path (Path): The file.
+    RETURNS (str): The name of the format.
+    """
+    return detect(path).form.name
+
+
+def _by_mark(lines: Sequence[Sequence[str]]) -> str | None:
+    """The format whose mark is in the first lines."""
+    if _JSON.match(" ".join(chain.from_iterable(lines[:3]))):
+        return "offsets"
+    width = Counter(len(parts) for parts in lines if parts[0] != "#").most_common(1)
+    for parts in lines:
+        name = _FIRST_COLUMNS.get(tuple(parts[:2]))
+        # Other formats have the comments of CoNLL-U, too.
+        if name and (parts[1] in ("document", "global.columns") or not width or width[0][0] == 10):
+            return name
+    return None
+
+
+def _options(
+    sample: Sample, kinds: Sequence[str], roles: dict[str, int]
+) -> tuple[str, dict[str, Any]]:
+    """The name of the format that has these columns, and its options."""
+    if sample.joined_by and sample.width == 3:
+        roles.setdefault("tags", 1)
+    options: dict[str, Any] = {}
+    main = next(layer for layer in ("ents", "chunks", "tags") if layer in roles)
+    for layer, index in roles.items():
+        option = "tag_column" if layer == main else _OPTIONS[layer]
+        default = {"words": 0, main: sample.width - 1}.get(layer)
+        if index != default:
+            options[option] = index
+    if kinds[roles[main]] == "bare" and main != "tags":
+        options["label"] = DEFAULT_LABEL
+    if kinds[roles[main]] == "labels" and main != "tags":
+        options["prefixes"] = False
+    for name in ("separator", "comment", "header", "joined_by"):
+        if getattr(sample, name):
+            options[name] = getattr(sample, name)
+    order = tuple(sorted(roles, key=roles.__getitem__))
+    name = _ORDERS.get(order, "iob") if len(roles) == sample.width else "iob"
+    plain = {"pos_column": 1, "chunk_column": 2}
+    is_plain = options.items() <= plain.items() and name != "tagged"
+    if is_plain and name != "iob" and not (name == "conll2000" and sample.has_boundaries):
+        return name, {}
+    if roles.keys() == {"words", "tags"} and not sample.has_boundaries:
+        return "tagged", options
+    return "iob", options if main == "ents" else {**options, "layer": main}
+
+
+def _separator_text(sample: Sample) -> str:
+    if sample.joined_by:
+        return f"tokens joined by '{sample.joined_by}' in lines of sentences:"
+    return f"columns separated by {'tabs' if sample.separator else 'white space'}:"
+
+
+def _option_text(name: str, value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value).replace("\t", "\\t")
+    return f"--option {shlex.quote(f'{name}={text}')}"
+
+
+def _column_text(values: Values, found: str, index: int, roles: dict[str, int]) -> str:
+    """What a column has, and where it goes."""
+    layer = next((layer for layer, i in roles.items() if i == index), None)
+    if layer == "words":
+        return "word"
+    what = {"outside": "only O", "bare": "bare B, I, O", "labels": "labels without prefixes"}
+    text = what.get(found, found)
+    if found == "spans":
+        text = f"spans in {scheme_of(values)}"
+    elif layer is not None and found not in SPAN_KINDS:
+        text = _NAMES[layer]
+    return f"{text} → {_DESTINATIONS[layer]}" if layer else f"{text} (not read)"
