@@ -156,7 +156,7 @@ ODDITIES = [
     ),
     Oddity(
         "comments of several kinds",
-        "# one 1\nAnn O O\n\n# two 2 2 2\nran O O\n",
+        "# one\nAnn O O\n\n# two\nran O O\n",
         "P182 --option comment=",
     ),
 ]

@@ -4,8 +4,8 @@ import pytest
 from spacy.training.converters import conllu_to_docs
 
 from spacy_psa.corpora.conllu import read_conllu
+from spacy_psa.corpora.detection import detect_format
 from spacy_psa.corpora.export import write_conllu
-from spacy_psa.corpora.formats import detect_format
 from spacy_psa.corpora.problems import Problems
 
 PLUS = "# global.columns = ID FORM UPOS NE:CLASS\n"

@@ -12,8 +12,9 @@ import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from spacy_psa.corpora.detection import detect_format
 from spacy_psa.corpora.docs import make_docs
-from spacy_psa.corpora.formats import FORMATS, detect_format
+from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.offsets import read_offsets
 from spacy_psa.corpora.problems import Problems
 
