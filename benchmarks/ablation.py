@@ -88,6 +88,8 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
     for system in arguments.systems:
         for hidden in arguments.hidden:
             pair = Pair(system, docs, arguments.vectors, hidden, arguments.precision)
+            gc.collect()
+            gc.freeze()
             for figure in SLICES:
                 pair.prepare(figure)
                 for threads in arguments.threads:
@@ -103,6 +105,7 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
                     }
                     ratios[title] = pair.compare(chosen, arguments.repeat, clock, title)
                 torch.set_num_threads(n_threads)
+            gc.unfreeze()
     return ratios
 
 
@@ -180,7 +183,7 @@ class Pair:
     def _ratio(self, switch: Switch, clock: Callable[[], float], is_reversed: bool) -> float:
         spent = {}
         work = dict(enumerate(map(next, self.slices)))
-        gc.collect()
+        gc.collect()  # quick, since what the benchmark itself keeps is exempt
         for off in (True, False) if is_reversed else (False, True):
             fix_random_seed(0)
             with switched_off(switch if off else Switch(())):

@@ -129,7 +129,6 @@ _PACKED = ((characters, "may_be_packed", _never),)
 _DROPOUT = ((dropout.Dropout, "forward", nn.Dropout.forward),)
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 _LINEAR = ((linear, "may_be_run", _never),)
-_NUMPY = ((characters, "numpy_bilstm_weights", lambda *args: None),)
 _CACHE = (
     (words.WordCharacterEmbedding, "_read", lambda self, *args: character_cache.read_words(*args)),
 )
@@ -167,7 +166,6 @@ SWITCHES = {
     "row rounding": Switch(_ROUNDING),
     "gather and scatter": Switch(_GATHER),
     "LSTM in groups of sentences": Switch(_GROUPS, (TAGGING,)),
-    "NumPy characters": Switch(_NUMPY, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
     "own tanh": Switch(_TANH),
     "distance tables": Switch(_TABLES),
@@ -187,7 +185,7 @@ SWITCHES = {
     "all but tiled scores and padding removal": Switch(
         (
             *(_JOINED + _PACKED + _DROPOUT + _SCALED + _LINEAR + _FUSED_LINEAR + _LINEAR_ORDER),
-            *(_KEPT + _ROUNDING + _GATHER + _GROUPS + _NUMPY + _CACHE + _TANH + _TABLES),
+            *(_KEPT + _ROUNDING + _GATHER + _GROUPS + _CACHE + _TANH + _TABLES),
             *(_BUFFERS + _IN_PLACE + _PRODUCTS + _WORKSPACES),
         )
     ),

@@ -12,17 +12,15 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .numpy_characters import NumpyCharacterBiLSTM, numpy_bilstm_weights
-from .onednn import OrderedWeights, is_plain_inference, n_padding_rows
+from .onednn import n_padding_rows
 from .packed_lstm import may_be_packed, packed_bilstm
-from .versions import Forgetful
 
 # Up to this many words are read without packing in prediction, since the overhead of calling
 # PyTorch exceeds the computation
 FEW_WORDS = 64
 
 
-class CharacterBiLSTM(Forgetful):
+class CharacterBiLSTM(nn.Module):
     """The last states of a bidirectional LSTM over the characters of a word.
 
     n_characters (int): Rows of the embedding table; row 0 is padding.
@@ -39,11 +37,6 @@ class CharacterBiLSTM(Forgetful):
         uniform_embedding_(self.embedding.weight)
         self.forwards = lstm(embedding_width, width // 2)
         self.backwards = lstm(embedding_width, width - width // 2)
-        self._ordered = OrderedWeights()
-
-    def forget_weights(self) -> None:
-        """Discard the reordered copies of the weights."""
-        self._ordered.forget()
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Represent words.
@@ -55,7 +48,7 @@ class CharacterBiLSTM(Forgetful):
         RETURNS (Tensor): Shape: (words, width).
         """
         if len(lengths) <= FEW_WORDS and not torch.is_grad_enabled():
-            return self._read_few(characters, lengths)
+            return read_padded(characters, lengths, self.embedding, self.forwards, self.backwards)
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
         if mask.known_lengths is not None and may_be_packed(self.forwards, self.backwards):
             inputs = self.embedding(characters.flatten()[mask.steps.places])
@@ -73,19 +66,6 @@ class CharacterBiLSTM(Forgetful):
             _, (last, _) = direction(packed)
             finals.append(last[0])
         return torch.cat(finals, dim=1)
-
-    def _read_few(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        words, given = None, (characters, lengths)
-        weights = numpy_bilstm_weights(self.embedding, self.forwards, self.backwards)
-        if weights is not None and is_plain_inference(characters, weights[0]):
-            words = self._ordered.run(
-                weights,
-                NumpyCharacterBiLSTM,
-                lambda few: few.read(*given) if few.can_read(*given) else None,
-            )
-        if words is not None:
-            return words
-        return read_padded(*given, self.embedding, self.forwards, self.backwards)
 
 
 def read_padded(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_psa.layers import CharacterBiLSTM, characters
+from spacy_psa.layers import CharacterBiLSTM
 
 from .helpers import DTYPES, TOLERANCE, assert_close, randomized, state_of
 from .reference import lstm, part
@@ -67,8 +67,7 @@ def test_settings_are_the_papers_by_default():
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 3, 5, 6, 9, 17, 64])
-def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words, monkeypatch):
-    monkeypatch.setattr(characters, "numpy_bilstm_weights", lambda *parts: None)
+def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words):
     layer = randomized(CharacterBiLSTM(9, embedding_width=3, width=4)).eval()
     lengths = torch.arange(n_words, 0, -1) % 5 + 1
     lengths = lengths.sort(descending=True).values

@@ -122,7 +122,6 @@ def test_characters_are_padded_in_prediction_and_come_to_the_same(lengths, monke
     order = torch.arange(max(lengths))
     words = (order + 1).where(order < torch.tensor(lengths).unsqueeze(1), 0)
     read, calls = characters.read_padded, []
-    monkeypatch.setattr(characters, "numpy_bilstm_weights", lambda *parts: None)
     monkeypatch.setattr(characters, "read_padded", lambda *args: calls.append(1) or read(*args))
     with torch.no_grad():
         few = layer(words, torch.tensor(lengths))
