@@ -24,7 +24,6 @@ from spacy_psa.layers import (
     mask,
     onednn_linear,
     recurrent,
-    reordered_lstm,
     roomy,
     tiles,
     words,
@@ -123,7 +122,6 @@ _ROUNDING = (
     (bfloat16_attention, "rounded_up", lambda n: n),
     (onednn_linear, "rounded_down", lambda n: n),
 )
-_KEPT = ((reordered_lstm, "ORDERS_WEIGHTS", False),)
 _JOINED = ((SequenceMask, "joined", None),)
 _PACKED = ((characters, "may_be_packed", _never),)
 _DROPOUT = ((dropout.Dropout, "forward", nn.Dropout.forward),)
@@ -162,7 +160,6 @@ SWITCHES = {
     "oneDNN linear layers": Switch(_LINEAR),
     "linear layers fused with activations": Switch(_FUSED_LINEAR),
     "kept order of linear weights": Switch(_LINEAR_ORDER, (TAGGING,)),
-    "kept order of LSTM weights": Switch(_KEPT, (TAGGING,)),
     "row rounding": Switch(_ROUNDING),
     "gather and scatter": Switch(_GATHER),
     "LSTM in groups of sentences": Switch(_GROUPS, (TAGGING,)),
@@ -185,7 +182,7 @@ SWITCHES = {
     "all but tiled scores and padding removal": Switch(
         (
             *(_JOINED + _PACKED + _DROPOUT + _SCALED + _LINEAR + _FUSED_LINEAR + _LINEAR_ORDER),
-            *(_KEPT + _ROUNDING + _GATHER + _GROUPS + _CACHE + _TANH + _TABLES),
+            *(_ROUNDING + _GATHER + _GROUPS + _CACHE + _TANH + _TABLES),
             *(_BUFFERS + _IN_PLACE + _PRODUCTS + _WORKSPACES),
         )
     ),

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from .linear import Linear
-from .reordered_lstm import ReorderedLSTM
 
 
 def glorot_(weight: Tensor) -> Tensor:
@@ -64,7 +63,7 @@ def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
     hidden_width (int): Width of the output.
     RETURNS (nn.LSTM): The layer.
     """
-    return initialize_lstm(ReorderedLSTM(input_width, hidden_width))
+    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))
 
 
 def uniform_embedding_(weight: Tensor) -> Tensor:

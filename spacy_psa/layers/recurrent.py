@@ -15,7 +15,6 @@ from .initialization import lstm
 from .joined_lstm import joined_bilstm
 from .mask import SequenceMask
 from .onednn import must_disable_autocast
-from .reordered_lstm import read_unpadded
 from .rows import JoinedRows
 from .tokens import Tokenwise
 
@@ -147,10 +146,6 @@ def read_both_ways(x: Tensor, mask: SequenceMask, forwards: nn.LSTM, backwards: 
     forwards, backwards (nn.LSTM): The directions.
     RETURNS (Tensor): Shape: (batch_size, n, width of both).
     """
-    if not (torch.is_grad_enabled() or mask.is_padded):
-        states = read_unpadded(x, forwards, backwards)
-        if states is not None:
-            return states
     # Time-major, as the layers read them, so that neither makes its own copy
     steps = x.transpose(0, 1).contiguous()
     left, _ = forwards(steps.transpose(0, 1))

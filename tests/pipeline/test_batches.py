@@ -9,7 +9,7 @@ import pytest
 import torch
 from spacy.tokens import Doc
 
-from spacy_psa.layers import onednn_linear, reordered_lstm
+from spacy_psa.layers import onednn_linear
 from spacy_psa.layers.onednn import DTYPES
 from spacy_psa.pipeline.precision import reduce_pipeline
 
@@ -26,7 +26,7 @@ BILSTM: dict[str, Any] = {
 }
 
 pytestmark = pytest.mark.skipif(
-    not (onednn_linear.is_available() and reordered_lstm.ORDERS_WEIGHTS),
+    not onednn_linear.is_available(),
     reason="oneDNN cannot compute these layers here",
 )
 HALF = pytest.param(
