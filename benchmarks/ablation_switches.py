@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from spacy_psa.inference import BACKENDS, log_product, steps, workspace
 from spacy_psa.layers import (
-    activations,
     bfloat16,
     bfloat16_attention,
     character_cache,
@@ -22,7 +21,6 @@ from spacy_psa.layers import (
     labeler,
     linear,
     mask,
-    onednn_linear,
     recurrent,
     roomy,
     tiles,
@@ -90,16 +88,6 @@ def _scatter(x: Tensor, rows: Tensor, n: int) -> Tensor:
     return x.new_zeros(n, x.shape[1]).index_copy(0, rows, x)
 
 
-def _activated(layer: nn.Module, x: Tensor, activation: Any) -> Tensor:
-    return activation.function(layer(x))
-
-
-def _activated_sum(
-    first: nn.Module, x: Tensor, second: nn.Module, y: Tensor, activation: Any
-) -> Tensor:
-    return activation.function(first(x) + second(y))
-
-
 def _product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return np.dot(a, b, out)
 
@@ -120,17 +108,14 @@ _GATHER = (
 _ROUNDING = (
     (roomy, "rounded_up", lambda n: n),
     (bfloat16_attention, "rounded_up", lambda n: n),
-    (onednn_linear, "rounded_down", lambda n: n),
 )
 _JOINED = ((SequenceMask, "joined", None),)
 _PACKED = ((characters, "may_be_packed", _never),)
 _DROPOUT = ((dropout.Dropout, "forward", nn.Dropout.forward),)
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
-_LINEAR = ((linear, "may_be_run", _never),)
 _CACHE = (
     (words.WordCharacterEmbedding, "_read", lambda self, *args: character_cache.read_words(*args)),
 )
-_TANH = ((activations, "_is_replaced", _never),)
 _TABLES = (
     (
         distances,
@@ -139,7 +124,6 @@ _TABLES = (
     ),
 )
 _IN_PLACE = ((updating, "LeavesGradient", _Nothing), (update, "LeavesGradient", _Nothing))
-_FUSED_LINEAR = ((fusion, "activated", _activated), (fusion, "activated_sum", _activated_sum))
 _PRODUCTS = (
     (steps, "product", _product),
     (log_product, "product", _product),
@@ -148,7 +132,6 @@ _PRODUCTS = (
 _WORKSPACES = ((workspace.Workspace, "empty", lambda self, *shape: np.empty(shape)),)
 _BUFFERS = ((tiles, "_free", lambda dtype: []),)
 _GROUPS = ((recurrent, "ROWS_AT_ONCE", 1 << 40),)
-_LINEAR_ORDER = ((linear, "ORDERS_WEIGHTS", False),)
 
 SWITCHES = {
     "tiled additive scores": Switch(((fusion, "token_scores", _scores),)),
@@ -157,14 +140,10 @@ SWITCHES = {
     "packed character LSTM": Switch(_PACKED),
     "own dropout": Switch(_DROPOUT, (TRAINING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),
-    "oneDNN linear layers": Switch(_LINEAR),
-    "linear layers fused with activations": Switch(_FUSED_LINEAR),
-    "kept order of linear weights": Switch(_LINEAR_ORDER, (TAGGING,)),
     "row rounding": Switch(_ROUNDING),
     "gather and scatter": Switch(_GATHER),
     "LSTM in groups of sentences": Switch(_GROUPS, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
-    "own tanh": Switch(_TANH),
     "distance tables": Switch(_TABLES),
     "buffers of tiles": Switch(_BUFFERS),
     "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
@@ -181,8 +160,8 @@ SWITCHES = {
     ),
     "all but tiled scores and padding removal": Switch(
         (
-            *(_JOINED + _PACKED + _DROPOUT + _SCALED + _LINEAR + _FUSED_LINEAR + _LINEAR_ORDER),
-            *(_ROUNDING + _GATHER + _GROUPS + _CACHE + _TANH + _TABLES),
+            *(_JOINED + _PACKED + _DROPOUT + _SCALED),
+            *(_ROUNDING + _GATHER + _GROUPS + _CACHE + _TABLES),
             *(_BUFFERS + _IN_PLACE + _PRODUCTS + _WORKSPACES),
         )
     ),

@@ -6,7 +6,6 @@
 - Our BiLSTM, forward and backward, compared with PyTorch's bidirectional `nn.LSTM`, packed and
   padded, on batches of sentences with lengths as in CoNLL-2000. The padded LSTM only serves to
   compare speed: its output is wrong, since the backward direction reads padding.
-- A linear layer with a hyperbolic tangent, forward and backward, compared with PyTorch's.
 - The character BiLSTM on a few words in prediction, compared with PyTorch's packed LSTM.
 
 All runs are interleaved (A B A B …) in one process. A figure is the time of the peer divided by
@@ -27,8 +26,7 @@ from spacy_psa.layers.mask import SequenceMask
 
 from .kernels_attention import attention_case, attention_tables
 from .kernels_characters import WORDS, characters, characters_table
-from .kernels_linear import TOKENS, linears
-from .kernels_timing import Sides, table_by_size, timed
+from .kernels_timing import Sides, timed
 from .report import describe, describe_run, make_parser, page, table, write
 from .synthetic import sentence_lengths
 from .timing import Clock, make_clock, use_device
@@ -45,7 +43,6 @@ def main() -> None:
     parser.add_argument("--lengths", nargs="+", type=int, default=[25, 100, 300], help="n")
     parser.add_argument("--batches", nargs="+", type=int, default=[10, 32, 64], help="batch sizes")
     parser.add_argument("--hidden", nargs="+", type=int, default=[300, 600], help="both directions")
-    parser.add_argument("--tokens", nargs="+", type=int, default=list(TOKENS), help="batch sizes")
     parser.add_argument("--words", nargs="+", type=int, default=list(WORDS), help="batch sizes")
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=False)
@@ -62,11 +59,6 @@ def main() -> None:
             bilstm_case(hidden, size, device, repeat, clock)
             for hidden in arguments.hidden
             for size in arguments.batches
-        ],
-        "linear": [
-            linear_case(width, n_tokens, device, repeat, clock)
-            for width in arguments.widths
-            for n_tokens in arguments.tokens
         ],
         "characters": [
             characters_case(n_words, device, repeat, clock) for n_words in arguments.words
@@ -149,24 +141,6 @@ def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Side
     }
 
 
-def linear_case(
-    width: int, n_tokens: int, device: torch.device, repeat: int, clock: Clock
-) -> dict[str, Any]:
-    """Time a linear layer.
-
-    width (int): The width of the input and the output.
-    n_tokens (int): The number of tokens.
-    device (torch.device): The device.
-    repeat (int): The number of repetitions.
-    clock (Callable[[], float]): The clock.
-    RETURNS (Dict[str, Any]): The milliseconds of both implementations, and their ratio.
-    """
-    sides = linears(n_tokens, width, device)
-    milliseconds = timed(sides, repeat, clock, f"linear layer, {n_tokens} × {width}")
-    speed = round(milliseconds["PyTorch"] / milliseconds["ours"], 2)
-    return {"width": width, "tokens": n_tokens, "milliseconds": milliseconds, "speed": speed}
-
-
 def characters_case(
     n_words: int, device: torch.device, repeat: int, clock: Clock
 ) -> dict[str, Any]:
@@ -211,12 +185,6 @@ def tables(results: dict[str, Any]) -> list[str]:
         for case in results["bilstm"]
     ]
     lines += table(header, rows_of_bilstm)
-    lines += ["", "Linear layer with a hyperbolic tangent, forward and backward: speed relative to"]
-    lines[-1] += (
-        " PyTorch's layer and function, by the number of tokens n and the width d of the input and "
-        "the output."
-    )
-    lines += table_by_size(results["linear"], "speed")
     return lines + characters_table(results["characters"])
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 
 from spacy_psa.figures.charts import bar_plot
-from spacy_psa.layers.linear import apply_linear
 
 from .counting import Counting
 from .pipelines import TAGGED_AT_ONCE, Trainer, tagging
@@ -121,8 +120,7 @@ def measure_rates(hidden: int, device: str, repeat: int, clock: Clock) -> dict[s
         for name, (n, k, m) in shapes.items():
             a = torch.randn(n, k, device=device, dtype=dtype)
             b = torch.randn(m, k, device=device, dtype=dtype)
-            # As in our linear layers: by oneDNN, unless the product is small
-            product = partial(apply_linear, a, b)
+            product = partial(torch.nn.functional.linear, a, b)
             key = f"{type_name}/{name}"
             actions[key], times = repeated(product, clock, LEAST)
             amounts[key] = 2.0 * n * k * m * times

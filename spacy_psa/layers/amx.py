@@ -14,8 +14,7 @@ import torch
 from torch.nn.functional import linear
 
 from ..errors import Warnings, warn
-from .onednn import HAS_ONEDNN
-from .processor import has_amx
+from .onednn import HAS_ONEDNN, has_amx
 
 VARIABLES = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
 WITHOUT_AMX = "AVX512_CORE_BF16"

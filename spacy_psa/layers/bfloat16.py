@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .activations import Activation
-from .onednn import OrderedWeights, is_for_onednn
-from .onednn_linear import NONE, ORDERS_WEIGHTS, RUN_LAYER, in_order
+from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn
 from .roomy import roomy, with_room
 from .versions import Forgetful
+
+# What this version of PyTorch supports
+HAS_LINEAR = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+ORDERS_WEIGHTS = HAS_LINEAR and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else None
+# The number of input rows that weights are reordered for; that order serves any number of rows.
+ROWS = 1024
+NONE = "none"  # oneDNN's name for no activation
 
 
 class BFloat16Linear(Forgetful, nn.Linear):
@@ -39,35 +47,34 @@ class BFloat16Linear(Forgetful, nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
-        return self.activated(x)
-
-    def activated(self, x: Tensor, activation: Activation | None = None) -> Tensor:
-        """Compute a function of the output, which oneDNN only rounds after that.
-
-        x (Tensor): Shape: (..., input width).
-        activation (Optional[Activation]): The function; None for the identity.
-        RETURNS (Tensor): Shape: (..., output width).
-        """
         rows = rounded_rows(x)
-        output = self._by_onednn(rows, activation) if ORDERS_WEIGHTS else None
+        output = self._by_onednn(rows) if ORDERS_WEIGHTS else None
         if output is None:
             output = linear(rows, self.weight, self.bias)
-            if activation is not None:
-                output = activation.function(output.float())
         return output.to(self.dtype).view(*x.shape[:-1], self.out_features)
 
-    def _by_onednn(self, rows: Tensor, activation: Activation | None) -> Tensor | None:
+    def _by_onednn(self, rows: Tensor) -> Tensor | None:
         """The output, or None if oneDNN should not or cannot compute it."""
         weight = self.weight
         if not is_for_onednn(rows, weight) or rows.shape[1] != weight.shape[1]:
             return None
-        filled, name = with_room(rows), NONE if activation is None else activation.name
+        filled = with_room(rows)
         output: Tensor | None = self._ordered.run(
             [weight],
             in_order,
-            lambda ordered: RUN_LAYER(filled, ordered, self.bias, name, [], ""),
+            lambda ordered: RUN_LAYER(filled, ordered, self.bias, NONE, [], ""),
         )
         return None if output is None else output.resize_(len(rows), len(weight))
+
+
+def in_order(weight: Tensor) -> Tensor:
+    """Copy weights to oneDNN's order, which PyTorch otherwise does in each call.
+
+    weight (Tensor): Shape: (output width, input width).
+    RETURNS (Tensor): Weights for oneDNN's layer. The same shape.
+    """
+    ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    return ordered
 
 
 def rounded_rows(x: Tensor) -> Tensor:

@@ -7,14 +7,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .activations import SIGMOID, TANH
 from .additive import token_scores
 from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import glorot_, linear
 from .inspection import is_watched
 from .interfaces import Gate
-from .linear import activated, activated_sum
 from .mask import SequenceMask, masked_softmax
 from .position_bias import positional_bias
 from .tokens import Tokenwise
@@ -111,8 +109,8 @@ class FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        hidden = activated_sum(self.token, x, self.context, context, TANH)
-        return activated(self.output, hidden, SIGMOID)
+        hidden = torch.tanh(self.token(x) + self.context(context))
+        return torch.sigmoid(self.output(hidden))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
         """Mix tokens with their contexts.
@@ -210,4 +208,4 @@ class ContextFusion(Tokenwise, nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return activated(self.output, activated(self.hidden, self.dropout(context), TANH), TANH)
+        return torch.tanh(self.output(torch.tanh(self.hidden(self.dropout(context)))))

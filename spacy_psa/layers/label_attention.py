@@ -12,7 +12,6 @@ from .autocast import full_precision
 from .dropout import Dropout
 from .initialization import linear
 from .labels import LabelEmbeddings
-from .linear import apply_linear
 from .mask import SequenceMask
 
 
@@ -187,7 +186,7 @@ class LabelAttentionDecoder(nn.Module):
         RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
         """
         keys = self.key(self.labels.weight) / self.scale
-        return mask.padded(apply_linear(self.query(mask.compact(x)), keys))
+        return mask.padded(nn.functional.linear(self.query(mask.compact(x)), keys))
 
     def label_vectors(self) -> Tensor:
         """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from .autocast import full_precision
 from .initialization import glorot_, uniform_embedding_
-from .linear import apply_linear
 
 
 class LabelEmbeddings(nn.Module):
@@ -51,7 +50,7 @@ class LabelEmbeddings(nn.Module):
         RETURNS (Tensor): Shape: (..., L).
         """
         with full_precision(x) as (x,):
-            return apply_linear(x, self.weight)
+            return nn.functional.linear(x, self.weight)
 
 
 class LabelTransitions(nn.Module):

@@ -9,10 +9,17 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .processor import has_amx
 from .versions import Versions
 
 ResultT = TypeVar("ResultT")
+
+
+def has_amx() -> bool:
+    """RETURNS (bool): Whether the processor has AMX, Intel's extension for matrices."""
+    # Not in all versions of PyTorch that this package supports
+    found = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return found is not None and bool(found())
+
 
 # What this version of PyTorch and this processor support
 HAS_ONEDNN = torch.backends.mkldnn.is_available()
@@ -88,19 +95,9 @@ def is_plain_inference(x: Tensor, weight: Tensor) -> bool:
     weight (Tensor): A weight of the layer.
     RETURNS (bool): Whether it may.
     """
-    return not torch.is_grad_enabled() and is_plain(x, weight)
-
-
-def is_plain(x: Tensor, weight: Tensor) -> bool:
-    """Check whether a layer may bypass PyTorch, with or without gradients: see
-    `is_plain_inference`.
-
-    x (Tensor): The input of the layer.
-    weight (Tensor): A weight of the layer.
-    RETURNS (bool): Whether it may.
-    """
     return bool(
-        type(x) is Tensor
+        not torch.is_grad_enabled()
+        and type(x) is Tensor
         and x.device.type == weight.device.type == "cpu"
         and x.numel() > 0
         and not torch.is_autocast_enabled("cpu")

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .activations import double_less_one, write_tanh
-
 
 def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
     """RETURNS (bool): Whether `packed_bilstm` can run these directions: both have the same width
@@ -113,13 +111,18 @@ def _take_steps(
                 h, c = h[:, :n], c[:, :n]
             gate.baddbmm_(h, to_gates)
         gate.sigmoid_()
-        double_less_one(z)
+        _tanh_of(z)
         torch.mul(i, z, out=next_c)
         if c is not None:
             next_c.addcmul_(f, c)
-        write_tanh(next_c, out=squashed)
+        _tanh_of(torch.mul(next_c, 2.0, out=squashed).sigmoid_())
         torch.mul(o, squashed, out=next_h)
         h, c, before = next_h, next_c, n
+
+
+def _tanh_of(x: Tensor) -> Tensor:
+    """Compute tanh(y) from σ(2y), in place."""
+    return x.mul_(2.0).sub_(1.0)
 
 
 class _PackedBiLSTM(torch.autograd.Function):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from .distances import Columns, clipped_distances, clipped_offsets, gaussian
 from .initialization import glorot_
-from .linear import apply_linear
 from .mask import SequenceMask
 
 
@@ -114,7 +114,7 @@ class TokenPositionBias(TokenwiseBias, nn.Module):
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
-        by_distance = apply_linear(x, self.relative, self.constant())
+        by_distance = linear(x, self.relative, self.constant())
         return for_pairs(by_distance, mask, clipped_distances, self.max_distance)
 
     def constant(self) -> Tensor:
@@ -149,7 +149,7 @@ class TokenOffsetBias(TokenwiseBias, nn.Module):
         mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        by_offset = apply_linear(x, self.relative)
+        by_offset = linear(x, self.relative)
         return for_pairs(by_offset, mask, clipped_offsets, self.max_distance)
 
 

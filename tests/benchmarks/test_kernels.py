@@ -12,12 +12,11 @@ import torch
 
 from benchmarks import kernels, kernels_attention, timing
 from benchmarks.kernels_characters import characters
-from benchmarks.kernels_linear import linears
 from spacy_psa.kernels import kernels_run_on
 from spacy_psa.layers import additive
 
 CPU = torch.device("cpu")
-KINDS = ("attention", "bilstm", "linear", "characters")
+KINDS = ("attention", "bilstm", "characters")
 
 
 def test_both_ways_to_score_pairs_find_the_same_scores_and_gradients() -> None:
@@ -46,9 +45,7 @@ def test_a_gpu_also_has_the_way_without_its_program(monkeypatch: pytest.MonkeyPa
     assert len(fused) == 1
     case = kernels_attention.attention_case(4, 5, CPU, 1, time.process_time)
     assert set(case["milliseconds"]) == set(sides)
-    text = "\n".join(
-        kernels.tables({"attention": [case], "bilstm": [], "linear": [], "characters": []})
-    )
+    text = "\n".join(kernels.tables({"attention": [case], "bilstm": [], "characters": []}))
     assert "relative to the tiled version in PyTorch" in text
 
 
@@ -70,13 +67,6 @@ def test_our_bilstm_finds_what_the_packed_one_finds() -> None:
             torch.testing.assert_close(found * real, expected * real, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("width", [6, 96])
-def test_our_linear_layer_finds_what_pytorchs_finds(width: int) -> None:
-    sides = linears(300, width, CPU)
-    for found, expected in zip(sides["ours"](), sides["PyTorch"](), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize("n_words", [1, 4, 70])
 def test_our_characters_come_to_what_those_of_the_packed_one_come_to(n_words: int) -> None:
     sides = characters(n_words, CPU, 6)
@@ -88,21 +78,13 @@ def test_our_characters_come_to_what_those_of_the_packed_one_come_to(n_words: in
 
 
 def test_results_have_all_cases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    options = (
-        "--widths 4 6 --lengths 3 5 --batches 2 3 --hidden 4 --words 1 3 --tokens 2 9 --repeat 1"
-    )
+    options = "--widths 4 6 --lengths 3 5 --batches 2 3 --hidden 4 --words 1 3 --repeat 1"
     options += " --clock processor"
     monkeypatch.setattr(sys, "argv", ["kernels", *options.split(), "--output", str(tmp_path)])
     kernels.main()
     results = json.loads((tmp_path / "kernels.json").read_text(encoding="utf8"))
     sizes = [(case["width"], case["tokens"]) for case in results["attention"]]
     assert sizes == [(4, 3), (4, 5), (6, 3), (6, 5)]
-    assert [(case["width"], case["tokens"]) for case in results["linear"]] == [
-        (4, 2),
-        (4, 9),
-        (6, 2),
-        (6, 9),
-    ]
     for case in (case for name in KINDS for case in results[name]):
         assert all(time > 0 for time in case["milliseconds"].values())
     assert [case["sentences"] for case in results["bilstm"]] == [2, 3]
@@ -124,12 +106,10 @@ def test_the_page_gives_ratios() -> None:
                         "speed": {"packed": 1.5, "padded": 2.0},
                     }
                 ],
-                "linear": [{"width": 600, "tokens": 250, "speed": 2.11}],
                 "characters": [{"words": 1, "speed": 2.32}, {"words": 64, "speed": 1.16}],
             }
         )
     )
     assert page.index("| d = 200 | 6.4 |") < page.index("CUDA") < page.index("| d = 200 | 3.2 |")
     assert "| 300 | 10 | 40% | 1.50 | 2.00 |" in page
-    assert "| d = 600 | 2.1 |" in page
     assert "| words | 1 | 64 |" in page and "| times as fast | 2.3 | 1.2 |" in page

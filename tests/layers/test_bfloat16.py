@@ -13,9 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from spacy_psa.layers import bfloat16, onednn
-from spacy_psa.layers.activations import SIGMOID, TANH, Activation
-from spacy_psa.layers.bfloat16 import BFloat16Linear, rounded, rounded_rows
-from spacy_psa.layers.linear import activated
+from spacy_psa.layers.bfloat16 import BFloat16Linear, rounded_rows
 from spacy_psa.layers.roomy import with_room
 
 from .helpers import WEIGHT_CHANGES, in_place, normal, randomized, refusing
@@ -109,32 +107,6 @@ def test_several_layers_may_read_what_was_rounded_once(read: list[int]) -> None:
         assert torch.equal(layer(rows), layer(x))
         assert with_room(rows).data_ptr() == rows.data_ptr()
         assert rounded_rows(rows) is rows
-
-
-@pytest.mark.parametrize("is_there", [True, False], ids=["oneDNN", "PyTorch"])
-@pytest.mark.parametrize("activation", [TANH, SIGMOID], ids=lambda activation: activation.name)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_activations_are_rounded_once(
-    dtype: torch.dtype, activation: Activation, is_there: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bfloat16, "ORDERS_WEIGHTS", bfloat16.ORDERS_WEIGHTS and is_there)
-    layer, x = make(dtype=dtype), vectors(3, 7)
-    with torch.no_grad():
-        output = activated(layer, x, activation)
-        scores = linear(rounded(x).float(), layer.weight.float(), layer.bias.float())
-    assert output.shape == (3, 7, WIDTH) and output.dtype == dtype
-    expected = activation.function(scores)
-    # PyTorch rounds scores as well
-    error = 2.0**-8 if is_there and bfloat16.ORDERS_WEIGHTS else 2.0**-7
-    torch.testing.assert_close(output.float(), expected, rtol=error, atol=error)
-
-
-def test_hooks_see_layers_whose_output_is_activated() -> None:
-    layer, x, seen = make(), vectors(7), []
-    layer.register_forward_hook(lambda *_: seen.append(_[-1].clone()))
-    with torch.no_grad():
-        output = activated(layer, x, TANH)
-    assert torch.equal(torch.tanh(seen[0]).bfloat16(), output.bfloat16())
 
 
 @keeps_weights

@@ -9,7 +9,6 @@ from torch import nn
 from spacy_psa.layers import (
     CharacterBiLSTM,
     SequenceMask,
-    activations,
     characters,
     packed_lstm,
 )
@@ -32,12 +31,6 @@ BATCHES = [[2, 5, 1], [4, 4], [1], [1, 7, 7, 2]]
 batches = pytest.mark.parametrize("lengths", BATCHES, ids=str)
 
 
-@pytest.fixture(params=[0, activations.FEW_NUMBERS], ids=["many", "few"])
-def numbers(request, monkeypatch):
-    """Whether tensors count as large, which changes how tanh is computed."""
-    monkeypatch.setattr(activations, "FEW_NUMBERS", request.param)
-
-
 def directions(width: int = 2) -> tuple[nn.LSTM, nn.LSTM]:
     forwards, backwards = (nn.LSTM(WIDTH, width, batch_first=True) for _ in range(2))
     return randomized(forwards), randomized(backwards, seed=1)
@@ -55,7 +48,7 @@ def run(x: torch.Tensor, mask: SequenceMask, lstms: tuple[nn.LSTM, nn.LSTM]) -> 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @batches
-def test_states_equal_loops(lengths, dtype, numbers):
+def test_states_equal_loops(lengths, dtype):
     lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
     states = [state_of(lstm) for lstm in lstms]
     expected = [bilstm(x[i, :n].numpy(), *states) for i, n in enumerate(lengths)]
@@ -67,7 +60,7 @@ def test_states_equal_loops(lengths, dtype, numbers):
 
 
 @batches
-def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths, numbers):
+def test_gradients_of_inputs_and_parameters_pass_gradcheck(lengths):
     lstms, mask = directions(), mask_of(lengths)
     x = batch_of(lengths, WIDTH).requires_grad_()
     parameters = [p for lstm in lstms for p in lstm.parameters()]
@@ -103,7 +96,7 @@ def test_steps_are_those_of_a_packed_sequence(lengths, extra):
 
 
 @batches
-def test_states_without_gradients_are_the_same(lengths, numbers):
+def test_states_without_gradients_are_the_same(lengths):
     lstms, x, mask = directions(), batch_of(lengths, WIDTH), mask_of(lengths)
     inputs = x.clone()
     with torch.no_grad():
