@@ -6,13 +6,11 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .onednn import n_padding_rows
 from .packed_lstm import may_be_packed, packed_bilstm
 
 # Up to this many words are read without packing in prediction, since the overhead of calling
@@ -87,8 +85,6 @@ def read_padded(
     # Time-major, as the layers read them, so that neither makes its own copy
     both = torch.stack([characters, characters.gather(1, mask.reversal)])
     ids = both.transpose(1, 2)
-    if characters.device.type == "cpu":
-        ids = pad(ids, (0, n_padding_rows(len(characters))))
     steps = embedding(ids.contiguous())
     n_words = ids.shape[2]
     words = torch.arange(len(characters), device=characters.device)

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .roomy import roomy
-
 LEVELS = 1 << 16  # of probability: a 16-bit random number for each value
 
 
@@ -75,7 +73,7 @@ class _Drop(torch.autograd.Function):
         dtype = torch.promote_types(x.dtype, torch.float32)
         factors = random_mask(x.shape, kept).to(dtype).mul_(LEVELS / kept)
         ctx.save_for_backward(factors)
-        return torch.mul(x, factors, out=roomy(x, x.shape))
+        return (x * factors).to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

@@ -115,15 +115,3 @@ def must_disable_autocast(device: torch.device) -> bool:
     """
     is_on = device.type == "cpu" and torch.is_autocast_enabled("cpu")
     return is_on and torch.get_autocast_dtype("cpu") not in DTYPES
-
-
-def n_padding_rows(n: int) -> int:
-    """Compute how many rows of padding to add for an LSTM, so that there are only a few different
-    numbers of rows: oneDNN takes a millisecond to prepare for a new shape, as long as for reading
-    the characters of 150 words. For linear layers, see `roomy`.
-
-    n (int): The number of rows.
-    RETURNS (int): The number of rows to add, at most 63.
-    """
-    step = 1 << min(6, max(0, (n - 1).bit_length() - 2))
-    return -n % step

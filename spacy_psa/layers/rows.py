@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .roomy import roomy
-
 
 class JoinedRows(NamedTuple):
     """Sequences concatenated into rows as long as the longest, with a free place between two.
@@ -93,7 +91,7 @@ def spread(x: Tensor, nearest: Tensor, rows: Tensor) -> Tensor:
 
 
 def _gathered(x: Tensor, rows: Tensor) -> Tensor:
-    return torch.index_select(x, 0, rows, out=roomy(x, (rows.shape[0], x.shape[1])))
+    return x.index_select(0, rows)
 
 
 class _Gather(torch.autograd.Function):
@@ -113,7 +111,7 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor, n: int) -> Tensor:
         ctx.save_for_backward(rows)
-        return roomy(x, (n, x.shape[1])).zero_().index_copy_(0, rows, x)
+        return x.new_zeros(n, x.shape[1]).index_copy_(0, rows, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

@@ -64,16 +64,3 @@ def test_settings_are_the_papers_by_default():
     assert layer.width == 100
     assert layer.embedding.weight.shape == (8, 30)
     assert layer.forwards.hidden_size + layer.backwards.hidden_size == 100
-
-
-@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 6, 9, 17, 64])
-def test_words_beside_are_read_where_numbers_of_words_would_be_many(n_words):
-    layer = randomized(CharacterBiLSTM(9, embedding_width=3, width=4)).eval()
-    lengths = torch.arange(n_words, 0, -1) % 5 + 1
-    lengths = lengths.sort(descending=True).values
-    ids = torch.randint(1, 9, (n_words, 5), generator=torch.Generator().manual_seed(0))
-    ids[torch.arange(5) >= lengths.unsqueeze(1)] = 0
-    with torch.no_grad():
-        found = layer(ids[:, : lengths[0]], lengths)
-    # Words are packed if gradients are needed
-    assert_close(found, layer(ids[:, : lengths[0]], lengths).detach(), 1e-12)

@@ -6,16 +6,9 @@ import pytest
 import torch
 
 from spacy_psa.layers import onednn
-from spacy_psa.layers.onednn import is_for_onednn, n_padding_rows
+from spacy_psa.layers.onednn import is_for_onednn
 
 needs_onednn = pytest.mark.skipif(not onednn.HAS_ONEDNN, reason="PyTorch was built without oneDNN")
-
-
-def test_numbers_of_rows_are_filled_up_to_a_few() -> None:
-    filled_up = [n + n_padding_rows(n) for n in range(1, 201)]
-    assert all(n <= m <= 1.5 * n for n, m in enumerate(filled_up, start=1))
-    assert len(set(filled_up)) == 16
-    assert n_padding_rows(1025) == 63
 
 
 @needs_onednn
