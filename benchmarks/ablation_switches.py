@@ -14,7 +14,6 @@ from spacy_psa.layers import (
     bfloat16_attention,
     character_cache,
     characters,
-    distances,
     dropout,
     fusion,
     joined_lstm,
@@ -116,13 +115,6 @@ _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 _CACHE = (
     (words.WordCharacterEmbedding, "_read", lambda self, *args: character_cache.read_words(*args)),
 )
-_TABLES = (
-    (
-        distances,
-        "_for_positions",
-        lambda n, make, setting, like: make(n, like.device, like.dtype, setting),
-    ),
-)
 _IN_PLACE = ((updating, "LeavesGradient", _Nothing), (update, "LeavesGradient", _Nothing))
 _PRODUCTS = (
     (steps, "product", _product),
@@ -144,7 +136,6 @@ SWITCHES = {
     "gather and scatter": Switch(_GATHER),
     "LSTM in groups of sentences": Switch(_GROUPS, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
-    "distance tables": Switch(_TABLES),
     "buffers of tiles": Switch(_BUFFERS),
     "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
     "products with PyTorch's threads": Switch(_PRODUCTS, (TRAINING,)),
@@ -161,7 +152,7 @@ SWITCHES = {
     "all but tiled scores and padding removal": Switch(
         (
             *(_JOINED + _PACKED + _DROPOUT + _SCALED),
-            *(_ROUNDING + _GATHER + _GROUPS + _CACHE + _TABLES),
+            *(_ROUNDING + _GATHER + _GROUPS + _CACHE),
             *(_BUFFERS + _IN_PLACE + _PRODUCTS + _WORKSPACES),
         )
     ),

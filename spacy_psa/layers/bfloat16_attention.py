@@ -18,7 +18,6 @@ from torch.nn.functional import pad
 
 from .additive import EXP_LIMIT, additive_scores, are_small, token_scores
 from .bfloat16 import BFloat16Linear, rounded_rows
-from .distances import Columns, clipped_distances, clipped_offsets
 from .fused_additive import can_be_fused
 from .fusion import AdditiveSelfAttention
 from .inspection import is_watched
@@ -26,11 +25,14 @@ from .mask import SequenceMask
 from .onednn import DTYPES
 from .position_bias import (
     BiasMixture,
+    Columns,
     GaussianBias,
     PSABias,
     TokenOffsetBias,
     TokenPositionBias,
     TokenwiseBias,
+    clipped_distances,
+    clipped_offsets,
     for_pairs,
 )
 from .roomy import LEAST, rounded_up

@@ -9,14 +9,47 @@ attribute `masks_self` says whether tokens are also prevented from attending to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .distances import Columns, clipped_distances, clipped_offsets, gaussian
 from .initialization import glorot_
 from .mask import SequenceMask
+
+
+class Columns(Protocol):
+    """`clipped_distances` or `clipped_offsets`."""
+
+    def __call__(self, n: int, most: int, *, like: Tensor) -> Tensor: ...
+
+
+def clipped_distances(n: int, most: int, *, like: Tensor) -> Tensor:
+    """Compute min(|i − j|, r).
+
+    n (int): The number of positions.
+    most (int): The distance r at which distances are clipped.
+    like (Tensor): A tensor on the same device.
+    RETURNS (Tensor): Shape: (n, n), integers from 0 to r.
+    """
+    return _offsets(n, like).abs().clamp(max=most)
+
+
+def clipped_offsets(n: int, most: int, *, like: Tensor) -> Tensor:
+    """Compute clip(i − j, r) + r.
+
+    n (int): The number of positions.
+    most (int): The distance r at which offsets are clipped.
+    like (Tensor): A tensor on the same device.
+    RETURNS (Tensor): Shape: (n, n), integers from 0 to 2r.
+    """
+    return _offsets(n, like).clamp(-most, most) + most
+
+
+def _offsets(n: int, like: Tensor) -> Tensor:
+    order = torch.arange(n, device=like.device)
+    return order.unsqueeze(1) - order.unsqueeze(0)
 
 
 class TokenwiseBias:
@@ -79,10 +112,11 @@ class GaussianBias(TokenwiseBias, nn.Module):
         x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d), or
             (tokens, d) without padding.
         mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
-        RETURNS (Tensor): It must not be modified. Shape: (1, n, n).
+        RETURNS (Tensor): Shape: (1, n, n).
         """
         n = x.shape[1] if mask is None else mask.width
-        return gaussian(n, self.epsilon, like=x).unsqueeze(0)
+        squared = _offsets(n, x).to(x.dtype).square()
+        return (-squared / (2 * self.epsilon**2)).unsqueeze(0)
 
 
 class TokenPositionBias(TokenwiseBias, nn.Module):
