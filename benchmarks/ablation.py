@@ -25,8 +25,8 @@ from spacy.tokens import Doc
 from thinc.api import fix_random_seed
 from tqdm import tqdm
 
-from spacy_psa.analysis.plots import bar_plot
-from spacy_psa.layers.precision import FULL, REDUCTIONS
+from spacy_psa.acceleration.reduced_precision import FULL, REDUCTIONS
+from spacy_psa.figures.charts import bar_plot
 from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .ablation_switches import SWITCHES, TAGGING, TRAINING, Switch, switched_off

@@ -51,7 +51,7 @@ from spacy.training.initialize import load_vectors_into_model
 from thinc.api import fix_random_seed
 from tqdm import tqdm
 
-from spacy_psa.layers.precision import FULL, REDUCTIONS
+from spacy_psa.acceleration.reduced_precision import FULL, REDUCTIONS
 from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .chunks import read, tag_words

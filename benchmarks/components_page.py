@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from spacy_psa.acceleration.reduced_precision import FULL
 from spacy_psa.figures.charts import bar_plot
-from spacy_psa.layers.precision import FULL
 
 from .report import describe, page, table
 from .toolkits import TOOLKITS

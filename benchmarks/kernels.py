@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from spacy_psa.acceleration import install
 from spacy_psa.figures.charts import line_plot
 from spacy_psa.figures.images import stack
 from spacy_psa.layers import BiLSTM
@@ -102,6 +103,7 @@ def bilstms(hidden: int, batches: list[list[int]], device: torch.device) -> Side
     device (torch.device): The device.
     RETURNS (Dict[str, Callable]): The implementations, by name.
     """
+    install()
     torch.manual_seed(0)
     ours = BiLSTM(INPUT_WIDTH, hidden_width=hidden, input_dropout=0.0, output_dropout=0.0)
     ours = ours.to(device).train()

@@ -6,8 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spacy_psa.layers.additive import additive_scores, scores_in_tiles
-from spacy_psa.layers.fused_additive import can_be_fused
+from spacy_psa.acceleration import install
+from spacy_psa.acceleration.tiled_scores import tiled_scores
+from spacy_psa.kernels import kernels_run_on
+from spacy_psa.layers import PLAIN, SequenceMask, ops_for
 
 from .kernels_timing import Sides, table_by_size, timed
 from .timing import Clock, in_graphs
@@ -61,8 +63,14 @@ def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
     weight = torch.randn(width, generator=generator).to(device)
     upstream = torch.randn(size, n, n, generator=generator).to(device)
 
+    mask = SequenceMask(torch.full((size,), n, device=device), n)
+    install()
+
+    def ours(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+        return ops_for(q).additive_scores(q, k, w, mask)
+
     def broadcasting(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-        return torch.tanh(q.unsqueeze(2) + k.unsqueeze(1)) @ w
+        return PLAIN.additive_scores(q, k, w, mask)
 
     def train(function: Callable[[Tensor, Tensor, Tensor], Tensor]) -> tuple[Tensor, ...]:
         leaves = [tensor.detach().requires_grad_() for tensor in (queries, keys, weight)]
@@ -70,11 +78,11 @@ def attention(size: int, n: int, width: int, device: torch.device) -> Sides:
         return (scores, *torch.autograd.grad(scores, leaves, upstream))
 
     sides: Sides = {
-        "ours": lambda: train(additive_scores),
+        "ours": lambda: train(ours),
         "broadcasting": lambda: train(broadcasting),
     }
-    if can_be_fused(device):
-        sides[IN_TILES] = lambda: train(scores_in_tiles)
+    if device.type == "cuda" and kernels_run_on(device):
+        sides[IN_TILES] = lambda: train(tiled_scores)
     return sides
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from spacy_psa.acceleration import install
 from spacy_psa.layers import CharacterBiLSTM
 
 from .kernels_timing import Sides
@@ -28,6 +29,7 @@ def characters(n_words: int, device: torch.device, width: int = WIDTH) -> Sides:
     width (int): The width of a word representation.
     RETURNS (Dict[str, Callable]): The implementations, by name.
     """
+    install()
     torch.manual_seed(0)
     ours = CharacterBiLSTM(N_CHARACTERS, width=width).to(device).eval()
     embedding = ours.embedding

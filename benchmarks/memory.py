@@ -16,7 +16,8 @@ import spacy
 import torch
 from spacy.tokens import Doc
 
-from spacy_psa.layers.additive import additive_scores
+from spacy_psa.acceleration import install
+from spacy_psa.layers import SequenceMask, ops_for
 
 from .limits_cases import (
     MARKS,
@@ -115,7 +116,10 @@ def additive(folder: str, size: int, device: str) -> dict[str, Any]:
     shape = (1, size, ATTENTION_WIDTH)
     queries, keys = (torch.randn(shape, device=device, requires_grad=True) for _ in range(2))
     weight = torch.randn(ATTENTION_WIDTH, device=device, requires_grad=True)
-    additive_scores(queries, keys, weight).softmax(2).square().sum().backward()
+    mask = SequenceMask(torch.tensor([size], device=device), size)
+    install()
+    scores = ops_for(queries).additive_scores(queries, keys, weight, mask)
+    scores.softmax(2).square().sum().backward()
     return {"memory": used(device, before)}
 
 

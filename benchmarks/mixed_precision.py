@@ -18,7 +18,7 @@ from typing import Any
 import spacy
 from tqdm import tqdm
 
-from spacy_psa.layers.precision import FULL
+from spacy_psa.acceleration.reduced_precision import FULL
 from spacy_psa.models.mixed_precision import HALF_PRECISIONS
 
 from .machine import describe_machine

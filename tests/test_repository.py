@@ -21,12 +21,13 @@ FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py
 
 # Which of our folders each folder may import from, besides itself and `errors`.
 ALLOWED = {
-    "layers": {"inference", "kernels"},
+    "layers": {"inference"},
     "inference": {"kernels"},
     "kernels": set(),
     "figures": set(),
+    "acceleration": {"layers", "inference", "kernels"},
     "annotation": {"inference"},
-    "models": {"layers", "inference"},
+    "models": {"acceleration", "layers", "inference"},
     "training": {"annotation"},
     "corpora": {"annotation"},
     "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training", "figures"},
@@ -88,19 +89,27 @@ def test_every_folder_has_its_place() -> None:
     assert set(FOLDERS) == set(ALLOWED)
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "kernels"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "kernels", "acceleration"])
 def test_the_networks_know_nothing_of_spacy(folder: str) -> None:
     for path in modules(PACKAGE / folder):
         roots = {name.split(".")[0] for name in imports(path)}
         assert roots.isdisjoint({"spacy", "thinc", "srsly", "catalogue", "confection"}), path.name
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "kernels"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "kernels", "acceleration"])
 def test_the_networks_are_usable_without_spacy(folder: str) -> None:
     loaded = in_new_process(
         f"import sys, spacy_psa.{folder}; print({{'spacy', 'thinc'}} & set(sys.modules))"
     )
     assert loaded == "set()"
+
+
+@pytest.mark.parametrize("path", modules(PACKAGE / "layers"), ids=lambda path: path.stem)
+def test_one_module_of_the_layers_chooses_by_device_gradient_and_precision(path: Path) -> None:
+    asked = re.compile(
+        r"device\.type|is_cuda|is_grad_enabled|is_autocast|is_compiling|is_tracing|processor|mkldnn"
+    )
+    assert path.stem == "ops" or not asked.findall(path.read_text(encoding="utf8"))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -71,7 +71,7 @@ def quantize(
 
     model (str): The folder or name of the pipeline.
     output (Path): The output folder.
-    precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
+    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
     force (bool): Whether to replace an existing pipeline.
     RETURNS (Tuple[Path, int]): The folder of the source pipeline, and its number of networks.
     RAISES (ValueError): If it has no networks, is already reduced, or the output folder is not

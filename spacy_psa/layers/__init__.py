@@ -1,10 +1,9 @@
 """The papers' layers in pure PyTorch, usable and testable without spaCy."""
 
-from .additive import additive_scores
 from .chain import Chain
 from .characters import CharacterBiLSTM, CharacterCNN
 from .decoders import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
-from .deepatt import DeepAtt
+from .deepatt import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
 from .fusion import AdditiveSelfAttention, ContextFusion, FeatureGate, ScalarGate
 from .inspection import Inspection, inspecting
 from .label_attention import (
@@ -17,6 +16,7 @@ from .label_marginals import LabelCRFDecoder, LabelMarginals
 from .labels import LabelEmbeddings, LabelSet, LabelTransitions
 from .mask import SequenceMask, masked_softmax
 from .multihead import MultiHeadSelfAttention
+from .ops import PLAIN, Ops, ops_for, register, using
 from .position_bias import (
     BiasMixture,
     GaussianBias,
@@ -27,11 +27,11 @@ from .position_bias import (
 from .positions import PositionEmbedding, SinusoidalPositions
 from .recurrent import BiLSTM
 from .refinement import Concatenation, LabelRefinement, RefiningLayer, ResidualNorm
-from .sublayers import ConvolutionSublayer, FeedForwardSublayer, RecurrentSublayer
 from .transformer import TransformerEncoder, TransformerLayer
 from .words import WordCharacterEmbedding, WordEmbedding
 
 __all__ = [
+    "PLAIN",
     "AdditiveSelfAttention",
     "BiLSTM",
     "BiasMixture",
@@ -57,6 +57,7 @@ __all__ = [
     "LabelTransitions",
     "LinearProjection",
     "MultiHeadSelfAttention",
+    "Ops",
     "PSABias",
     "PairwiseCRFDecoder",
     "PositionEmbedding",
@@ -74,7 +75,9 @@ __all__ = [
     "TransformerLayer",
     "WordCharacterEmbedding",
     "WordEmbedding",
-    "additive_scores",
     "inspecting",
     "masked_softmax",
+    "ops_for",
+    "register",
+    "using",
 ]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor, nn
 
 from .interfaces import width_of
-from .mask import SequenceMask
-from .tokens import apply_tokenwise
+from .mask import SequenceMask, apply_tokenwise
 
 
 class Chain(nn.Module):
@@ -33,12 +31,9 @@ class Chain(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, width).
         """
-        if torch.is_grad_enabled() and mask.joined is not None and len(self.encoders):
-            # A BiLSTM then reads tokens without padding
-            tokens = mask.pack(x)
-            for encoder in self.encoders:
-                tokens = apply_tokenwise(encoder, tokens, mask)
-            return mask.unpack(tokens)
+        if not len(self.encoders):
+            return x
+        tokens = mask.compact(x)
         for encoder in self.encoders:
-            x = encoder(x, mask)
-        return x
+            tokens = apply_tokenwise(encoder, tokens, mask)
+        return mask.padded(tokens)

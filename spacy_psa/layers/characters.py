@@ -6,16 +6,10 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
-from .dropout import Dropout
 from .initialization import glorot_, lstm, uniform_embedding_
 from .mask import SequenceMask
-from .packed_lstm import may_be_packed, packed_bilstm
-
-# Up to this many words are read without packing in prediction, since the overhead of calling
-# PyTorch exceeds the computation
-FEW_WORDS = 64
+from .ops import ops_for
 
 
 class CharacterBiLSTM(nn.Module):
@@ -45,55 +39,9 @@ class CharacterBiLSTM(nn.Module):
             CPU.
         RETURNS (Tensor): Shape: (words, width).
         """
-        if len(lengths) <= FEW_WORDS and not torch.is_grad_enabled():
-            return read_padded(characters, lengths, self.embedding, self.forwards, self.backwards)
         mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
-        if mask.known_lengths is not None and may_be_packed(self.forwards, self.backwards):
-            inputs = self.embedding(characters.flatten()[mask.steps.places])
-            states = packed_bilstm(inputs, mask.steps.sizes, self.forwards, self.backwards)
-            return states[:, mask.steps.last].transpose(0, 1).flatten(1)
-        if mask.known_lengths is None:
-            # On a GPU, packing takes longer than reading padding
-            return read_padded(characters, lengths, self.embedding, self.forwards, self.backwards)
-        finals = []
-        for direction, ids in (
-            (self.forwards, characters),
-            (self.backwards, characters.gather(1, mask.reversal)),
-        ):
-            packed = pack_padded_sequence(self.embedding(ids), lengths, batch_first=True)
-            _, (last, _) = direction(packed)
-            finals.append(last[0])
-        return torch.cat(finals, dim=1)
-
-
-def read_padded(
-    characters: Tensor,
-    lengths: Tensor,
-    embedding: nn.Module,
-    forwards: nn.Module,
-    backwards: nn.Module,
-) -> Tensor:
-    """Represent words by the last states of both directions, reading them with padding.
-
-    characters (Tensor): Rows of the table. Shape: (words, n), integers.
-    lengths (Tensor): Length of each word in characters, at least one. Shape: (words,).
-    embedding (nn.Module): The table.
-    forwards, backwards (nn.Module): The directions.
-    RETURNS (Tensor): Shape: (words, width of both).
-    """
-    mask = SequenceMask(lengths.to(characters.device), characters.shape[1])
-    # Time-major, as the layers read them, so that neither makes its own copy
-    both = torch.stack([characters, characters.gather(1, mask.reversal)])
-    ids = both.transpose(1, 2)
-    steps = embedding(ids.contiguous())
-    n_words = ids.shape[2]
-    words = torch.arange(len(characters), device=characters.device)
-    last = (mask.lengths - 1) * n_words + words
-    finals = []
-    for direction, x in zip((forwards, backwards), steps.unbind(), strict=True):
-        states, _ = direction(x.transpose(0, 1))
-        finals.append(states.transpose(0, 1).flatten(0, 1).index_select(0, last))
-    return torch.cat(finals, dim=1)
+        parts = self.embedding, self.forwards, self.backwards
+        return ops_for(characters).last_states(characters, mask, *parts)
 
 
 class CharacterCNN(nn.Module):
@@ -128,7 +76,7 @@ class CharacterCNN(nn.Module):
         self.window = window
         self.embedding = nn.Embedding(n_characters, embedding_width)
         uniform_embedding_(self.embedding.weight)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.filters = nn.Conv1d(embedding_width, width, window, padding=window - 1)
         glorot_(self.filters.weight.detach().view(width, -1))
         assert self.filters.bias is not None

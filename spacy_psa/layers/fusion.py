@@ -7,15 +7,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .additive import token_scores
-from .autocast import full_precision
-from .dropout import Dropout
 from .initialization import glorot_, linear
-from .inspection import is_watched
 from .interfaces import Gate
-from .mask import SequenceMask, masked_softmax
+from .mask import SequenceMask, Tokenwise, masked_softmax
+from .ops import full_precision, ops_for
 from .position_bias import positional_bias
-from .tokens import Tokenwise
 
 
 class AdditiveSelfAttention(nn.Module):
@@ -67,9 +63,8 @@ class AdditiveSelfAttention(nn.Module):
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         """Equation 5. Shape: (batch_size, n, n)."""
-        overwrite = not (is_watched(self.query) or is_watched(self.key))
         queries, keys = self.query(tokens), self.key(tokens)
-        return token_scores(queries, keys, self.weight, mask, overwrite=overwrite)
+        return ops_for(queries).additive_scores(queries, keys, self.weight, mask)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the context s_i of each token.
@@ -79,9 +74,7 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): The same shape.
         """
         weights = self.attention(x, mask)
-        # No weight is on padding
-        values = mask.spread(x) if x.dim() == 2 else x
-        with full_precision(weights, values) as (weights, values):
+        with full_precision(weights, mask.padded(x)) as (weights, values):
             contexts = weights @ values
         return mask.in_form_of(x, contexts)
 
@@ -176,7 +169,7 @@ class ContextFusion(Tokenwise, nn.Module):
         super().__init__()
         self.width = width
         self.attention = AdditiveSelfAttention(width, bias=bias)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.hidden = linear(width, width)
         self.output = linear(width, width, bias=False)
         self.gate = gate(width)

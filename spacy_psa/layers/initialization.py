@@ -7,8 +7,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .linear import Linear
-
 
 def glorot_(weight: Tensor) -> Tensor:
     """Initialize a weight matrix from Glorot's uniform distribution; a vector counts as one row.
@@ -32,7 +30,7 @@ def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Line
     bias (bool): Whether to add a bias.
     RETURNS (nn.Linear): The layer.
     """
-    layer = Linear(input_width, output_width, bias=bias)
+    layer = nn.Linear(input_width, output_width, bias=bias)
     glorot_(layer.weight)
     if bias:
         nn.init.zeros_(layer.bias)

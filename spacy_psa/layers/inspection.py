@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from .mask import SequenceMask
 
@@ -59,21 +58,3 @@ def inspecting(network: nn.Module) -> Iterator[list[Inspection]]:
     finally:
         for handle in handles:
             handle.remove()
-
-
-def is_watched(layer: nn.Module) -> bool:
-    """Check whether a hook may have kept the output of a layer, which must not be overwritten then.
-
-    layer (nn.Module): The layer.
-    RETURNS (bool): Whether it has a hook that receives its output.
-    """
-    return bool(layer._forward_hooks or _global_forward_hooks)
-
-
-def has_hooks(layer: nn.Module) -> bool:
-    """Check whether a layer has hooks, which only run if it is called as a module.
-
-    layer (nn.Module): The layer.
-    RETURNS (bool): Whether it has a hook that receives its input or its output.
-    """
-    return bool(is_watched(layer) or layer._forward_pre_hooks or _global_forward_pre_hooks)

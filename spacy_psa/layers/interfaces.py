@@ -27,6 +27,7 @@ class CharacterPart(Protocol):
     """Represents words by their characters."""
 
     width: int
+    training: bool
     embedding: nn.Embedding
 
     def __call__(self, characters: Tensor, lengths: Tensor) -> Tensor: ...

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .autocast import full_precision
-from .dropout import Dropout
 from .initialization import linear
 from .labels import LabelEmbeddings
 from .mask import SequenceMask
+from .ops import full_precision
 
 
 class LinearProjection(nn.Module):
@@ -89,7 +88,7 @@ class LabelAttention(nn.Module):
         self.query = projection(labels.width)
         self.key = projection(labels.width)
         self.value = projection(labels.width)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the attention weights α.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..inference import LinearChain, Potentials
-from ..inference.fused import have_kernels, padded_marginals
-from .autocast import full_precision
 from .initialization import linear
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
+from .ops import full_precision, ops_for
 
 
 class LabelMarginals(nn.Module):
@@ -46,26 +44,12 @@ class LabelMarginals(nn.Module):
         RETURNS (Tensor): The marginals as a single head; zero in the padding. Shape:
             (batch_size, n, 1, L), or (tokens, 1, L).
         """
-        # On a GPU, a look at the lengths would synchronize, and prevent CUDA graphs
-        if x.dim() == 3 and mask.known_lengths is None:
-            emissions = self.labels(x)
-            if have_kernels(emissions):
-                return self._marginals(emissions, mask.lengths).unsqueeze(-2)
-        emissions = self.labels(mask.packed(x))
-        marginals = self._marginals(emissions, tuple(mask.lengths.tolist()))
-        return mask.in_form_of(x, marginals).unsqueeze(-2)
-
-    def _marginals(self, emissions: Tensor, lengths: tuple[int, ...] | Tensor) -> Tensor:
-        """The marginals of chains in a row, or of padded ones if `lengths` is a tensor."""
+        emissions = self.labels(x)
         # Half precision is not enough for inference, as with the output's potentials
         scores = emissions.to(torch.promote_types(emissions.dtype, torch.float32))
-        transitions = self.transitions.scores()
         with full_precision(scores):
-            if isinstance(lengths, Tensor):
-                marginals = padded_marginals(scores, lengths, **transitions)
-            else:
-                marginals = LinearChain(Potentials(scores, lengths, **transitions)).marginals
-        return marginals.to(emissions.dtype)
+            marginals = ops_for(scores).marginals(scores, mask, self.transitions.scores())
+        return marginals.to(emissions.dtype).unsqueeze(-2)
 
     def read(self, distributions: Tensor) -> Tensor:
         """Compute the expected label embedding of each token, transformed by V.

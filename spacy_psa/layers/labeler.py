@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from ..inference import Potentials
-from .autocast import full_precision
-from .graphed import GraphedBody
 from .interfaces import Decoder
 from .layout import Bucket, Layout
 from .mask import SequenceMask
-from .rows import gather
+from .ops import full_precision
+
+Run = Callable[[Callable[[Tensor, Tensor], Any], nn.Module, Tensor, Tensor], Any]
 
 
 class SequenceLabelerNetwork(nn.Module):
@@ -27,14 +27,15 @@ class SequenceLabelerNetwork(nn.Module):
     encoder (nn.Module): Maps (batch_size, n, d) and a `SequenceMask` to (batch_size, n, width).
     decoder (Decoder): Maps the encoder's output to emissions, or to several tensors with a row
         for each token, named as in `Potentials`; `transition_scores()` provides the rest.
-    cuda_graphs (bool): Whether to run training steps as CUDA graphs, on a GPU. See `GraphedBody`.
+    run (Optional[Callable]): Called with the function that encodes and decodes a batch, the network
+        and the arguments of the function; None to call the function.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: Decoder, *, cuda_graphs: bool = False) -> None:
+    def __init__(self, encoder: nn.Module, decoder: Decoder, *, run: Run | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-        self.graphed = GraphedBody() if cuda_graphs else None
+        self.run = run
 
     def forward(self, x: Tensor, layout: Layout) -> Potentials:
         """Score label sequences.
@@ -46,16 +47,14 @@ class SequenceLabelerNetwork(nn.Module):
         parts: dict[str, list[Tensor]] = {}
         for bucket, vectors in zip(layout.buckets, _gathered(x, layout.buckets), strict=True):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
-            if self.graphed is None:
+            if self.run is None:
                 decoded = self._decoded(vectors, lengths)
             else:
-                decoded = self.graphed(self._decoded, self, vectors, lengths)
+                decoded = self.run(self._decoded, self, vectors, lengths)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
-        # In training, the scores may be in memory that a CUDA graph overwrites
-        is_in_order = layout.is_in_order and not torch.is_grad_enabled()
-        rows = None if is_in_order else torch.from_numpy(layout.rows).to(x.device)
+        rows = torch.from_numpy(layout.rows).to(x.device)
         fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
         with full_precision(x):
             fields.update(self.decoder.transition_scores())
@@ -71,10 +70,6 @@ class SequenceLabelerNetwork(nn.Module):
 
 def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
     """The token vectors of each bucket. Shape: (windows, longest window, d)."""
-    if len(buckets) == 1 or not (torch.is_grad_enabled() and x.requires_grad):
-        for bucket in buckets:
-            yield nn.functional.embedding(torch.from_numpy(bucket.index).to(x.device), x)
-        return
     # One look-up for all: the gradient of each is as large as x, so summing the gradients would
     # take time quadratic in the number of tokens.
     index = torch.from_numpy(np.concatenate([bucket.index.ravel() for bucket in buckets]))
@@ -83,11 +78,63 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
         yield part.view(*bucket.index.shape, x.shape[1])
 
 
-def _in_token_order(parts: list[Tensor], rows: Tensor | None) -> Tensor:
-    """The scores of all positions, in the order of `rows`; None if they are in it already."""
-    scores = torch.cat(parts) if len(parts) > 1 else parts[0]
-    if rows is not None:
-        # Each has one row, so the gradient is a plain copy: PyTorch's indexing would accumulate
-        scores = gather(scores.flatten(1), rows).view(len(rows), *scores.shape[1:])
+def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
+    """The scores of all positions, in the order of `rows`."""
+    scores = torch.cat(parts).index_select(0, rows)
     # The whole network may be in half precision, which is not enough for inference
     return scores.to(torch.promote_types(scores.dtype, torch.float32))
+
+
+class PredicateMask(nn.Module):
+    """Append the embedding of the predicate mask to each word vector: x_t = [e(w_t), e(m_t)].
+
+    The mask m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, its embeddings are
+    normally distributed with standard deviation 1 / √d, where d is their own width.
+
+    input_width (int): Width of the word vectors.
+    mask_width (int): Width of the mask's embedding.
+
+    Source: Tan et al. (2018), 'Pipeline' and 'Initialization'.
+    """
+
+    def __init__(self, input_width: int, mask_width: int) -> None:
+        super().__init__()
+        self.width = input_width + mask_width
+        self.marks = nn.Parameter(torch.empty(2, mask_width).normal_(std=mask_width**-0.5))
+
+    def forward(self, x: Tensor, tokens: Tensor, is_predicate: Tensor) -> Tensor:
+        """Copy the word vectors for each predicate, and mark it.
+
+        x (Tensor): Word vectors, one for each token. Shape: (tokens, input_width).
+        tokens (Tensor): The token at each position. Shape: (positions,), integers.
+        is_predicate (Tensor): True at predicates. Shape: (positions,), booleans.
+        RETURNS (Tensor): Shape: (positions, width).
+        """
+        marks = nn.functional.embedding(is_predicate.long(), self.marks)
+        return torch.cat([x.index_select(0, tokens), marks.to(x.dtype)], dim=1)
+
+
+class RoleLabelerNetwork(nn.Module):
+    """Map word vectors to the potentials of one label sequence for each predicate.
+
+    mask (PredicateMask): Marks the predicates.
+    labeler (SequenceLabelerNetwork): Encodes and decodes all sequences in one pass.
+    """
+
+    def __init__(self, mask: PredicateMask, labeler: SequenceLabelerNetwork) -> None:
+        super().__init__()
+        self.mask = mask
+        self.labeler = labeler
+
+    def forward(
+        self, x: Tensor, tokens: Tensor, is_predicate: Tensor, layout: Layout
+    ) -> Potentials:
+        """Score label sequences.
+
+        x (Tensor): Word vectors, one for each token. Shape: (tokens, d).
+        tokens (Tensor): The token at each position of the sequences. Shape: (positions,).
+        is_predicate (Tensor): True at predicates. Shape: (positions,), booleans.
+        layout (Layout): How the positions are laid out for the encoder.
+        RETURNS (Potentials): One chain for each predicate.
+        """
+        return self.labeler(self.mask(x, tokens, is_predicate), layout)

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .autocast import full_precision
 from .initialization import glorot_, uniform_embedding_
+from .ops import full_precision
 
 
 class LabelEmbeddings(nn.Module):

@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .rows import JoinedRows, gather, join, scatter, spread
-
-
-class Steps(NamedTuple):
-    """The real positions of a padded batch in the order in which a recurrent layer reads them: the
-    first of each sequence, then the second of those that have one, etc., longest sequence first.
-
-    sizes (List[int]): The number of sequences at each step, never increasing.
-    places (Tensor): The indices of the positions in the flattened batch, for the forward and the
-        backward direction. Shape: (2, tokens), integers.
-    last (Tensor): The index of each sequence's last position in this order. Shape: (batch_size,),
-        integers.
-    """
-
-    sizes: list[int]
-    places: Tensor
-    last: Tensor
+from .ops import ops_for
 
 
 class SequenceMask:
@@ -41,28 +23,18 @@ class SequenceMask:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether any row has padding, or may have it: on a GPU, a look would synchronize."""
-        if self.known_lengths is None:
-            return True
-        return min(self.known_lengths, default=self.width) < self.width
+        """Whether any row has padding, or may have it: see `Ops.has_padding`."""
+        return ops_for(self.lengths).has_padding(self)
 
     @cached_property
-    def known_lengths(self) -> list[int] | None:
-        """The lengths as Python integers; None on a GPU, since reading them would synchronize."""
-        return self.lengths.tolist() if self.lengths.device.type == "cpu" else None
+    def known_lengths(self) -> tuple[int, ...]:
+        """The lengths as Python integers. On a GPU, reading them synchronizes."""
+        return tuple(self.lengths.tolist())
 
     @cached_property
     def rows(self) -> Tensor:
         """The indices of the real positions in the flattened batch. Shape: (tokens,), integers."""
         return self.positions.flatten().nonzero().squeeze(1)
-
-    @cached_property
-    def nearest(self) -> Tensor:
-        """The index of a token for each position, in the order of `rows`; at padding, that of its
-        sequence's last one. Shape: (batch_size * width,), integers."""
-        order = torch.arange(self.width, device=self.lengths.device)
-        lengths = self.lengths.unsqueeze(1)
-        return (lengths.cumsum(0) - lengths + torch.minimum(order, lengths - 1)).flatten()
 
     def pack(self, x: Tensor) -> Tensor:
         """Remove padding, for layers that treat positions independently.
@@ -71,7 +43,7 @@ class SequenceMask:
         RETURNS (Tensor): The vectors of the real positions. Shape: (tokens, d).
         """
         flat = x.flatten(0, 1)
-        return gather(flat, self.rows) if self.is_padded else flat
+        return flat.index_select(0, self.rows) if self.is_padded else flat
 
     def unpack(self, x: Tensor) -> Tensor:
         """Restore padding, as zeros. The inverse of `pack` except for the padding.
@@ -80,27 +52,16 @@ class SequenceMask:
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
         n = len(self.lengths) * self.width
-        flat = scatter(x, self.rows, n) if self.is_padded else x
+        flat = x.new_zeros(n, x.shape[1]).index_copy(0, self.rows, x) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
-    def spread(self, x: Tensor) -> Tensor:
-        """Restore padding, as copies of each sequence's last token. This is faster than `unpack`,
-        which writes padding twice, where nothing depends on padding: its gradient is ignored.
-
-        x (Tensor): Shape: (tokens, d).
-        RETURNS (Tensor): Shape: (batch_size, width, d).
-        """
-        flat = spread(x, self.nearest, self.rows) if self.is_padded else x
-        return flat.view(self.lengths.shape[0], self.width, x.shape[1])
-
     def compact(self, x: Tensor) -> Tensor:
-        """Remove padding where it saves time: on a CPU. A GPU takes longer to start each operation
-        than to compute a batch's padding.
+        """Remove padding where it saves time: see `Ops.without_padding`.
 
         x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): Shape: (tokens, d), or that of x.
         """
-        return self.packed(x) if x.device.type == "cpu" else x
+        return ops_for(x).without_padding(x, self)
 
     def packed(self, x: Tensor) -> Tensor:
         """Remove padding, unless it has been removed already.
@@ -142,47 +103,26 @@ class SequenceMask:
         lengths = self.lengths.unsqueeze(1)
         return torch.where(order < lengths, lengths - 1 - order, order)
 
-    def turn_steps(self, x: Tensor) -> Tensor:
-        """Reverse every row of a time-major batch and keep its padding at the end, as `reversal`
-        does. Its own inverse.
+    def reversed(self, x: Tensor) -> Tensor:
+        """Reverse every row, as `reversal` does.
 
-        x (Tensor): Shape: (width, batch_size, d).
+        x (Tensor): Shape: (batch_size, width, d).
         RETURNS (Tensor): The same shape.
         """
         if not self.is_padded:
-            return x.flip(0)
-        return gather(x.flatten(0, 1), self._turned_steps).view(x.shape)
+            return x.flip(1)
+        row = torch.arange(self.lengths.shape[0], device=x.device).unsqueeze(1)
+        places = (row * self.width + self.reversal).flatten()
+        return x.flatten(0, 1).index_select(0, places).view(x.shape)
 
-    @cached_property
-    def _turned_steps(self) -> Tensor:
-        row = torch.arange(len(self.lengths), device=self.lengths.device)
-        return (self.reversal.t() * len(self.lengths) + row).flatten()
+    def last(self, x: Tensor) -> Tensor:
+        """Read the last position of every row.
 
-    @cached_property
-    def steps(self) -> Steps:
-        """The real positions, step by step; on a CPU."""
-        # For a few words, NumPy calls take a fraction of the time of PyTorch's
-        lengths = self.lengths.numpy()
-        longest_first = np.argsort(-lengths, kind="stable")
-        n_steps = lengths[longest_first[0]] if len(lengths) else 0
-        sizes = len(lengths) - np.bincount(lengths, minlength=n_steps + 1)[:n_steps].cumsum()
-        before = sizes.cumsum() - sizes
-        step = np.arange(n_steps).repeat(sizes)
-        row = longest_first[np.arange(len(step)) - before[step]]
-        begin = row * self.width
-        places = np.stack([begin + step, begin + lengths[row] - 1 - step])
-        last = np.empty_like(longest_first)
-        last[longest_first] = np.arange(len(lengths))
-        last += before[lengths - 1]
-        return Steps(sizes.tolist(), torch.from_numpy(places), torch.from_numpy(last))
-
-    @cached_property
-    def joined(self) -> JoinedRows | None:
-        """The sequences, joined into rows; None if that does not save rows, or on a GPU."""
-        if self.known_lengths is None or not self.is_padded:
-            return None
-        rows = join(self.known_lengths)
-        return rows if rows.n_rows < len(self.known_lengths) else None
+        x (Tensor): Shape: (batch_size, width, d).
+        RETURNS (Tensor): Shape: (batch_size, d).
+        """
+        row = torch.arange(self.lengths.shape[0], device=x.device)
+        return x.flatten(0, 1).index_select(0, row * self.width + self.lengths - 1)
 
     def pairs(self, *, include_self: bool = True) -> Tensor:
         """The attention mask.
@@ -211,3 +151,22 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     lowest = torch.finfo(scores.dtype).min
     weights = torch.softmax(scores.masked_fill(forbidden, lowest), dim=-1)
     return weights.masked_fill(forbidden, 0.0)
+
+
+class Tokenwise:
+    """A layer that accepts token vectors with or without padding, and a mask. It maps (tokens, d)
+    to (tokens, width), and (batch_size, n, d) to (batch_size, n, width)."""
+
+
+def apply_tokenwise(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
+    """Run a layer on tokens without padding, adding padding if the layer needs it.
+
+    layer (nn.Module): Maps (batch_size, n, d) and a mask to (batch_size, n, width).
+    tokens (Tensor): Token vectors. Shape: (tokens, d), or (batch_size, n, d) with padding.
+    mask (SequenceMask): The lengths of the sentences.
+    RETURNS (Tensor): Shape: (tokens, width), or (batch_size, n, width).
+    """
+    if isinstance(layer, Tokenwise):
+        output: Tensor = layer(tokens, mask)
+        return output
+    return mask.in_form_of(tokens, layer(mask.padded(tokens), mask))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 
 from ..errors import Errors
-from .autocast import full_precision
 from .initialization import linear
-from .mask import SequenceMask
+from .mask import SequenceMask, Tokenwise
+from .ops import full_precision, ops_for
 from .position_bias import positional_bias
-from .tokens import Tokenwise
 
 
 class MultiHeadSelfAttention(Tokenwise, nn.Module):
@@ -99,19 +96,10 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
             for project in (self.query, self.key, self.value)
         )
         to_add, nothing = self._mask(x, mask)
-        on_cpu = x.device.type == "cpu"
-        given = query, key, value
-        # On a CPU, PyTorch's backward pass takes twice as long in half precision
-        with full_precision(*given) if on_cpu else contextlib.nullcontext(given) as taken:
-            query, key, value = taken
-            heads = scaled_dot_product_attention(
-                query,
-                key,
-                value,
-                attn_mask=None if to_add is None else _for_kernel(to_add, query.dtype),
-                dropout_p=self.attention_dropout if self.training else 0.0,
-                scale=self.scale,
-            )
+        dropout = self.attention_dropout if self.training else 0.0
+        heads = ops_for(query).attention(
+            query, key, value, to_add, scale=self.scale, dropout=dropout
+        )
         contexts = _zeroed(heads, nothing).transpose(1, 2).flatten(2)
         return mask.in_form_of(x, self.output(mask.in_form_of(tokens, contexts)))
 
@@ -172,11 +160,6 @@ def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype != torch.bool:
         return mask.to(dtype)
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
-
-
-def _for_kernel(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask as PyTorch's kernels expect it: booleans, or numbers of the queries' type."""
-    return mask if mask.dtype == torch.bool else mask.to(dtype)
 
 
 def _zeroed(x: Tensor, rows: Tensor | None) -> Tensor:

@@ -87,7 +87,7 @@ def for_pairs(
     RETURNS (Tensor): Shape: (batch_size, n, n).
     """
     if mask is not None:
-        scores = mask.spread(scores)
+        scores = mask.padded(scores)
     found = columns(scores.shape[1], max_distance, like=scores)
     return scores.gather(2, found.unsqueeze(0).expand(len(scores), -1, -1))
 

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from .dropout import Dropout
 from .interfaces import width_of
 from .labels import LabelEmbeddings, LabelTransitions
-from .mask import SequenceMask
-from .tokens import apply_tokenwise
+from .mask import SequenceMask, apply_tokenwise
 
 
 class Concatenation(nn.Module):
@@ -129,7 +127,7 @@ class LabelRefinement(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.last = last
         self.width = width_of(last)
-        self.input_dropout = Dropout(input_dropout)
+        self.input_dropout = nn.Dropout(input_dropout)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Encode tokens.

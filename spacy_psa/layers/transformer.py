@@ -7,11 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .dropout import Dropout
 from .initialization import linear
-from .mask import SequenceMask
+from .mask import SequenceMask, Tokenwise, apply_tokenwise
 from .multihead import MultiHeadSelfAttention
-from .tokens import Tokenwise, apply_tokenwise
 
 
 class FeedForward(nn.Module):
@@ -49,7 +47,7 @@ class PostNorm(nn.Module):
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run a sublayer inside the residual connection.
@@ -163,7 +161,7 @@ class TransformerEncoder(nn.Module):
         self.width = width
         self.input = linear(input_width, width)
         self.positions = None if positions is None else positions(width)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
             TransformerLayer(
                 MultiHeadSelfAttention(

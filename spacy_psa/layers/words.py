@@ -6,11 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from .character_cache import CharacterCache, read_words
-from .dropout import Dropout, SharedDropout
+from .dropout import SharedDropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
-from .versions import Forgetful
+from .ops import ops_for
+
+# Characters, including padding, that the network reads at a time, so that memory does not grow
+# with the number of distinct words. The words of a batch of ordinary size are read at once.
+CHARACTER_POSITIONS = 1 << 17
 
 
 class WordEmbedding(nn.Module):
@@ -45,12 +48,11 @@ class WordEmbedding(nn.Module):
         return output.index_copy(0, fixed, vectors.to(output.dtype))
 
 
-class WordCharacterEmbedding(Forgetful):
+class WordCharacterEmbedding(nn.Module):
     """The distributed representation of a word: word embedding and character representation,
     concatenated.
 
-    Each distinct word of a batch is computed once. In prediction on a CPU, the character
-    representations are cached for later batches.
+    Each distinct word of a batch is computed once.
 
     words (WordEmbedding): The word embedding.
     characters (Optional[CharacterPart]): Maps (characters, lengths) to character representations;
@@ -74,8 +76,7 @@ class WordCharacterEmbedding(Forgetful):
         super().__init__()
         self.words = words
         self.characters = characters
-        self.cache = CharacterCache()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.word_dropout = SharedDropout(word_dropout, axis=1)
         self.width = words.width + (0 if characters is None else characters.width)
 
@@ -98,17 +99,24 @@ class WordCharacterEmbedding(Forgetful):
         """
         parts = [self.word_dropout(self.words(rows, vectors))]
         if self.characters is not None:
-            parts.append(self._read(self.characters, characters, lengths))
+            ops = ops_for(characters)
+            parts.append(ops.words(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
 
-    def forget_weights(self) -> None:
-        """Clear the cache of character representations."""
-        self.cache.clear()
 
-    def _read(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        # The cache holds a single precision
-        is_plain = not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"))
-        if self.training or not is_plain or characters.device.type != "cpu":
-            return read_words(part, characters, lengths)
-        return self.cache.represent(part, characters, lengths)
+def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+    """Represent words, so many at a time that memory stays bounded.
+
+    part (CharacterPart): Represents words.
+    characters, lengths (Tensor): Its input, words sorted by length, longest first.
+        Shapes: (words, longest word) and (words,).
+    RETURNS (Tensor): Shape: (words, width).
+    """
+    outputs, first = [], 0
+    while first < len(lengths):
+        longest = int(lengths[first])
+        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
+        outputs.append(part(characters[piece, :longest], lengths[piece]))
+        first = piece.stop
+    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]

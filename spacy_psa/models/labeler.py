@@ -11,6 +11,7 @@ from thinc.types import Floats2d
 from thinc.util import xp2torch
 from torch import nn
 
+from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
@@ -87,7 +88,9 @@ def _make_network(
 ) -> nn.Module:
     encoder_module = encoder(input_width, n_labels)
     decoder_module = decoder(encoder_module, n_labels)
-    return SequenceLabelerNetwork(encoder_module, decoder_module, cuda_graphs=cuda_graphs)
+    return SequenceLabelerNetwork(
+        encoder_module, decoder_module, run=GraphedBody() if cuda_graphs else None
+    )
 
 
 def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:

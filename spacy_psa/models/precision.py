@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from thinc.api import Model
 
+from ..acceleration.reduced_precision import FULL
 from ..errors import Errors
-from ..layers.precision import FULL
 from .shim import NetworkShim
 
 
@@ -37,7 +37,7 @@ def reduce_model(model: Model, precision: str) -> int:
     """Reduce the precision of all networks of this package in a model.
 
     model (Model): The model, modified in place.
-    precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
+    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
     RETURNS (int): The number of networks reduced.
     RAISES (ValueError): If one has been reduced before.
     """

@@ -17,16 +17,19 @@ from thinc.types import FloatsXd
 from thinc.util import get_torch_default_device, xp2torch
 from torch import Tensor, nn
 
+from ..acceleration import install
+from ..acceleration.reduced_precision import FULL, REDUCTIONS, reduce_precision
 from ..errors import Errors
 from ..layers.allocator import keep_freed_memory
-from ..layers.autocast import without_autocast
-from ..layers.precision import FULL, REDUCTIONS, reduce_precision
-from ..layers.versions import forget_weights, weights_of
+from ..layers.ops import without_autocast
 from ..messages import unpack
+from ..tensor_versions import weights_of
 from . import forking
 from .blueprint import check_size, difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
 from .updating import update_parameters
+
+install()
 
 
 class NetworkShim(PyTorchShim):
@@ -108,8 +111,7 @@ class NetworkShim(PyTorchShim):
         """
         if self.precision != FULL:
             raise ValueError(Errors.P441.format(precision=self.precision))
-        with self._forgetting():
-            self._model = reduce_precision(self.network, precision)
+        self._model = reduce_precision(self.network, precision)
         self.precision = precision
 
     def predict(self, inputs: ArgsKwargs) -> Any:
@@ -160,24 +162,10 @@ class NetworkShim(PyTorchShim):
         """
         if self.scaler.found_inf:
             self.network.zero_grad()
-        # Even if the optimizer fails halfway
-        with self._forgetting():
-            named = self.network.named_parameters()
-            given = {(self.id, name): p for name, p in named if p.grad is not None}
-            update_parameters(optimizer, given, together=self.device.type != "cpu")
+        named = self.network.named_parameters()
+        given = {(self.id, name): p for name, p in named if p.grad is not None}
+        update_parameters(optimizer, given, together=self.device.type != "cpu")
         self.scaler.update()
-
-    def forget_weights(self) -> None:
-        """Clear what the network's layers have cached from their weights, which have changed."""
-        if self._model is not None:
-            forget_weights(self._model)
-
-    @contextlib.contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self.forget_weights()
 
     def copy(self) -> NetworkShim:
         """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key.
@@ -196,20 +184,17 @@ class NetworkShim(PyTorchShim):
 
         params (Dict[Tuple[int, str], FloatsXd]): Values by `(shim id, name)`.
         """
-        backup: dict[str, Tensor] = {}
         parameters = dict(self._model.named_parameters()) if self._model is not None else {}
+        given = {name: p for name, p in parameters.items() if (self.id, name) in params}
+        backup = {name: parameter.detach().clone() for name, parameter in given.items()}
         try:
-            with self._forgetting():
-                for name, parameter in parameters.items():
-                    if (self.id, name) in params:
-                        backup[name] = parameter.data.clone()
-                        value = xp2torch(params[self.id, name], device=parameter.device)
-                        parameter.data.copy_(value)
+            for name, parameter in given.items():
+                value = xp2torch(params[self.id, name], device=parameter.device)
+                parameter.detach().copy_(value)
             yield
         finally:
-            with self._forgetting():
-                for name, value in backup.items():
-                    parameters[name].data.copy_(value)
+            for name, value in backup.items():
+                given[name].detach().copy_(value)
 
     def message(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The data to save: config, and tensors in safetensors format."""

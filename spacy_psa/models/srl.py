@@ -13,11 +13,11 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
+from ..acceleration.cuda.graphed import GraphedBody
 from ..errors import Errors, check_value
 from ..inference import Potentials
-from ..layers.labeler import SequenceLabelerNetwork
+from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerNetwork
 from ..layers.layout import cut, make_layout
-from ..layers.predicate import PredicateMask, RoleLabelerNetwork
 from .arrays import flatten, unflatten
 from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
@@ -115,7 +115,9 @@ def _make_network(
     mask = PredicateMask(input_width, mask_width)
     encoder_module = encoder(mask.width, n_labels)
     decoder_module = decoder(encoder_module, n_labels)
-    labeler = SequenceLabelerNetwork(encoder_module, decoder_module, cuda_graphs=cuda_graphs)
+    labeler = SequenceLabelerNetwork(
+        encoder_module, decoder_module, run=GraphedBody() if cuda_graphs else None
+    )
     return RoleLabelerNetwork(mask, labeler)
 
 

@@ -9,6 +9,7 @@ from thinc.api import Optimizer
 from thinc.types import FloatsXd
 from thinc.util import torch2xp, xp2torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
 
 Key = tuple[int, str]
 
@@ -49,9 +50,20 @@ def update_parameters(
         `(shim id, name)`.
     together (bool): Whether to update them at once, if the optimizer can.
     """
+    try:
+        _update(optimizer, parameters, together=together)
+    finally:  # even if the optimizer fails halfway
+        for parameter in parameters.values():
+            # An optimizer may have changed the memory without PyTorch's knowledge
+            increment_version(parameter)
+
+
+def _update(
+    optimizer: Optimizer, parameters: Mapping[Key, nn.Parameter], *, together: bool
+) -> None:
     ours = optimizer if isinstance(optimizer, LeavesGradient) else None
     if together and ours is not None:
-        weights = [parameter.data for parameter in parameters.values()]
+        weights = [parameter.detach() for parameter in parameters.values()]
         gradients = [cast(Tensor, parameter.grad) for parameter in parameters.values()]
         ours.update_together(list(parameters), weights, gradients)
         for parameter in parameters.values():
@@ -60,11 +72,11 @@ def update_parameters(
     for key, parameter in parameters.items():
         gradient = cast(Tensor, parameter.grad)
         if ours is not None:
-            ours.update_only(key, parameter.data, gradient)
+            ours.update_only(key, parameter.detach(), gradient)
         else:
-            array = cast(FloatsXd, torch2xp(parameter.data))
+            array = cast(FloatsXd, torch2xp(parameter.detach()))
             updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(gradient)))
             if updated is not array:
-                parameter.data.copy_(xp2torch(updated, device=parameter.device))
+                parameter.detach().copy_(xp2torch(updated, device=parameter.device))
         # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.
         parameter.grad = None

@@ -13,7 +13,7 @@ def reduce_pipeline(nlp: Language, precision: str) -> int:
     spaCy's `tok2vec` component.
 
     nlp (Language): The pipeline, modified in place.
-    precision (str): A key of `spacy_psa.layers.precision.REDUCTIONS`.
+    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
     RETURNS (int): The number of networks reduced.
     RAISES (ValueError): If one has been reduced before.
     """

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..inference import Potentials
-from ..layers.versions import Versions
 from ..models.shim import NetworkShim
+from ..tensor_versions import Versions
 from ..training.clipping import (
     clipping_scale,
     global_norm,

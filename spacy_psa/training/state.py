@@ -84,9 +84,6 @@ def write_state(
     with torch.no_grad():
         for path, tensor in weights.items():
             tensor.copy_(saved[path])
-    for _, shim in _shims(nodes):
-        # This package's networks cache results that depend on their weights
-        getattr(shim, "forget_weights", lambda: None)()
     _write_attributes(nodes, srsly.msgpack_loads(tensors[ATTRIBUTES].numpy().tobytes()))
     owners, xp = dict(_owners(nodes)), get_current_ops().xp
     keys = {path: key for key, path in _keys(nodes)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ import torch
 
 from benchmarks import kernels, kernels_attention, timing
 from benchmarks.kernels_characters import characters
-from spacy_psa.kernels import kernels_run_on
-from spacy_psa.layers import additive
 
 CPU = torch.device("cpu")
 KINDS = ("attention", "bilstm", "characters")
@@ -23,30 +20,6 @@ def test_both_ways_to_score_pairs_find_the_same_scores_and_gradients() -> None:
     sides = kernels_attention.attention(2, 5, 4, CPU)
     for found, expected in zip(sides["ours"](), sides["broadcasting"](), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_gpu_also_has_the_way_without_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    def on_any(device: torch.device) -> bool:
-        return kernels_run_on(device)
-
-    if not on_any(CPU):
-        pytest.skip("no Triton that interprets kernels")
-    monkeypatch.setattr(additive, "can_be_fused", on_any)
-    monkeypatch.setattr(kernels_attention, "can_be_fused", on_any)
-    fused = []
-    original = additive.fused_additive_scores
-    monkeypatch.setattr(
-        additive, "fused_additive_scores", lambda *given: fused.append(1) or original(*given)
-    )
-    sides = kernels_attention.attention(2, 5, 4, CPU)
-    assert list(sides) == ["ours", "broadcasting", "in tiles"]
-    for found, expected in zip(sides["ours"](), sides["in tiles"](), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    assert len(fused) == 1
-    case = kernels_attention.attention_case(4, 5, CPU, 1, time.process_time)
-    assert set(case["milliseconds"]) == set(sides)
-    text = "\n".join(kernels.tables({"attention": [case], "bilstm": [], "characters": []}))
-    assert "relative to the tiled version in PyTorch" in text
 
 
 @pytest.mark.gpu

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks import products
 from benchmarks.counting import Counting
 from benchmarks.products import Products, seconds_of_products
-from spacy_psa.layers.bfloat16 import ORDERS_WEIGHTS, BFloat16Linear
+from spacy_psa.acceleration.bfloat16 import ORDERS_WEIGHTS, BFloat16Linear
 from spacy_psa.layers.initialization import lstm
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from benchmarks import roofline
 from benchmarks.counting import Counting
-from spacy_psa.layers.packed_lstm import packed_bilstm
+from spacy_psa.acceleration.packed_lstm import packed_bilstm
 
 
 def test_products_are_counted_with_their_gradients() -> None:

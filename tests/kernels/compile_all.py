@@ -17,11 +17,11 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from spacy_psa.acceleration.cuda.fused_scores import fused_scores
 from spacy_psa.inference import Potentials
 from spacy_psa.inference.fused import FusedRecursion
 from spacy_psa.inference.fused_trellis import FusedTrellis
 from spacy_psa.kernels.probe import add_one
-from spacy_psa.layers.fused_additive import fused_additive_scores
 
 TYPES = {
     torch.float16: "fp16",
@@ -97,7 +97,7 @@ def launch_all() -> None:
     for dtype in (torch.float32, torch.float16, torch.float64):
         tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
         leaves = [tensor.requires_grad_() for tensor in tensors]
-        fused_additive_scores(*leaves, lengths=[3, 2]).sum().backward()
+        fused_scores(*leaves, lengths=[3, 2]).sum().backward()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import torch
 
 from spacy_psa.inference import LinearChain, Potentials, fused, viterbi
 from spacy_psa.kernels import availability, kernels_run_on
-from spacy_psa.layers import fused_additive
 
 from ..inference.brute_force import random_potentials
 
@@ -176,11 +175,3 @@ def test_chains_that_kernels_do_not_take(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not fused.can_be_fused(random_potentials(3, (0, 0)))
     many = Potentials(torch.zeros(1, fused.MAX_LABELS + 1), (1,))
     assert not fused.can_be_fused(many)
-
-
-def test_additive_scores_are_fused_on_gpus_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused_additive, "kernels_run_on", lambda device: True)
-    assert fused_additive.can_be_fused(CUDA)
-    assert not fused_additive.can_be_fused(CPU)
-    monkeypatch.setattr(fused_additive, "kernels_run_on", lambda device: False)
-    assert not fused_additive.can_be_fused(CUDA)

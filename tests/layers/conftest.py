@@ -1,5 +1,9 @@
+from collections.abc import Iterator
+
 import pytest
 import torch
+
+from spacy_psa.layers import PLAIN, using
 
 CUDA = pytest.param(
     "cuda",
@@ -16,3 +20,10 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> t
         # cuDNN rounds float32 to TF32 unless told otherwise, which hides errors up to 1e-3.
         monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     return torch.device(request.param)
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """Layers are tested by the definitions; what replaces these is tested against them."""
+    with using(PLAIN):
+        yield

@@ -5,7 +5,7 @@ import functools
 import pytest
 import torch
 
-from spacy_psa.layers import AdditiveSelfAttention, PSABias, additive
+from spacy_psa.layers import AdditiveSelfAttention, PSABias
 
 from .helpers import (
     DTYPES,
@@ -106,9 +106,8 @@ def test_long_sentences_stay_finite_under_the_gaussian_bias():
     assert x.grad.isfinite().all()
 
 
-def test_large_inputs_take_the_fallback_and_equal_loops():
+def test_large_inputs_equal_loops():
     layer = make_attention(("M", "G", "P"))
     x = batch_of([4], WIDTH) * 100
-    assert layer.query(x).abs().max() > additive.EXP_LIMIT
     expected = contexts(x[0].numpy(), state_of(layer), **BIAS)
     assert_close(layer(x, mask_of([4]))[0], expected, 1e-10)

@@ -16,12 +16,6 @@ def test_positions_are_those_before_the_length(device):
     assert mask.positions.tolist() == [[True, False, False], [True, True, True]]
 
 
-@pytest.mark.parametrize(("lengths", "width", "padded"), [([2, 2], 2, False), ([2, 1], 2, True)])
-def test_padded_is_what_is_wider_than_a_row(lengths, width, padded):
-    assert SequenceMask(torch.tensor(lengths), width).is_padded is padded
-    assert SequenceMask(torch.tensor(lengths), width + 1).is_padded is True
-
-
 @settings(deadline=None, derandomize=True)
 @given(some_lengths, st.integers(0, 2))
 def test_reversal_turns_each_row_around_and_leaves_its_padding(lengths, extra):
@@ -30,19 +24,6 @@ def test_reversal_turns_each_row_around_and_leaves_its_padding(lengths, extra):
     expected = [[*range(n - 1, -1, -1), *range(n, width)] for n in lengths]
     assert reversal.tolist() == expected
     assert torch.equal(reversal.gather(1, reversal), torch.arange(width).expand_as(reversal))
-
-
-@settings(deadline=None, derandomize=True)
-@given(some_lengths, st.integers(0, 2))
-def test_steps_are_turned_as_rows_are(lengths, extra):
-    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
-    x = normal(len(lengths), mask.width, 3, seed=4).requires_grad_()
-    turned = mask.turn_steps(x.transpose(0, 1)).transpose(0, 1)
-    expected = x.gather(1, mask.reversal.unsqueeze(2).expand_as(x))
-    assert torch.equal(turned, expected)
-    (found,) = torch.autograd.grad((turned * x.detach()).sum(), x)
-    (gradient,) = torch.autograd.grad((expected * x.detach()).sum(), x)
-    assert torch.equal(found, gradient)
 
 
 @settings(deadline=None, derandomize=True)
@@ -56,21 +37,6 @@ def test_packing_leaves_padding_out_and_unpacking_puts_zeros_there(lengths, extr
     assert torch.equal(mask.unpack(packed), x.masked_fill(~mask.positions.unsqueeze(2), 0.0))
 
 
-@settings(deadline=None, derandomize=True)
-@given(some_lengths, st.integers(0, 2))
-def test_spreading_fills_padding_with_the_last_token_of_its_own_sentence(lengths, extra):
-    mask = SequenceMask(torch.tensor(lengths), max(lengths) + extra)
-    x = normal(sum(lengths), 3, seed=4)
-    rows = [[*row, *[row[-1]] * (mask.width - len(row))] for row in x.split(lengths)]
-    assert torch.equal(mask.spread(x), torch.stack([torch.stack(row) for row in rows]))
-
-
-def test_the_gradient_of_what_spreading_puts_into_padding_is_ignored():
-    x = normal(4, 2, seed=2).requires_grad_()
-    mask_of([3, 1]).spread(x).sum().backward()
-    assert torch.equal(x.grad, torch.ones_like(x))
-
-
 @pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
 def test_packing_and_unpacking_pass_gradcheck(lengths):
     mask = mask_of(lengths)
@@ -78,16 +44,8 @@ def test_packing_and_unpacking_pass_gradcheck(lengths):
     assert torch.autograd.gradcheck(mask.pack, x)
     tokens = normal(4, 2, seed=2).requires_grad_()
     assert torch.autograd.gradcheck(mask.unpack, tokens)
-    real = mask.positions.unsqueeze(2)
-    assert torch.autograd.gradcheck(lambda x: mask.spread(x).masked_fill(~real, 0.0), tokens)
     # Also used for higher-order gradients.
     assert torch.autograd.gradgradcheck(lambda x: mask.pack(x) ** 2, x)
-
-
-@pytest.mark.parametrize("lengths", [[3, 1], [2, 2]], ids=["padded", "not padded"])
-def test_lengths_are_known_on_a_cpu_alone(lengths, device):
-    known = mask_of(lengths, device).known_lengths
-    assert known == (lengths if device.type == "cpu" else None)
 
 
 @settings(deadline=None, derandomize=True)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cosine_similarity, scaled_dot_product_attention
+from torch.nn.functional import cosine_similarity
 
 from spacy_psa.inference import LinearChain
 from spacy_psa.layers import (
@@ -19,6 +19,7 @@ from spacy_psa.layers import (
     Chain,
     ContextFusion,
     CRFDecoder,
+    DeepAtt,
     FeatureGate,
     LabelMarginals,
     LabelSet,
@@ -27,21 +28,19 @@ from spacy_psa.layers import (
     PSABias,
     ScalarGate,
     TokenOffsetBias,
-    additive_scores,
-    label_marginals,
+    ops,
 )
-from spacy_psa.layers.labeler import SequenceLabelerNetwork
-from spacy_psa.layers.layout import make_layout
-from spacy_psa.layers.onednn import DTYPES as OF_ONEDNN
-from spacy_psa.layers.sublayers import (
+from spacy_psa.layers.deepatt import (
     ConvolutionSublayer,
     FeedForwardSublayer,
     RecurrentSublayer,
 )
+from spacy_psa.layers.labeler import SequenceLabelerNetwork
+from spacy_psa.layers.layout import make_layout
+from spacy_psa.layers.ops import PLAIN, lstm_types
 from spacy_psa.layers.transformer import TransformerEncoder
 
 from .helpers import batch_of, mask_of, normal, randomized
-from .test_precision import deepatt
 from .test_refinement import INPUT, make_lan, make_structured
 
 LENGTHS = [7, 5, 5, 1]
@@ -64,6 +63,10 @@ LAYERS: dict[str, tuple[int, Callable[[], nn.Module]]] = {
     "structured refinement": (INPUT, make_structured),
     "chain": (6, lambda: Chain(6, [ContextFusion(6), BiLSTM(6, hidden_width=8)])),
 }
+
+
+def deepatt(sublayer: Callable[[int], nn.Module]) -> nn.Module:
+    return DeepAtt(12, sublayer=sublayer, positions=None, width=12, depth=2, n_heads=2)
 
 
 def first_bias(width: int) -> BiasMixture:
@@ -98,7 +101,7 @@ def test_output_and_gradients_are_close_to_full_precision(
     output, gradients = run(layer, x, dtype, LENGTHS)
     error = (output - expected).detach().abs().max()
     # On a CPU, the LSTM may run in float32 if there is none in this type
-    assert error > 0 or ("bilstm" in name and dtype not in OF_ONEDNN)
+    assert error > 0 or ("bilstm" in name and dtype not in lstm_types())
     assert error < 32 * UNIT[dtype] * max(1.0, float(expected.detach().abs().max()))
     assert len(gradients) == len(expected_gradients)
     largest = max(g.norm() for g in expected_gradients)
@@ -138,11 +141,12 @@ def test_what_a_token_keeps_of_its_own_is_not_rounded(
 @pytest.mark.parametrize("dtype", HALF)
 def test_additive_scores_are_not_rounded(dtype: torch.dtype) -> None:
     queries, keys = (normal(2, 5, 6, seed=seed).to(dtype) for seed in (1, 2))
-    weight = normal(6).float()
+    weight, mask = normal(6).float(), mask_of([5, 5])
     with torch.autocast("cpu", dtype=dtype):
-        scores = additive_scores(queries, keys, weight)
-    assert torch.equal(scores, additive_scores(queries.float(), keys.float(), weight))
-    assert additive_scores(queries, keys, weight).dtype == dtype
+        scores = PLAIN.additive_scores(queries, keys, weight, mask)
+    expected = PLAIN.additive_scores(queries.float(), keys.float(), weight, mask)
+    assert torch.equal(scores, expected)
+    assert PLAIN.additive_scores(queries, keys, weight, mask).dtype == dtype
 
 
 class SeenBias(nn.Module):
@@ -183,20 +187,6 @@ def test_what_is_attended_to_is_added_up_in_full_precision(given: torch.dtype) -
     assert torch.equal(context, weights @ x.float())
 
 
-def test_dot_products_are_in_full_precision_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def attend(query: Tensor, *others: Tensor, **settings: object) -> Tensor:
-        seen.append((query.dtype, torch.is_autocast_enabled("cpu")))
-        return scaled_dot_product_attention(query, *others, **settings)
-
-    monkeypatch.setattr("spacy_psa.layers.multihead.scaled_dot_product_attention", attend)
-    layer = randomized(MultiHeadSelfAttention(6, n_heads=2)).float()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        layer(normal(2, 5, 6).float(), mask_of([5, 3]))
-    assert seen == [(torch.float32, False)]
-
-
 @pytest.mark.parametrize("decoder", [CRFDecoder, PairwiseCRFDecoder])
 def test_labels_are_scored_in_full_precision(decoder: type[CRFDecoder]) -> None:
     encoder = Chain(6, [ContextFusion(6), BiLSTM(6, hidden_width=4)])
@@ -233,7 +223,7 @@ def test_marginals_inside_a_network_are_found_in_full_precision() -> None:
         seen.append((potentials.emissions.dtype, torch.is_autocast_enabled("cpu")))
         return LinearChain(potentials)
 
-    replaced = patch.object(label_marginals, "LinearChain", chain)
+    replaced = patch.object(ops, "LinearChain", chain)
     with replaced, torch.autocast("cpu", dtype=torch.bfloat16):
         layer(x, mask)
         assert torch.is_autocast_enabled("cpu")
@@ -244,7 +234,7 @@ def test_marginals_inside_a_network_are_found_in_full_precision() -> None:
 def test_lstms_are_in_float32_where_a_cpu_has_them_in_no_other_type(
     with_gradient: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spacy_psa.layers.onednn.DTYPES", {torch.float32})
+    monkeypatch.setattr(ops, "lstm_types", lambda: {torch.float32})
     layer = randomized(BiLSTM(6, hidden_width=4)).float()
     x, mask = normal(len(LENGTHS), max(LENGTHS), 6).float(), mask_of(LENGTHS)
     expected = layer(x, mask)[mask.positions]

@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from spacy_psa.layers import MultiHeadSelfAttention, SequenceMask
+from spacy_psa.acceleration.cpu import CPUPrediction
+from spacy_psa.layers import MultiHeadSelfAttention, SequenceMask, using
 
 from .helpers import DTYPES, TOLERANCE, assert_close, batch_of, mask_of, randomized, state_of
 from .reference_transformer import multi_head
@@ -153,9 +154,10 @@ def test_masks_cost_nothing_where_nothing_is_masked(monkeypatch):
         seen.append(attn_mask)
         return kernel(*args, attn_mask=attn_mask, **kwargs)
 
-    monkeypatch.setattr("spacy_psa.layers.multihead.scaled_dot_product_attention", spy)
+    monkeypatch.setattr("spacy_psa.layers.ops.scaled_dot_product_attention", spy)
     layer = make_layer(None)
-    layer(batch_of([4, 4], WIDTH), mask_of([4, 4]))
-    layer(batch_of([4, 2], WIDTH), SequenceMask(torch.tensor([4, 2]), 4))
+    with using(CPUPrediction()):
+        layer(batch_of([4, 4], WIDTH), mask_of([4, 4]))
+        layer(batch_of([4, 2], WIDTH), SequenceMask(torch.tensor([4, 2]), 4))
     assert seen[0] is None
     assert seen[1].dtype == torch.bool

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spacy_psa.layers import BiLSTM, recurrent
+from spacy_psa.layers import BiLSTM
 
 from .helpers import (
     DTYPES,
@@ -174,28 +174,3 @@ def test_dropouts_fall_on_the_input_once_and_on_the_output_of_each_layer():
         )
     layer(batch_of([3], WIDTH), mask_of([3]))
     assert widths == {"input": [WIDTH], "output": [4, 4]}
-
-
-@pytest.mark.parametrize("in_order", [True, False])
-@pytest.mark.parametrize("depth", [1, 2])
-def test_prediction_takes_a_few_sentences_at_a_time(depth, in_order):
-    layer = randomized(BiLSTM(WIDTH, hidden_width=5, depth=depth))
-    lengths = [9, 9, *range(8, 1, -1), *[1] * (2 * recurrent.ROWS_AT_ONCE)]
-    if not in_order:
-        lengths = lengths[::-3] + lengths[::2]
-    x, mask = batch_of(lengths, WIDTH), mask_of(lengths)
-    expected = layer(x, mask)[mask.positions]
-    shapes = []
-    layer.forwards[0].register_forward_pre_hook(lambda _, inputs: shapes.append(inputs[0].shape))
-    with torch.no_grad():
-        output = layer(x, mask)
-    assert output.shape == (len(lengths), 9, 5)
-    assert_close(output[mask.positions], expected, 1e-13)
-    assert [rows for rows, *_ in shapes] == [
-        len(lengths[i : i + recurrent.ROWS_AT_ONCE])
-        for i in range(0, len(lengths), recurrent.ROWS_AT_ONCE)
-    ]
-    assert [n for _, n, _ in shapes] == [
-        max(lengths[i : i + recurrent.ROWS_AT_ONCE])
-        for i in range(0, len(lengths), recurrent.ROWS_AT_ONCE)
-    ]

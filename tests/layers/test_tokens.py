@@ -6,19 +6,21 @@ import pytest
 import torch
 from torch import nn
 
-from spacy_psa.layers import BiLSTM, ContextFusion, SequenceMask, positions
-from spacy_psa.layers.deepatt import DeepAtt, ResidualSublayer
+from spacy_psa.acceleration.cpu import CPUPrediction
+from spacy_psa.layers import BiLSTM, ContextFusion, SequenceMask, positions, using
+from spacy_psa.layers.deepatt import (
+    ConvolutionSublayer,
+    DeepAtt,
+    FeedForwardSublayer,
+    RecurrentSublayer,
+    ResidualSublayer,
+)
 from spacy_psa.layers.label_attention import LabelAttention
 from spacy_psa.layers.label_marginals import LabelMarginals
 from spacy_psa.layers.labels import LabelEmbeddings, LabelTransitions
+from spacy_psa.layers.mask import Tokenwise, apply_tokenwise
 from spacy_psa.layers.multihead import MultiHeadSelfAttention
 from spacy_psa.layers.refinement import LabelRefinement, RefiningLayer, ResidualNorm
-from spacy_psa.layers.sublayers import (
-    ConvolutionSublayer,
-    FeedForwardSublayer,
-    RecurrentSublayer,
-)
-from spacy_psa.layers.tokens import Tokenwise, apply_tokenwise
 from spacy_psa.layers.transformer import TransformerEncoder, TransformerLayer
 
 from .helpers import assert_close, batch_of, mask_of, randomized
@@ -125,7 +127,7 @@ def test_projections_and_normalizations_of_stacks_see_no_padding(name, learns):
             layer.register_forward_pre_hook(
                 lambda _, args: rows.append(args[0].numel() // args[0].shape[-1])
             )
-    with torch.set_grad_enabled(learns):
+    with torch.set_grad_enabled(learns), using(CPUPrediction()):
         output = stack(batch_of(lengths, 3), mask_of(lengths))
     assert output.shape == (3, 6, WIDTH)
     # Projections of label embeddings have a row for each label

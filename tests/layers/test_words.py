@@ -147,16 +147,3 @@ def test_word_dropout_leaves_words_out_wherever_they_stand_but_not_their_charact
             words_seen.add((int(word), factor))
     # Each word is sometimes kept and sometimes dropped
     assert len(words_seen) == 2 * len(TOKENS.unique())
-
-
-def test_what_is_read_in_half_precision_is_not_remembered() -> None:
-    characters = CharacterBiLSTM(9, embedding_width=3, width=4)
-    network = WordCharacterEmbedding(WordEmbedding(5, 3), characters).eval()
-    ids, lengths = torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])
-    inputs = (torch.tensor([1, 2]), torch.zeros(0, 3), ids, lengths, torch.tensor([0, 1]))
-    with torch.no_grad():
-        expected = network(*inputs)
-        network.forget_weights()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            network(*inputs)
-        assert torch.equal(network(*inputs), expected)

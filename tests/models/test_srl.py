@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from spacy_psa.layers.predicate import PredicateMask
+from spacy_psa.layers.labeler import PredicateMask
 from spacy_psa.models.srl import Proposition, build_role_labeler, propositions
 from spacy_psa.models.srl_ensemble import build_role_ensemble
 

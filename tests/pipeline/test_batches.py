@@ -9,7 +9,7 @@ import pytest
 import torch
 from spacy.tokens import Doc
 
-from spacy_psa.layers.onednn import DTYPES
+from spacy_psa.layers.ops import lstm_types
 from spacy_psa.pipeline.precision import reduce_pipeline
 
 from .conftest import WORDS, initialized_nlp, tagger_of, tiny_model
@@ -26,7 +26,9 @@ BILSTM: dict[str, Any] = {
 
 HALF = pytest.param(
     "bf16",
-    marks=pytest.mark.skipif(torch.bfloat16 not in DTYPES, reason="oneDNN has no bfloat16 here"),
+    marks=pytest.mark.skipif(
+        torch.bfloat16 not in lstm_types(), reason="oneDNN has no bfloat16 here"
+    ),
 )
 
 

@@ -1,0 +1,218 @@
+"""Additive self-attention in bfloat16, for prediction.
+
+Rounding amplifies small differences: if the last bit of a float32 number differs between two
+batches, as in sums over padded sentences, one of the two may be rounded up. So whatever is rounded
+here is computed in a way that padding does not change: scores are sums over the width of a vector,
+in float32 and always in the same order; their softmax is computed in float64; and oneDNN's products
+in bfloat16 add one pair of numbers after the other, in the order of positions, to a sum in float32,
+to which padding adds zeros at the end.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from ..kernels import kernels_run_on
+from ..layers.fusion import AdditiveSelfAttention
+from ..layers.mask import SequenceMask
+from ..layers.ops import ops_for
+from ..layers.position_bias import (
+    BiasMixture,
+    Columns,
+    GaussianBias,
+    PSABias,
+    TokenOffsetBias,
+    TokenPositionBias,
+    TokenwiseBias,
+    clipped_distances,
+    clipped_offsets,
+    for_pairs,
+)
+from .bfloat16 import BFloat16Linear, rounded_rows
+from .onednn import DTYPES
+from .roomy import LEAST, rounded_up
+from .tiled_scores import EXP_LIMIT, are_small, tiled_scores
+
+# Multiplications from which PyTorch leaves a batched product to oneDNN
+LEAST_PRODUCT = 16**3
+
+
+class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
+    """An `AdditiveSelfAttention` with bfloat16 products, scores in float32 and a softmax in
+    float64.
+
+    layer (AdditiveSelfAttention): The layer in full precision. Its bias is reused and modified.
+    """
+
+    def __init__(self, layer: AdditiveSelfAttention) -> None:
+        nn.Module.__init__(self)
+        self.query = BFloat16Linear(layer.query)
+        self.key = BFloat16Linear(layer.key)
+        self.weight = nn.Parameter(layer.weight.detach().double(), requires_grad=False)
+        self.bias = None if layer.bias is None else reduced_bias(layer.bias)
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Compute the context of each token. See `AdditiveSelfAttention`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, d); or (tokens, d), in bfloat16 if oneDNN computes
+            it.
+        """
+        rows = rounded_rows(mask.packed(x))
+        weights = self._weights(self._scores(rows, mask), x, mask)
+        if x.device.type == "cpu" and torch.bfloat16 in DTYPES:
+            contexts = _weighted_sums(weights, rows, mask)
+        else:
+            contexts = mask.pack((weights @ mask.padded(x).double()).float())
+        return contexts if x.dim() == 2 else mask.unpack(contexts.float())
+
+    def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Compute the attention weights. See `AdditiveSelfAttention`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, n).
+        """
+        return super().attention(x, mask).float()
+
+    def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
+        rows = rounded_rows(tokens)
+        queries, keys, weight = self.query(rows), self.key(rows), self.weight.float()
+        # A single large number changes how all scores of a call are computed. Sentences that have
+        # one are therefore scored separately, in float64, where this makes no difference.
+        is_fused = queries.is_cuda and kernels_run_on(queries.device)
+        if is_fused or (are_small(queries) and are_small(keys)):
+            return ops_for(queries).additive_scores(queries, keys, weight, mask).double()
+        queries, keys = mask.unpack(queries), mask.unpack(keys)
+        is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
+        scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
+        for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):
+            rows = chosen.nonzero().squeeze(1)
+            some = queries[rows].to(dtype), keys[rows].to(dtype), self.weight.to(dtype)
+            scores[rows] = tiled_scores(*some).double()
+        return scores
+
+
+def _largest(x: Tensor) -> Tensor:
+    """The largest absolute value of each row. Shape: (batch_size,)."""
+    return x.abs().amax(dim=(1, 2))
+
+
+def _weighted_sums(weights: Tensor, rows: Tensor, mask: SequenceMask) -> Tensor:
+    """Compute the contexts of all tokens with one batched product. Like the number of rows of a
+    linear layer, the numbers of sentences and positions are rounded to a few: see `roomy`.
+
+    weights (Tensor): The attention weights, zero at padding. Shape: (batch_size, n, n).
+    rows (Tensor): The tokens, in bfloat16. Shape: (tokens, d).
+    mask (SequenceMask): The lengths of the sentences.
+    RETURNS (Tensor): In bfloat16, with room for more rows. Shape: (tokens, d).
+    """
+    (batch_size, n, _), d = weights.shape, rows.shape[1]
+    wide = mask if rounded_up(n) == n else SequenceMask(mask.lengths, rounded_up(n))
+    n_rows = max(
+        batch_size if batch_size <= LEAST else rounded_up(batch_size),
+        LEAST_PRODUCT // (wide.width**2 * d) + 1,
+    )
+    more = n_rows - batch_size
+    values = pad(wide.unpack(rows), (0, 0, 0, 0, 0, more))
+    rounded = pad(weights.to(rows.dtype), (0, wide.width - n, 0, wide.width - n, 0, more))
+    return torch.bmm(rounded, values).flatten(0, 1).index_select(0, wide.rows)
+
+
+class Float64Bias(nn.Module):
+    """A positional bias in float64.
+
+    layer (nn.Module): The bias in full precision. It is reused and modified.
+    """
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer.double()
+        self.masks_self = layer.masks_self
+
+    def forward(self, x: Tensor) -> Tensor | None:
+        """Bias for each pair of positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
+        """
+        return self.layer(x.double())
+
+
+class BFloat16TokenBias(TokenwiseBias, nn.Module):
+    """A `TokenPositionBias` or `TokenOffsetBias` with its product in bfloat16.
+
+    projection (nn.Linear): Maps tokens to a score for each clipped distance or offset.
+    columns (Callable): Computes the output of the projection to read for each pair:
+        `clipped_distances` or `clipped_offsets`.
+    max_distance (int): The distance at which they are clipped.
+    """
+
+    masks_self = False
+
+    def __init__(self, projection: nn.Linear, columns: Columns, max_distance: int) -> None:
+        super().__init__()
+        self.projection = BFloat16Linear(projection)
+        self.columns = columns
+        self.max_distance = max_distance
+
+    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
+        """Bias for each pair of positions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        RETURNS (Tensor): Shape: (batch_size, n, n).
+        """
+        return for_pairs(self.projection(x), mask, self.columns, self.max_distance)
+
+
+@singledispatch
+def reduced_bias(bias: nn.Module) -> nn.Module:
+    """Replace a positional bias by one that does not depend on padding, with products in bfloat16.
+
+    bias (nn.Module): The bias in full precision; modified in place.
+    RETURNS (nn.Module): The replacement: a bias of a type without a rule is computed in float64.
+    """
+    return Float64Bias(bias)
+
+
+@reduced_bias.register
+def _gaussian(bias: GaussianBias) -> nn.Module:
+    return bias  # There is no product
+
+
+@reduced_bias.register
+def _psa(bias: PSABias) -> nn.Module:
+    if bias.token_position is not None:
+        bias._modules["token_position"] = reduced_bias(bias.token_position)
+    return bias
+
+
+@reduced_bias.register
+def _mixture(bias: BiasMixture) -> nn.Module:
+    bias.biases = nn.ModuleList(reduced_bias(part) for part in bias.biases)
+    return bias
+
+
+@reduced_bias.register
+def _token_position(bias: TokenPositionBias) -> nn.Module:
+    projection = _projection(bias.relative, bias.constant())
+    return BFloat16TokenBias(projection, clipped_distances, bias.max_distance)
+
+
+@reduced_bias.register
+def _token_offset(bias: TokenOffsetBias) -> nn.Module:
+    return BFloat16TokenBias(_projection(bias.relative), clipped_offsets, bias.max_distance)
+
+
+def _projection(weight: Tensor, constant: Tensor | None = None) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], len(weight), bias=constant is not None, device="meta")
+    layer.weight = nn.Parameter(weight.detach())
+    if constant is not None:
+        layer.bias = nn.Parameter(constant.detach())
+    return layer

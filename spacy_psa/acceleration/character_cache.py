@@ -1,0 +1,113 @@
+"""A cache of the character representations of words."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from threading import Lock
+from weakref import WeakSet
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..layers.interfaces import CharacterPart
+from ..layers.words import read_words
+from ..tensor_versions import Versions, weights_of
+
+# Words in the cache (8 MB at width 100), so that a long-running process does not grow.
+CACHE_SIZE = 20_000
+# Maximum length of a cached word in characters, for the same reason.
+MAX_CACHED_LENGTH = 50
+UNKNOWN = -1
+
+
+class CharacterCache:
+    """A cache of words' character representations, valid until `Versions` reports that the weights
+    have changed. Threads may share it. Copies of it, also in other processes, are empty.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._versions = Versions()
+        self._rows: dict[bytes, int] = {}
+        self._table = torch.empty(0, 0)
+        _caches.add(self)
+
+    def __reduce__(self) -> tuple[type[CharacterCache], tuple[()]]:
+        return CharacterCache, ()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def represent(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words, reading only those that are not in the cache.
+
+        part (CharacterPart): Represents words, on the CPU, without dropout and gradients.
+        characters, lengths (Tensor): Its input, words sorted by length, longest first.
+            Shapes: (words, longest word) and (words,).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        # For a few words, NumPy calls take a fraction of the time of PyTorch's
+        array, sizes = characters.numpy(), lengths.tolist()
+        keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]
+        with self._lock:
+            weights = list(weights_of(part.modules()))
+            if not self._versions.are_those_of(weights):
+                self._clear()
+                self._versions = Versions(weights)
+            rows = [self._rows.get(key, UNKNOWN) for key in keys]
+            new = [i for i, row in enumerate(rows) if row == UNKNOWN]
+            places = torch.from_numpy(np.array(rows, dtype=np.int64))
+            if not new:
+                return self._table.index_select(0, places)
+            index = torch.from_numpy(np.array(new, dtype=np.int64))
+            new_characters, new_lengths = (t.index_select(0, index) for t in (characters, lengths))
+            found = output = read_words(part, new_characters, new_lengths)
+            if len(new) < len(keys):
+                output = self._table.index_select(0, places.clamp_(min=0))
+                output.index_copy_(0, index, found)
+            self._store([keys[i] for i in new], [sizes[i] for i in new], found)
+            return output
+
+    def reset_after_fork(self) -> None:
+        """Continue in a process that has just been forked. A thread of the parent that held the
+        lock cannot release it here, and may have been writing to the cache: replace the lock, and
+        clear the cache if the lock was held."""
+        is_busy = self._lock.locked()
+        self._lock = Lock()
+        if is_busy:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._rows = {}
+        self._table = torch.empty(0, 0)
+
+    def _store(self, keys: list[bytes], sizes: list[int], found: Tensor) -> None:
+        # Different words may have the same key: all unknown characters share one id
+        found_at = {key: i for i, key in enumerate(keys) if sizes[i] <= MAX_CACHED_LENGTH}
+        short = dict(islice(found_at.items(), CACHE_SIZE))
+        n = len(self._rows)
+        if n + len(short) > CACHE_SIZE:
+            self._clear()
+            n = 0
+        if not len(self._table):
+            # A tensor created in inference mode cannot be written to outside of it
+            with torch.inference_mode(False):
+                self._table = found.new_empty(CACHE_SIZE, found.shape[1])
+        if short:
+            places = torch.from_numpy(np.fromiter(short.values(), np.int64))
+            self._table[n : n + len(short)] = found.index_select(0, places)
+        self._rows.update(zip(short, range(n, n + len(short)), strict=True))
+
+
+_caches: WeakSet[CharacterCache] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for cache in _caches:
+        cache.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,99 @@
+"""What is faster on a CPU."""
+
+from __future__ import annotations
+
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from ..layers.interfaces import CharacterPart
+from ..layers.mask import SequenceMask
+from ..layers.ops import Ops, full_precision, lstm_precision
+from .character_cache import CharacterCache
+from .joined_lstm import joined_bilstm
+from .joined_rows import join
+from .packed_lstm import may_be_packed, packed_bilstm, steps_of
+from .tiled_scores import tiled_scores
+
+
+class CPUPrediction(Ops):
+    """What is faster on a CPU without gradients."""
+
+    def __init__(self) -> None:
+        self._caches: WeakKeyDictionary[CharacterPart, CharacterCache] = WeakKeyDictionary()
+
+    def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """See `Ops`."""
+        return mask.packed(x)
+
+    def has_padding(self, mask: SequenceMask) -> bool:
+        """See `Ops`."""
+        return min(mask.known_lengths, default=mask.width) < mask.width
+
+    def additive_scores(
+        self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
+    ) -> Tensor:
+        """See `Ops`."""
+        return tiled_scores(mask.padded(queries), mask.padded(keys), weight, mask.known_lengths)
+
+    def attention(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        *,
+        scale: float,
+        dropout: float,
+    ) -> Tensor:
+        """See `Ops`. PyTorch's backward pass takes twice as long in half precision."""
+        with full_precision(queries, keys, values) as (q, k, v):
+            return super().attention(q, k, v, mask, scale=scale, dropout=dropout)
+
+    def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+        """See `Ops`. The representations of words are kept until the weights change."""
+        # What is kept has a single precision
+        if part.training or torch.is_autocast_enabled("cpu"):
+            return super().words(part, characters, lengths)
+        cache = self._caches.get(part)
+        if cache is None:
+            cache = self._caches.setdefault(part, CharacterCache())
+        return cache.represent(part, characters, lengths)
+
+
+class CPUTraining(CPUPrediction):
+    """What is faster on a CPU with gradients."""
+
+    def bilstm(
+        self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
+    ) -> Tensor:
+        """See `Ops`."""
+        rows = join(mask.known_lengths)
+        if rows.n_rows == len(mask.lengths):
+            return super().bilstm(x, mask, forwards, backwards)
+        directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
+        with lstm_precision(x) as x:
+            return mask.in_form_of(x, joined_bilstm(mask.packed(x), rows, *directions))
+
+    def last_states(
+        self,
+        characters: Tensor,
+        mask: SequenceMask,
+        embedding: nn.Module,
+        forwards: nn.Module,
+        backwards: nn.Module,
+    ) -> Tensor:
+        """See `Ops`."""
+        directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
+        if not may_be_packed(*directions):
+            return super().last_states(characters, mask, embedding, forwards, backwards)
+        sizes, places, last = steps_of(mask)
+        inputs = embedding(characters.flatten()[places])
+        states = packed_bilstm(inputs, sizes, *directions)
+        return states[:, last].transpose(0, 1).flatten(1)
+
+    def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+        """See `Ops`."""
+        return Ops.words(self, part, characters, lengths)

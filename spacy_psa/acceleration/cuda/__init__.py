@@ -1,0 +1,1 @@
+"""What is faster on a GPU: Triton kernels and CUDA graphs."""

@@ -1,0 +1,112 @@
+"""Additive attention: one kernel launch for the scores, two for the gradients."""
+
+from functools import lru_cache
+
+import torch
+import triton
+from torch import Tensor
+
+from ...kernels.launching import OPTIONS, on_device
+from .score_kernels import gradient_kernel, scores_kernel
+
+# Tile sizes: the accumulator, (queries, keys, features), stays in the registers of four warps
+QUERIES, KEYS, WIDTH = 8, 8, 32
+ONES, OTHERS, NUMBERS = 4, 8, 64
+
+
+def additive_scores_of(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Compute f(i, j) = wᵀ tanh(q_i + k_j).
+
+    queries (Tensor): *Shape:* (batch_size, n, d)
+    keys (Tensor): *Shape:* (batch_size, m, d)
+    weight (Tensor): *Shape:* (d,)
+    lengths (Tensor): *Shape:* (batch_size,). The number of queries and keys to use in each row.
+        Integers.
+    dtype (torch.dtype): The type to compute in.
+    RETURNS (Tensor): *Shape:* (batch_size, n, m). Zeros beyond the lengths.
+    """
+    batch_size, n, d = queries.shape
+    m = keys.shape[1]
+    scores = queries.new_zeros((batch_size, n, m), dtype=dtype)
+    if scores.numel() and d:
+        with on_device(scores):
+            scores_kernel[(batch_size, triton.cdiv(n, QUERIES), triton.cdiv(m, KEYS))](
+                queries.contiguous(),
+                keys.contiguous(),
+                weight.contiguous(),
+                lengths,
+                scores,
+                n,
+                m,
+                d,
+                QUERIES=QUERIES,
+                KEYS=KEYS,
+                WIDTH=WIDTH,
+                **OPTIONS,
+            )
+    return scores
+
+
+def additive_gradients_of(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, gradient: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute the gradients with respect to queries, keys and weight.
+
+    queries, keys, weight, lengths (Tensor): As passed to `additive_scores_of`.
+    gradient (Tensor): *Shape:* (batch_size, n, m). The gradient of the scores.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): The gradients in the type of `gradient`, with the
+        shapes of queries, keys and weight.
+    """
+    batch_size, n, d = queries.shape
+    tiles = triton.cdiv(n, ONES)
+    for_weight = gradient.new_zeros(batch_size, tiles, d)
+    for_queries = _one_side(queries, keys, weight, lengths, gradient, for_weight)
+    for_keys = _one_side(keys, queries, weight, lengths, gradient.mT, None)
+    return for_queries, for_keys, for_weight.sum(dim=(0, 1))
+
+
+def _one_side(
+    ones: Tensor,
+    others: Tensor,
+    weight: Tensor,
+    lengths: Tensor,
+    gradient: Tensor,
+    for_weight: Tensor | None,
+) -> Tensor:
+    batch_size, n, d = ones.shape
+    found = gradient.new_empty(ones.shape)
+    if found.numel():
+        with on_device(found):
+            gradient_kernel[(batch_size, triton.cdiv(n, ONES), triton.cdiv(d, NUMBERS))](
+                ones.contiguous(),
+                others.contiguous(),
+                weight.contiguous(),
+                lengths,
+                gradient,
+                found,
+                found if for_weight is None else for_weight,
+                n,
+                others.shape[1],
+                d,
+                *gradient.stride(),
+                WITH_WEIGHT=for_weight is not None,
+                ONES=ONES,
+                OTHERS=OTHERS,
+                WIDTH=NUMBERS,
+                **OPTIONS,
+            )
+    return found
+
+
+@lru_cache(maxsize=16)
+def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
+    """Copy the lengths of rows to a device. Recent results are cached.
+
+    lengths (Tuple[int, ...]): The lengths.
+    device (torch.device): The device.
+    RETURNS (Tensor): *Shape:* (batch_size,). int32.
+    """
+    with torch.inference_mode(False):  # the cached tensor must be usable in training
+        return torch.tensor(lengths, dtype=torch.int32, device=device)

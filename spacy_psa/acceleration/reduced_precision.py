@@ -1,0 +1,203 @@
+"""Reduced precision for prediction: networks with their matrices in bfloat16.
+
+`to_bfloat16` has a rule for each type of layer that returns its replacement. A layer without a rule
+stays, and the rules are applied to its parts. Register rules for custom layers with
+`to_bfloat16.register`.
+
+A replacement reads and writes float32, so the rest of the network is unaffected. Internally, inputs
+and weights are rounded to 8 bits of precision and products are accumulated in float32. Nothing
+depends on other rows of the batch: unlike dynamic quantization to 8-bit integers, there is no scale
+to compute over all rows.
+
+Rounding amplifies small differences. If the last bit of a float32 number differs between two
+batches, as in sums over padded sentences, one of the two may be rounded up. Multi-head attention is
+therefore accumulated over a sentence in float64, and only the result is rounded to float32. For
+additive attention, see `bfloat16_attention`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from itertools import groupby
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, pad
+
+from ..layers.characters import CharacterBiLSTM
+from ..layers.fusion import AdditiveSelfAttention, ContextFusion, FusionGate
+from ..layers.labeler import SequenceLabelerNetwork
+from ..layers.mask import SequenceMask, Tokenwise
+from ..layers.multihead import MultiHeadSelfAttention
+from ..layers.ops import PLAIN
+from ..layers.recurrent import BiLSTM
+from ..layers.words import WordEmbedding
+from .amx import do_without_amx
+from .bfloat16 import BFloat16Linear, rounded
+from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
+
+FULL = "fp32"
+# Words of up to so many characters are read together
+WORD_LENGTHS = 6, 10, 16, 26, 50
+
+
+class BFloat16BiLSTM(Tokenwise, nn.Module):
+    """A `BiLSTM` with bfloat16 weights and no dropout.
+
+    layer (BiLSTM): The layer in full precision. Its parts are reused and modified.
+    """
+
+    def __init__(self, layer: BiLSTM) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.forwards = layer.forwards.bfloat16()
+        self.backwards = layer.backwards.bfloat16()
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode the tokens of each sentence. See `BiLSTM`.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
+            without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
+        """
+        h = x.bfloat16()
+        for directions in zip(self.forwards, self.backwards, strict=True):
+            h = PLAIN.bilstm(h, mask, *directions)
+        return h.float()
+
+
+class BFloat16CharacterBiLSTM(nn.Module):
+    """A `CharacterBiLSTM` with bfloat16 weights.
+
+    Words of similar length are read together. The layer in full precision packs words if there are
+    many, but oneDNN cannot read packed words, and its sums do not depend on other words. Reading
+    each length on its own would take more time to prepare for all the shapes than padding costs.
+
+    layer (CharacterBiLSTM): The layer in full precision. Its parts are reused and modified.
+    """
+
+    def __init__(self, layer: CharacterBiLSTM) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.embedding = layer.embedding.bfloat16()
+        self.forwards = layer.forwards.bfloat16()
+        self.backwards = layer.backwards.bfloat16()
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Represent words.
+
+        characters (Tensor): Rows of the table, words sorted by length, longest first.
+            Shape: (words, longest word), integers.
+        lengths (Tensor): Length of each word in characters, at least one. Shape: (words,), on the
+            CPU.
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        sizes = [_group_of(length) for length in lengths.tolist()]
+        words, first = [], 0
+        for n_steps, members in groupby(sizes):
+            rows = slice(first, first + len(list(members)))
+            ids = characters[rows, :n_steps]
+            ids = pad(ids, (0, n_steps - ids.shape[1]))
+            parts = self.embedding, self.forwards, self.backwards
+            mask = SequenceMask(lengths[rows], ids.shape[1])
+            words.append(PLAIN.last_states(ids, mask, *parts))
+            first = rows.stop
+        return torch.cat(words).float()
+
+
+class BFloat16WordEmbedding(nn.Module):
+    """A `WordEmbedding` with a bfloat16 table. Fixed vectors are not rounded.
+
+    layer (WordEmbedding): The layer in full precision.
+    """
+
+    def __init__(self, layer: WordEmbedding) -> None:
+        super().__init__()
+        self.width = layer.width
+        self.weight = rounded(layer.weight)
+
+    def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
+        """Look up words.
+
+        rows (Tensor): Row of each word, or -1 if its vector is fixed. Shape: (words,), integers.
+        vectors (Optional[Tensor]): The fixed vectors of the words with row -1, in order.
+            Shape: (words with row -1, width).
+        RETURNS (Tensor): Shape: (words, width).
+        """
+        output = embedding(rows.clamp(min=0), self.weight).float()
+        if vectors is None:
+            return output
+        return output.index_copy(0, torch.nonzero(rows < 0).squeeze(1), vectors.to(output.dtype))
+
+
+@singledispatch
+def to_bfloat16(layer: nn.Module) -> nn.Module:
+    """Replace layers in full precision by layers in bfloat16.
+
+    layer (nn.Module): A layer or a network; modified in place.
+    RETURNS (nn.Module): The replacement, or the layer itself if there is no rule for its type.
+    """
+    for name, part in list(layer._modules.items()):
+        if part is not None:
+            setattr(layer, name, to_bfloat16(part))
+    return layer
+
+
+@to_bfloat16.register
+def _context_fusion(layer: ContextFusion) -> nn.Module:
+    to_bfloat16.dispatch(nn.Module)(layer)
+    # Only layers that round them anyway read these
+    inner = [layer.hidden]
+    if isinstance(layer.gate, FusionGate):
+        inner += [layer.output, layer.gate.token, layer.gate.context]
+    for part in inner:
+        cast(BFloat16Linear, part).dtype = torch.bfloat16
+    return layer
+
+
+to_bfloat16.register(nn.Linear, BFloat16Linear)
+to_bfloat16.register(BiLSTM, BFloat16BiLSTM)
+to_bfloat16.register(CharacterBiLSTM, BFloat16CharacterBiLSTM)
+to_bfloat16.register(WordEmbedding, BFloat16WordEmbedding)
+to_bfloat16.register(AdditiveSelfAttention, BFloat16AdditiveSelfAttention)
+
+
+@to_bfloat16.register
+def _multihead(layer: MultiHeadSelfAttention) -> MultiHeadSelfAttention:
+    for name in ("query", "key", "value"):
+        setattr(layer, name, BFloat16Linear(getattr(layer, name), torch.float64))
+    layer.output = BFloat16Linear(layer.output)
+    layer.biases = nn.ModuleList(reduced_bias(bias) for bias in layer.biases)
+    return layer
+
+
+@to_bfloat16.register
+def _encoder_alone(network: SequenceLabelerNetwork) -> SequenceLabelerNetwork:
+    """Labels are scored, and label sequences decoded, in full precision."""
+    network.encoder = to_bfloat16(network.encoder)
+    return network
+
+
+REDUCTIONS: dict[str, Callable[[nn.Module], nn.Module]] = {"bf16": to_bfloat16}
+
+
+def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
+    """Make a network smaller and faster for prediction; it can no longer be trained.
+
+    network (nn.Module): The network; modified in place.
+    precision (str): A key of `REDUCTIONS`, or "fp32" to leave the network unchanged.
+    RETURNS (nn.Module): The reduced network, in evaluation mode, or the network itself for "fp32".
+    """
+    if precision == FULL:
+        return network
+    do_without_amx()
+    return REDUCTIONS[precision](network).requires_grad_(False).eval()
+
+
+def _group_of(length: int) -> int:
+    """The number of characters to which a word is padded."""
+    longest = WORD_LENGTHS[-1]
+    return next((n for n in WORD_LENGTHS if length <= n), -(-length // longest) * longest)

@@ -1,0 +1,55 @@
+"""Detect changes of tensors, for what is kept of values computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from torch import Tensor, nn
+
+
+class Versions:
+    """The versions of weights (or gradients) that something was computed from: their memory
+    addresses and how often PyTorch has recorded a change.
+
+    Code that changes weights without PyTorch's knowledge, with `.data` or NumPy, must tell it with
+    `torch.autograd.graph.increment_version`, as `NetworkShim` does: comparing all numbers each time
+    would take as long as what is kept saves.
+
+    weights (Sequence[Tensor]): The weights.
+    """
+
+    def __init__(self, weights: Sequence[Tensor] = ()) -> None:
+        # Keep the tensors alive: another one could get their memory otherwise
+        self._kept = [weight.detach() for weight in weights]
+        self._versions = _versions(weights)
+
+    def are_those_of(self, weights: Sequence[Tensor]) -> bool:
+        """Check whether weights are the same and unchanged.
+
+        weights (Sequence[Tensor]): The weights.
+        RETURNS (bool): Whether they are. False for weights created in inference mode, whose changes
+            PyTorch does not record.
+        """
+        return _versions(weights) == self._versions
+
+
+def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
+    """Iterate over the parameters and buffers of layers, without those of their submodules. With
+    `modules()`, this takes a fraction of the time of `parameters()`.
+
+    layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
+    YIELDS (Tensor): The parameters and buffers.
+    """
+    for layer in layers:
+        for tensors in (layer._parameters, layer._buffers):
+            for tensor in tensors.values():
+                if tensor is not None:
+                    yield tensor
+
+
+def _versions(weights: Sequence[Tensor]) -> list[tuple[int, object]]:
+    # PyTorch does not record changes of inference-mode weights; a new object equals nothing else
+    return [
+        (weight.data_ptr(), object() if weight.is_inference() else weight._version)
+        for weight in weights
+    ]
