@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_psa.acceleration import bfloat16, bfloat16_attention, roomy
+from spacy_psa.acceleration import bfloat16, roomy
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
 from spacy_psa.inference import BACKENDS, log_product, steps, workspace
 from spacy_psa.layers import Ops
@@ -89,14 +89,7 @@ SWITCHES = {
     "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
     "products with PyTorch's threads": Switch(_PRODUCTS, (TRAINING,)),
     "workspaces": Switch(_WORKSPACES, (TRAINING,)),
-    "row rounding": Switch(
-        ((roomy, "rounded_up", lambda n: n), (bfloat16_attention, "rounded_up", lambda n: n)),
-        BOTH,
-        "bf16",
-    ),
-    "bfloat16 sums of attention": Switch(
-        ((bfloat16_attention, "DTYPES", set()),), (TAGGING,), "bf16"
-    ),
+    "row rounding": Switch(((roomy, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
     "kept order of bfloat16 weights": Switch(
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),

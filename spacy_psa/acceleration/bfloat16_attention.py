@@ -3,9 +3,8 @@
 Rounding amplifies small differences: if the last bit of a float32 number differs between two
 batches, as in sums over padded sentences, one of the two may be rounded up. So whatever is rounded
 here is computed in a way that padding does not change: scores are sums over the width of a vector,
-in float32 and always in the same order; their softmax is computed in float64; and oneDNN's products
-in bfloat16 add one pair of numbers after the other, in the order of positions, to a sum in float32,
-to which padding adds zeros at the end.
+in float32 and always in the same order; their softmax, and the sums of vectors that it weights, are
+computed in float64.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from functools import singledispatch
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from ..kernels import kernels_run_on
 from ..layers.fusion import AdditiveSelfAttention
@@ -33,17 +31,12 @@ from ..layers.position_bias import (
     for_pairs,
 )
 from .bfloat16 import BFloat16Linear, rounded_rows
-from .onednn import DTYPES
-from .roomy import LEAST, rounded_up
 from .tiled_scores import EXP_LIMIT, are_small, tiled_scores
-
-# Multiplications from which PyTorch leaves a batched product to oneDNN
-LEAST_PRODUCT = 16**3
 
 
 class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
-    """An `AdditiveSelfAttention` with bfloat16 products, scores in float32 and a softmax in
-    float64.
+    """An `AdditiveSelfAttention` with bfloat16 projections, scores in float32, and softmax and sums
+    in float64.
 
     layer (AdditiveSelfAttention): The layer in full precision. Its bias is reused and modified.
     """
@@ -60,16 +53,11 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): Shape: (batch_size, n, d); or (tokens, d), in bfloat16 if oneDNN computes
-            it.
+        RETURNS (Tensor): The same shape.
         """
         rows = rounded_rows(mask.packed(x))
         weights = self._weights(self._scores(rows, mask), x, mask)
-        if x.device.type == "cpu" and torch.bfloat16 in DTYPES:
-            contexts = _weighted_sums(weights, rows, mask)
-        else:
-            contexts = mask.pack((weights @ mask.padded(x).double()).float())
-        return contexts if x.dim() == 2 else mask.unpack(contexts.float())
+        return mask.in_form_of(x, (weights @ mask.padded(x).double()).float())
 
     def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the attention weights. See `AdditiveSelfAttention`.
@@ -101,27 +89,6 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
 def _largest(x: Tensor) -> Tensor:
     """The largest absolute value of each row. Shape: (batch_size,)."""
     return x.abs().amax(dim=(1, 2))
-
-
-def _weighted_sums(weights: Tensor, rows: Tensor, mask: SequenceMask) -> Tensor:
-    """Compute the contexts of all tokens with one batched product. Like the number of rows of a
-    linear layer, the numbers of sentences and positions are rounded to a few: see `roomy`.
-
-    weights (Tensor): The attention weights, zero at padding. Shape: (batch_size, n, n).
-    rows (Tensor): The tokens, in bfloat16. Shape: (tokens, d).
-    mask (SequenceMask): The lengths of the sentences.
-    RETURNS (Tensor): In bfloat16, with room for more rows. Shape: (tokens, d).
-    """
-    (batch_size, n, _), d = weights.shape, rows.shape[1]
-    wide = mask if rounded_up(n) == n else SequenceMask(mask.lengths, rounded_up(n))
-    n_rows = max(
-        batch_size if batch_size <= LEAST else rounded_up(batch_size),
-        LEAST_PRODUCT // (wide.width**2 * d) + 1,
-    )
-    more = n_rows - batch_size
-    values = pad(wide.unpack(rows), (0, 0, 0, 0, 0, more))
-    rounded = pad(weights.to(rows.dtype), (0, wide.width - n, 0, wide.width - n, 0, more))
-    return torch.bmm(rounded, values).flatten(0, 1).index_select(0, wide.rows)
 
 
 class Float64Bias(nn.Module):
