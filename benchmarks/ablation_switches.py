@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_psa.acceleration import bfloat16, roomy
+from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
 from spacy_psa.inference import BACKENDS, log_product, steps, workspace
 from spacy_psa.layers import Ops
@@ -89,7 +89,7 @@ SWITCHES = {
     "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
     "products with PyTorch's threads": Switch(_PRODUCTS, (TRAINING,)),
     "workspaces": Switch(_WORKSPACES, (TRAINING,)),
-    "row rounding": Switch(((roomy, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
+    "row rounding": Switch(((bfloat16, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
     "kept order of bfloat16 weights": Switch(
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),

@@ -14,17 +14,23 @@ import torch
 from torch.nn.functional import linear
 
 from ..errors import Warnings, warn
-from .onednn import HAS_ONEDNN, has_amx
 
 VARIABLES = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
 WITHOUT_AMX = "AVX512_CORE_BF16"
+
+
+def has_amx() -> bool:
+    """RETURNS (bool): Whether the processor has AMX."""
+    # Not in all versions of PyTorch that this package supports
+    found = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return found is not None and bool(found())
 
 
 def do_without_amx() -> None:
     """Set oneDNN's environment variable so that it computes bfloat16 without AMX, unless the user
     has set it. Warn if that is too late."""
     is_set = any(name in os.environ for name in VARIABLES)
-    if HAS_ONEDNN and has_amx() and not is_set and _is_used():
+    if torch.backends.mkldnn.is_available() and has_amx() and not is_set and _is_used():
         warn(Warnings.W012.format(variable=VARIABLES[0], value=WITHOUT_AMX))
 
 

@@ -8,21 +8,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .onednn import HAS_ONEDNN, OrderedWeights, is_for_onednn
-from .roomy import roomy, with_room
+from ..layers.ops import PLAIN, ops_for
+from ..tensor_versions import Versions
 
 # What this version of PyTorch supports
-HAS_LINEAR = HAS_ONEDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-ORDERS_WEIGHTS = HAS_LINEAR and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if HAS_LINEAR else None
+ORDERS_WEIGHTS = (
+    torch.backends.mkldnn.is_available()
+    and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+)
+RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if ORDERS_WEIGHTS else None
 # The number of input rows that weights are reordered for; that order serves any number of rows.
 ROWS = 1024
 NONE = "none"  # oneDNN's name for no activation
+LEAST = 8  # rows to round to a multiple of
 
 
 class BFloat16Linear(nn.Linear):
     """A linear layer with bfloat16 weights. On a CPU, it keeps a copy of them in oneDNN's order,
     which PyTorch would otherwise make in each call.
+
+    oneDNN generates code for each shape, which takes a millisecond and up to a megabyte, so that
+    rows of zeros are appended to reach one of a few numbers of rows.
 
     layer (nn.Linear): The layer in full precision.
     dtype (torch.dtype): The type of the output.
@@ -34,7 +41,7 @@ class BFloat16Linear(nn.Linear):
         self.dtype = dtype
         self.weight = rounded(layer.weight)
         self.register_parameter("bias", None if layer.bias is None else rounded(layer.bias))
-        self._ordered = OrderedWeights()
+        self._kept = OrderedWeight()
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform vectors.
@@ -42,46 +49,89 @@ class BFloat16Linear(nn.Linear):
         x (Tensor): Shape: (..., input width).
         RETURNS (Tensor): Shape: (..., output width).
         """
-        rows = rounded_rows(x)
-        output = self._by_onednn(rows) if ORDERS_WEIGHTS else None
+        rows = x.reshape(-1, x.shape[-1])
+        output = self._by_onednn(rows)
         if output is None:
-            output = linear(rows, self.weight, self.bias)
+            output = linear(rows.to(self.weight.dtype), self.weight, self.bias)
         return output.to(self.dtype).view(*x.shape[:-1], self.out_features)
 
     def _by_onednn(self, rows: Tensor) -> Tensor | None:
         """The output, or None if oneDNN should not or cannot compute it."""
-        weight = self.weight
-        if not is_for_onednn(rows, weight) or rows.shape[1] != weight.shape[1]:
+        n, width = rows.shape
+        may_bypass = _may_bypass(rows) and self.weight.device.type == "cpu"
+        if not (ORDERS_WEIGHTS and may_bypass and n and width == self.in_features):
             return None
-        filled = with_room(rows)
-        output: Tensor | None = self._ordered.run(
-            [weight],
-            in_order,
-            lambda ordered: RUN_LAYER(filled, ordered, self.bias, NONE, [], ""),
-        )
-        return None if output is None else output.resize_(len(rows), len(weight))
+        ordered = self._kept.of(self.weight)
+        if ordered is None:
+            return None
+        filled = rows.new_zeros(rounded_up(n), width, dtype=self.weight.dtype)
+        filled[:n] = rows
+        output: Tensor = RUN_LAYER(filled, ordered, self.bias, NONE, [], "")
+        return output[:n]
 
 
-def in_order(weight: Tensor) -> Tensor:
-    """Copy weights to oneDNN's order, which PyTorch otherwise does in each call.
+def _may_bypass(x: Tensor) -> bool:
+    """Whether a layer may bypass PyTorch: on a CPU, without gradients, mixed precision, or anything
+    that records operations.
+
+    x (Tensor): The input.
+    RETURNS (bool): Whether it may.
+    """
+    return bool(
+        x.device.type == "cpu"
+        and ops_for(x) is not PLAIN
+        and not torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+        and torch.backends.mkldnn.enabled
+    )
+
+
+class OrderedWeight:
+    """A copy of a weight in oneDNN's order, until `Versions` reports a change. Threads may share
+    it. Copies of it, also in other processes, are empty.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Versions, Tensor | None] | None = None
+
+    def __reduce__(self) -> tuple[type[OrderedWeight], tuple[()]]:
+        return OrderedWeight, ()
+
+    def of(self, weight: Tensor) -> Tensor | None:
+        """Copy a weight, unless it is known.
+
+        weight (Tensor): Shape: (output width, input width).
+        RETURNS (Optional[Tensor]): The copy; None if oneDNN has no layer of this type, as on some
+            processors. The same shape.
+        """
+        kept = self._kept
+        if kept is None or not kept[0].are_those_of([weight]):
+            kept = self._kept = Versions([weight]), in_order(weight)
+        return kept[1]
+
+
+def in_order(weight: Tensor) -> Tensor | None:
+    """Copy a weight to oneDNN's order, and try whether it serves.
 
     weight (Tensor): Shape: (output width, input width).
-    RETURNS (Tensor): Weights for oneDNN's layer. The same shape.
+    RETURNS (Optional[Tensor]): The copy; None if oneDNN cannot compute with it. The same shape.
     """
-    ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    try:
+        ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+        RUN_LAYER(weight.new_zeros(LEAST, weight.shape[1]), ordered, None, NONE, [], "")
+    except RuntimeError:
+        return None
     return ordered
 
 
-def rounded_rows(x: Tensor) -> Tensor:
-    """Round vectors to bfloat16, for one or more layers that read them.
+def rounded_up(n: int) -> int:
+    """Round a number of rows up to one of a few.
 
-    x (Tensor): Shape: (..., width).
-    RETURNS (Tensor): A matrix with room for more rows, see `roomy`. Shape: (vectors, width).
+    n (int): The number of rows.
+    RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
+        a multiple of eight. There are at most sixteen between each power of two and the next.
     """
-    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
-    if rows.dtype == torch.bfloat16:
-        return rows
-    return roomy(rows, rows.shape, torch.bfloat16).copy_(rows)
+    return n + -n % max(LEAST, 1 << max(0, (n - 1).bit_length() - 5))
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:

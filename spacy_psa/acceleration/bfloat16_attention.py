@@ -30,7 +30,7 @@ from ..layers.position_bias import (
     clipped_offsets,
     for_pairs,
 )
-from .bfloat16 import BFloat16Linear, rounded_rows
+from .bfloat16 import BFloat16Linear
 from .tiled_scores import EXP_LIMIT, are_small, tiled_scores
 
 
@@ -55,8 +55,7 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        rows = rounded_rows(mask.packed(x))
-        weights = self._weights(self._scores(rows, mask), x, mask)
+        weights = self._weights(self._scores(mask.packed(x), mask), x, mask)
         return mask.in_form_of(x, (weights @ mask.padded(x).double()).float())
 
     def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
@@ -69,7 +68,7 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         return super().attention(x, mask).float()
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
-        rows = rounded_rows(tokens)
+        rows = tokens.bfloat16()
         queries, keys, weight = self.query(rows), self.key(rows), self.weight.float()
         # A single large number changes how all scores of a call are computed. Sentences that have
         # one are therefore scored separately, in float64, where this makes no difference.

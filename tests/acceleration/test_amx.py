@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ with torch.no_grad():
 def on_a_processor_with_amx(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in amx.VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(amx, "HAS_ONEDNN", True)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
     monkeypatch.setattr(amx, "has_amx", lambda: True)
 
 
@@ -56,10 +57,14 @@ def test_leaves_the_users_choice(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert os.environ[name] == "DEFAULT"
 
 
-@pytest.mark.parametrize("missing", ["HAS_ONEDNN", "has_amx"])
-def test_other_processors_are_left_alone(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("where", "missing"), [(torch.backends.mkldnn, "is_available"), (amx, "has_amx")]
+)
+def test_other_processors_are_left_alone(
+    where: Any, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(amx, "_is_used", lambda: pytest.fail("not to be asked"))
-    monkeypatch.setattr(amx, missing, False if missing.isupper() else lambda: False)
+    monkeypatch.setattr(where, missing, lambda: False)
     reduce_precision(nn.Linear(2, 2), "bf16")
 
 
