@@ -59,6 +59,11 @@ SCRIPTS = {
         needs=("data",),
         module="components",
     ),
+    "ablation": Script(
+        "--repeat 1 --systems psa --hidden 20 --threads 1 --sentences 20",
+        needs=("data",),
+        devices=("cpu",),
+    ),
     "scaling": Script(
         "--repeat 1 --tokens 100 --largest 10000 --hidden 20 --long 100 --stream 1000"
     ),
@@ -127,11 +132,11 @@ def command_of(name: str, arguments: argparse.Namespace) -> list[str] | None:
         command += ["--data", str(arguments.data.absolute() / "test.spacy")]
     else:
         command += ["--clock", arguments.clock, "--device", arguments.device]
-    if module == "components":
+    if module in ("components", "ablation"):
         command += ["--data", str(arguments.data.absolute())]
         if arguments.vectors is not None:
             command += ["--vectors", str(arguments.vectors.absolute())]
-        if arguments.device != "cpu":
+        if module == "components" and arguments.device != "cpu":
             command += ["--on-cpu", *COMPARED]
     return command + (script.quick if arguments.quick else script.full).split()
 

@@ -67,13 +67,12 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep the other figures of the file")
     arguments = parser.parse_args()
     docs = read(arguments.data / "train.spacy", arguments.sentences)
-    results = {**describe_run(arguments), "sentences": len(docs), "precision": arguments.precision}
+    results = {**describe_run(arguments), "sentences": len(docs)}
     results["clock"] = "processor (1 thread) or wall"
-    name = NAME if arguments.precision == FULL else f"{NAME}-{arguments.precision}"
-    path = arguments.output / f"{name}.json"
+    path = arguments.output / f"{NAME}.json"
     earlier = json.loads(path.read_text(encoding="utf8"))["ratios"] if arguments.add else {}
     results["ratios"] = {**earlier, **measure(arguments, docs)}
-    write(arguments.output, name, results, to_markdown(results), draw(results))
+    write(arguments.output, NAME, results, to_markdown(results), draw(results))
 
 
 def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any]:
@@ -96,6 +95,7 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
                     torch.set_num_threads(threads)
                     clock = make_clock("processor" if threads == 1 else "wall")
                     title = f"{system} {hidden}, {threads} thread(s): {figure}"
+                    title += "" if arguments.precision == FULL else f", {arguments.precision}"
                     kind = TRAINING if figure.startswith(TRAINING) else TAGGING
                     chosen = {
                         name: SWITCHES[name]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import components_page, crf, kernels, roofline, scaling, startup
+from . import ablation, components_page, crf, kernels, roofline, scaling, startup
 from .report import describe, result_name, table
 from .systems import RESULTS, ROOT
 
@@ -141,6 +141,7 @@ SECTIONS = (
     Section("Whole components, 300 units", "components-300", components_page.tables),
     Section("Reduced precision", "quantization", reduced_precision),
     Section("Whole components, reduced precision", "components-bf16", components_page.tables),
+    Section("Speed devices", "ablation", ablation.tables),
     Section("Scaling and memory", "scaling", scaling.tables),
     Section("Startup time", "startup", startup.tables),
 )
