@@ -71,14 +71,17 @@ class ColumnCorpus:
     def __call__(self, nlp: "Language") -> Iterator[Example]:
         """Stream the Examples.
 
-        nlp (Language): The pipeline, for its vocabulary.
+        nlp (Language): The pipeline, for its vocabulary and its language.
         YIELDS (Example): The Examples.
         RAISES (ValueError): If the file cannot be read.
         """
         problems = Problems(self.lenient)
+        options = self.options
+        if "lang" in options:
+            options = {**options, "lang": options["lang"] or nlp.lang}
         docs = make_docs(
             nlp.vocab,
-            self.form.read(self.path, problems=problems, **self.options),
+            self.form.read(self.path, problems=problems, **options),
             n_sents=self.n_sents,
             chunks_key=self.chunks_key,
             path=self.path,

@@ -15,7 +15,6 @@ from ..errors import Errors
 from .columns import MAX_SENTENCE_TOKENS, Row
 from .conllu_columns import UNKNOWN, Columns, find_columns, misc_tag, read_header
 from .lines import read_lines
-from .pipes import rereading
 from .problems import Problems
 from .sentence import Sentence
 from .spans import SpanColumn
@@ -28,7 +27,6 @@ _NO_SPACE = "SpaceAfter=No"
 _MAX_DIGITS = 640
 
 
-@rereading
 def read_conllu(
     path: str | Path,
     *,

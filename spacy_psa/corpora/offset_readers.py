@@ -16,7 +16,7 @@ def create_offsets_reader(
     layer: str = "ents",
     alignment_mode: str = "strict",
     units: str = "codepoints",
-    lang: str = "en",
+    lang: str | None = None,
     tokens: bool = True,
     text_key: str = "text",
     predictions: bool = False,
@@ -33,7 +33,7 @@ def create_offsets_reader(
     alignment_mode (str): What to do with spans that do not begin and end with tokens: "strict" to
         report them, "contract" or "expand" to move them.
     units (str): What offsets count: "codepoints", or "utf16" as in JavaScript.
-    lang (str): The language whose tokenizer is used, such as `${nlp.lang}`.
+    lang (Optional[str]): The language whose tokenizer is used; None for that of the pipeline.
     tokens (bool): Whether to use the tokens in the file, where it has them.
     text_key (str): The key of the text.
     predictions (bool): Whether to read the predictions of texts that are not annotated.

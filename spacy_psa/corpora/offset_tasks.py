@@ -84,8 +84,9 @@ class TaskReader:
             self._skip("without annotated spans")
             return None
         self.problems.found[f"texts in the layout of {layout}"] += 1
-        if record.get("relations"):
-            self.problems.note("relations, not read", len(record["relations"]))
+        relations = _list(record.get("relations"))
+        if relations:
+            self.problems.note("relations, not read", len(relations))
         return read[layout](line, record)
 
     def _layout(self, record: Record) -> str | None:
@@ -108,7 +109,7 @@ class TaskReader:
             return None
         if record.get("_is_binary"):
             self.problems.note("texts accepted for one span, read as if there were no others")
-        regions = self._regions(line, record.get("spans") or ())
+        regions = self._regions(line, _list(record.get("spans")))
         return Task(self._text(line, record), regions, record.get("tokens"))
 
     def _doccano(self, line: int, record: Record) -> Task:
@@ -161,7 +162,7 @@ class TaskReader:
         problem = f'there is no text under the key "{key or self.text_key}"'
         raise self._error(line, problem, expected)
 
-    def _regions(self, line: int, items: Any) -> list[Region]:
+    def _regions(self, line: int, items: list[Any]) -> list[Region]:
         return [region for item in items for region in self._parsed(line, item)]
 
     def _parsed(self, line: int, item: Any) -> Iterator[Region]:

@@ -13,7 +13,6 @@ from ..annotation.schemes import Span
 from ..errors import Errors
 from .json_records import read_records
 from .offset_tasks import Region, Task, TaskReader
-from .pipes import rereading
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
 
@@ -22,14 +21,13 @@ ALIGNMENT_MODES = ("strict", "contract", "expand")
 UNITS = ("codepoints", "utf16")
 
 
-@rereading
 def read_offsets(
     path: str | Path,
     *,
     layer: str = "ents",
     alignment_mode: str = "strict",
     units: str = "codepoints",
-    lang: str = "en",
+    lang: str | None = None,
     tokens: bool = True,
     text_key: str = "text",
     predictions: bool = False,
@@ -47,7 +45,7 @@ def read_offsets(
         `Doc.char_span`: "strict" reports them, "contract" takes the tokens inside, "expand" all
         that the span touches. White space at the ends of spans is always removed.
     units (str): What offsets count: "codepoints", as Python does, or "utf16", as JavaScript does.
-    lang (str): The language whose tokenizer is used.
+    lang (Optional[str]): The language whose tokenizer is used; None for English.
     tokens (bool): Whether to use the tokens in the file, where it has them.
     text_key (str): The key of the text.
     predictions (bool): Whether to read the predictions of texts that are not annotated.
@@ -65,6 +63,7 @@ def read_offsets(
         if value not in known:
             problem = f"{name}='{value}': choose one of {', '.join(known)}"
             raise _unsuitable(problem)
+    lang = lang or "en"
     nlp = _blank(lang)
     tasks = TaskReader(path, problems, text_key, predictions)
     # A token of white space can have a tag, but be no part of an entity.
@@ -74,7 +73,11 @@ def read_offsets(
         task = tasks.read(line, record)
         if task is None:
             continue
-        doc = _given(task, nlp, path, line) if tokens and task.tokens else nlp.make_doc(task.text)
+        if tokens and task.tokens:
+            doc = _given(task, nlp, path, line)
+        else:
+            doc = nlp.make_doc(task.text)
+            problems.found[f"texts tokenized as lang={lang}"] += 1
         spans = place(doc, task, line)
         if not any(not token.is_space for token in doc):
             problems.note("texts without words, skipped")

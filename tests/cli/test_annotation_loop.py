@@ -109,3 +109,21 @@ def test_suggested_tags_become_tags_of_tokens(tmp_path: Path, texts: Path) -> No
     succeed("psa", "convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", "--target", "tag")
     expected = [[token.tag_ for token in nlp(text)] for text in TEXTS]
     assert [[token.tag_ for token in doc] for doc in docs(tmp_path / "a.spacy")] == expected
+
+
+def test_spans_that_overlap_go_to_doc_spans_by_the_command(tmp_path: Path) -> None:
+    path, output, stats = (tmp_path / name for name in ("a.jsonl", "a.spacy", "stats.json"))
+    spans = [[0, 8, "ORG"], [9, 15, "LOC"], [0, 22, "ORG"], [1, 15, "X"]]
+    path.write_text(json.dumps({"text": "Ann's 😀 Office Berlin", "label": spans}), encoding="utf8")
+    options = ("-o", "units=utf16", "-o", "alignment_mode=contract", "--stats", stats)
+    result = run("psa", "convert", path, output, *options)
+    assert result.exit_code == 1 and "--target spans" in " ".join(result.output.split())
+    assert not output.exists()
+    printed = succeed("psa", "convert", path, output, "--target", "spans", *options)
+    assert "texts in the layout of doccano: 1" in printed and "not aligned with tokens" in printed
+    (doc,) = docs(output)
+    found = sorted((span.text, span.label_) for span in doc.spans["chunks"])
+    expected = [("'s 😀 Office", "X"), ("Ann's 😀", "ORG"), (doc.text, "ORG"), ("Office", "LOC")]
+    assert found == sorted(expected)
+    (note,) = json.loads(stats.read_text())["notes"].items()
+    assert note == ("spans not aligned with tokens (alignment_mode=contract)", 1)

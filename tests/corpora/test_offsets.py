@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 import spacy
+from hypothesis import given as from_strategies
+from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_psa.corpora.detection import detect_format
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.formats import FORMATS
+from spacy_psa.corpora.offset_readers import create_offsets_reader
 from spacy_psa.corpora.offsets import read_offsets
 from spacy_psa.corpora.problems import Problems
 
@@ -91,7 +94,8 @@ def test_the_layouts_of_tools_are_recognised(
     problems = Problems()
     (doc,) = read([record] if is_list else record, problems=problems)
     assert (doc.text, ents(doc)) == (TEXT, READ)
-    assert problems.found == {f"texts in the layout of {name}": 1} and not problems.notes
+    found = {f"texts in the layout of {name}": 1, "texts tokenized as lang=en": 1}
+    assert problems.found == found and not problems.notes
 
 
 def test_each_line_is_a_doc_whatever_is_between(read: Read) -> None:
@@ -218,7 +222,7 @@ def test_rejected_and_ignored_texts_are_counted(read: Read) -> None:
     problems = Problems()
     records = [prodigy(answer=answer) for answer in ("accept", "reject", "ignore", "reject")]
     assert len(read(*records, problems=problems)) == 1
-    assert problems.found == {"texts in the layout of Prodigy": 4}
+    assert problems.found["texts in the layout of Prodigy"] == 4
     assert problems.notes == {
         "texts with the answer 'reject', skipped": 2,
         "texts with the answer 'ignore', skipped": 1,
@@ -319,6 +323,16 @@ def test_the_language_decides_on_the_tokens(read: Read) -> None:
     assert ents(read(record, lang="fr")[0]) == [("arbre", "X")]
 
 
+def test_the_reader_tokenizes_like_the_pipeline(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(prodigy("l'arbre", [(2, 7, "X")])), encoding="utf8")
+    (example,) = create_offsets_reader(path)(spacy.blank("fr"))
+    assert ents(example.reference) == [("arbre", "X")]
+    assert example.predicted.text == "l'arbre" and not example.predicted.ents
+    with pytest.raises(ValueError, match="P185"):
+        list(create_offsets_reader(path, lang="en")(spacy.blank("fr")))
+
+
 def test_the_key_of_the_text_can_be_another(read: Read) -> None:
     record = {"data": {"body": TEXT, "id": 2}, "annotations": [{"result": results()}]}
     with pytest.raises(ValueError, match=r"P145.*no text under the key \"text\".*body, id"):
@@ -400,3 +414,54 @@ def test_one_list_in_one_long_line(tmp_path: Path) -> None:
     path.write_text(json.dumps([prodigy("Ann " * 40_000, [])] * 8), encoding="utf8")
     assert path.stat().st_size > 1 << 20
     assert len(list(FORMATS["offsets"].read(path))) == 8
+
+
+KEYS = st.sampled_from(
+    [
+        "text",
+        "data",
+        "spans",
+        "label",
+        "labels",
+        "entities",
+        "annotations",
+        "result",
+        "tokens",
+        "answer",
+        "start",
+        "end",
+        "value",
+        "type",
+        "start_offset",
+        "end_offset",
+        "predictions",
+        "relations",
+        "ws",
+        "annotation_id",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 9)
+    | st.text(max_size=9)
+    | st.sampled_from(["labels", "accept", "A b\n\U0001f600"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@from_strategies(st.lists(st.dictionaries(KEYS, VALUES, max_size=6), max_size=3), st.booleans())
+def test_whatever_the_objects_are_the_result_is_docs_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], lenient: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "objects.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf8")
+    problems = Problems(lenient)
+    try:
+        docs = list(make_docs(Vocab(), read_offsets(path, problems=problems)))
+    except ValueError as err:
+        assert "objects.jsonl" in str(err)
+    else:
+        skipped = sum(n for what, n in problems.notes.items() if what.startswith("texts"))
+        assert len(docs) + skipped >= len(records) > 0
