@@ -149,8 +149,9 @@ class Errors(metaclass=_Coded):
     )
     P143 = "The format {form} has no layer for the target '{target}'. Choose one of: {options}."
     P144 = (
-        "{path}, line {line}: '{tag}' in column {column} is not allowed: {problem}. Correct the "
-        "file, set its scheme (--option scheme=…), or count such tags instead with --lenient."
+        "{path}, line {line}: {example} in column {column} does not fit the scheme of the others, "
+        "{scheme}; {n:,} tags do not. Correct the file, or omit --strict, to read them as "
+        "conlleval does."
     )
     P145 = "{path}, line {line}: {problem}. Expected {expected}."
     P146 = (

@@ -43,7 +43,8 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
 
     A span begins at B or S, and at any other tag that is not outside if the previous tag is
     outside, is E or S, or has another label. It ends where another span begins, before a tag that
-    is outside, and after E and S. Unknown prefixes are read as I.
+    is outside, and after E and S. Unknown prefixes are read as I. conlleval continues a span from E
+    to B of the same label; so does this function, unless the tags are well-formed BIOES.
 
     tags (Sequence[str]): The tags, in any scheme or a mixture of schemes.
     RETURNS (List[Span]): The spans, ordered and not overlapping.
@@ -52,12 +53,15 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
     """
     spans: list[Span] = []
     start = -1
-    open_label = ""
+    open_label = previous = ""
     closed = True
     for i, tag in enumerate(tags):
         prefix, label = split_tag(tag)
         outside = prefix in _OUTSIDE_PREFIXES
         begins = closed or prefix in _STARTING_PREFIXES or label != open_label
+        if previous == "E" and prefix == "B" and label == open_label:
+            begins = _is_bioes(tags)
+        previous = prefix
         if start >= 0 and (outside or begins):
             spans.append((start, i, open_label))
             start = -1
@@ -67,6 +71,12 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
     if start >= 0:
         spans.append((start, len(tags), open_label))
     return spans
+
+
+def _is_bioes(tags: Sequence[str]) -> bool:
+    inside = (split_tag(tag)[0] not in _OUTSIDE_PREFIXES for tag in tags)
+    known = [tag if is_in else OUTSIDE for tag, is_in in zip(tags, inside, strict=True)]
+    return not SCHEMES["BIOES"].problems(known)
 
 
 class Scheme(ABC):
@@ -134,7 +144,7 @@ class Scheme(ABC):
         tag (Optional[str]): The tag, or None for the end of the sentence.
         RETURNS (bool): Whether it is allowed. Tags of other schemes never are.
         """
-        if not self._knows(previous) or not self._knows(tag):
+        if not self.knows(previous) or not self.knows(tag):
             return False
         previous_prefix, previous_label = split_tag(previous or OUTSIDE)
         prefix, label = split_tag(tag or OUTSIDE)
@@ -150,18 +160,23 @@ class Scheme(ABC):
         found = []
         previous: str | None = None
         for i, tag in enumerate(tags):
-            if not self._knows(tag):
+            if not self.knows(tag):
                 expected = ", ".join([OUTSIDE] + [f"{p}-LABEL" for p in self.prefixes])
                 found.append((i, Errors.P103.format(tag=tag, scheme=self.name, expected=expected)))
-            elif self._knows(previous) and not self.may_follow(previous, tag):
+            elif self.knows(previous) and not self.may_follow(previous, tag):
                 before = f"'{previous}'" if previous is not None else "the start"
                 found.append((i, Errors.P104.format(tag=tag, before=before, scheme=self.name)))
             previous = tag
-        if tags and self._knows(previous) and not self.may_follow(previous, None):
+        if tags and self.knows(previous) and not self.may_follow(previous, None):
             found.append((len(tags) - 1, Errors.P105.format(tag=previous, scheme=self.name)))
         return found
 
-    def _knows(self, tag: str | None) -> bool:
+    def knows(self, tag: str | None) -> bool:
+        """Whether a tag is one of the scheme, in any position.
+
+        tag (Optional[str]): The tag, or None for a sentence boundary.
+        RETURNS (bool): Whether it is.
+        """
         if tag is None or tag == OUTSIDE:
             return True
         return "-" in tag and split_tag(tag)[0] in self.prefixes

@@ -71,6 +71,10 @@ def convert_cli(
     lenient: Annotated[
         bool, typer.Option("--lenient", "-l", help="Count problems in the data and continue")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", "-S", help="Refuse span tags that do not fit their scheme"),
+    ] = False,
     stats_path: Annotated[
         Path | None, typer.Option("--stats", "-s", help="JSON file to save the counts to")
     ] = None,
@@ -79,12 +83,13 @@ def convert_cli(
     Convert published corpora to a DocBin (.spacy).
 
     Parts of speech become token.tag_ or token.pos_, chunks become spans in doc.spans, named
-    entities become doc.ents, and predicates with their arguments become groups in doc.spans. If
-    an input is invalid, existing outputs are left unchanged.
+    entities become doc.ents, and predicates with their arguments become groups in doc.spans. Tags
+    that do not fit the scheme of the others are read as conlleval reads them, and counted. If an
+    input is invalid, existing outputs are left unchanged.
     """
     from ..corpora.problems import Problems
 
-    problems = Problems(lenient)
+    problems = Problems(lenient, strict)
     with user_errors():
         stats = convert(
             input_paths,

@@ -1,6 +1,7 @@
 """Stream spaCy's Example objects from a corpus file in any format."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,7 @@ class ColumnCorpus:
         documents.
     limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    lenient (bool): Whether to continue after problems, such as tags that the label scheme does not
-        allow, instead of raising the first.
+    lenient (bool): Whether to continue after problems in the data instead of raising the first.
     options: Options of the format.
     RAISES (ValueError): If there is no path, it is a pipe, or `n_sents` is not valid for the
         format.
@@ -86,12 +86,14 @@ class ColumnCorpus:
             chunks_key=self.chunks_key,
             path=self.path,
         )
-        for reference in islice(docs, self.limit or None):
-            words = [token.text for token in reference]
-            spaces = None
-            if not reference.has_unknown_spaces:
-                spaces = [bool(token.whitespace_) for token in reference]
-            yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+        # Closed before the notes are read: readers take some at the end, whatever the limit.
+        with closing(docs):
+            for reference in islice(docs, self.limit or None):
+                words = [token.text for token in reference]
+                spaces = None
+                if not reference.has_unknown_spaces:
+                    spaces = [bool(token.whitespace_) for token in reference]
+                yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
         if problems.total:
             warn(Warnings.W110.format(n=problems.total, example=problems.examples[0]))
         if problems.notes:

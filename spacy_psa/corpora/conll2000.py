@@ -19,7 +19,7 @@ def read_conll2000(
     """Stream the sentences of a CoNLL-2000 file: word, part of speech, chunk.
 
     path (Union[str, Path]): The file, optionally gzipped.
-    scheme (Optional[str]): The label scheme of the chunks; None to read any (see `SpanColumn`).
+    scheme (Optional[str]): The label scheme of the chunks; None for the one that fits most.
     problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags and chunks. There are no document boundaries.
     RAISES (ValueError): If the file is not in this format.

@@ -24,7 +24,7 @@ def read_conll2003(
 
     path (Union[str, Path]): The file, optionally gzipped. Chunks and entities can be IOB1, as
         distributed, or BIO, IO or BIOES.
-    scheme (Optional[str]): The label scheme of the entities; None to read any (see `SpanColumn`).
+    scheme (Optional[str]): The label scheme of the entities; None for the one that fits most.
     problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with tags, chunks and entities.
     RAISES (ValueError): If the file is not in this format.

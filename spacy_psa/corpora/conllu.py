@@ -5,6 +5,7 @@ CoNLL-2018 shared task (Zeman et al., 2018).
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -65,18 +66,19 @@ def read_conllu(
         tags = SpanColumn(path, 0, [columns.names[columns.entities]], problems=problems)
     block = _Block(path, problems, columns, tags, spaces)
     found_any = False
-    for number, line in read_lines(Path(path)):
-        if line.startswith("#"):
-            block.comment(number, line)
-        elif line.strip(" \t"):
-            block.add(number, line)
-        elif block.words:
+    with tags or nullcontext():
+        for number, line in read_lines(Path(path)):
+            if line.startswith("#"):
+                block.comment(number, line)
+            elif line.strip(" \t"):
+                block.add(number, line)
+            elif block.words:
+                yield block.sentence()
+                block = _Block(path, problems, columns, tags, spaces, document=block.document)
+                found_any = True
+        if block.words:
             yield block.sentence()
-            block = _Block(path, problems, columns, tags, spaces, document=block.document)
-            found_any = True
-    if block.words:
-        yield block.sentence()
-    elif not found_any:
+    if not (found_any or block.words):
         raise ValueError(Errors.P111.format(path=path, columns=", ".join(columns.names)))
 
 

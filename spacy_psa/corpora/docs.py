@@ -1,6 +1,6 @@
 """Convert sentences to spaCy's Docs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ def make_docs(
     n_sents: int = 1,
     chunks_key: str = CHUNKS_KEY,
     path: str | Path = "The corpus",
-) -> Iterator[Doc]:
+) -> Generator[Doc, None, None]:
     """Group sentences into Docs. No Doc crosses a document boundary.
 
     vocab (Vocab): The vocabulary.

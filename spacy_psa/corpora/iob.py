@@ -50,7 +50,7 @@ def read_iob(
     space_column (Optional[int]): The index of a column of + (whitespace follows) and -.
     layer (str): What the tags encode: named entities ("ents"), chunks ("chunks"), or tags of the
         words themselves ("tags").
-    scheme (Optional[str]): The label scheme of the tags; None to read any (see `SpanColumn`).
+    scheme (Optional[str]): The label scheme of the tags; None for the one that fits most.
     label (Optional[str]): The label of tags without one: B, I and O.
     prefixes (bool): Whether tags have prefixes such as B-. If not, a tag is O or a label.
     separator (Optional[str]): The column separator; None for any number of spaces and tabs.
@@ -101,7 +101,7 @@ def read_conll2002(
 
     path (Union[str, Path]): The file, optionally gzipped. It must be in UTF-8: the distribution is
         in ISO-8859-1 and must be converted.
-    scheme (Optional[str]): The label scheme of the tags; None to read any (see `SpanColumn`).
+    scheme (Optional[str]): The label scheme of the tags; None for the one that fits most.
     problems (Optional[Problems]): How to handle problems; None to raise the first.
     YIELDS (Sentence): Sentences with entities, and with tags if there are three columns.
         `-DOCSTART- …` lines are document boundaries.

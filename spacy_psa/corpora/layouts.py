@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,8 +36,8 @@ class Layout:
         "lemmas", "spaces", "chunks" and "ents"; negative to count from the last.
     names (Mapping[str, str]): The names of columns in messages, if they differ from the layers.
     width (Optional[int]): The number of columns; None for that of the first line.
-    scheme (Optional[str]): The label scheme of the entities, or else of the chunks; None to read
-        any (see `SpanColumn`).
+    scheme (Optional[str]): The label scheme of the entities, or else of the chunks; None for
+        the one that fits most tags.
     label (Optional[str]): The label of tags without one: B, I and O.
     prefixes (bool): Whether the tags of spans have prefixes such as B-. If not, they are labels.
     separator (Optional[str]): The column separator; None for any number of spaces and tabs.
@@ -72,28 +73,31 @@ class Layout:
         problems = problems or Problems()
         names = self._column_names(path, problems)
         at = {layer: range(len(names))[index] for layer, index in self.columns.items()}
-        spans = {
-            layer: SpanColumn(path, at[layer], names, self._scheme_of(layer), problems)
-            for layer in SPAN_LAYERS
-            if layer in at
-        }
         tags: dict[str, str] = {}
         sentences = split_documents(self._rows(path, names, problems), self.boundary)
-        for rows, starts_document in sentences:
-            found: dict[str, list[Span] | None] = {}
-            for layer, column in spans.items():
-                tagged = self._with_tags(rows, at[layer], tags, path, problems)
-                found[layer] = column.read(tagged) if tagged else None
-            yield Sentence(
-                words=[row.columns[at["words"]] for row in rows],
-                tags=_values(rows, at.get("tags")),
-                lemmas=_values(rows, at.get("lemmas")),
-                spaces=_spaces(rows, at.get("spaces"), path, problems),
-                chunks=found.get("chunks"),
-                ents=found.get("ents"),
-                starts_document=starts_document,
-                line=rows[0].line,
-            )
+        with ExitStack() as stack:
+            spans = {
+                layer: stack.enter_context(
+                    SpanColumn(path, at[layer], names, self._scheme_of(layer), problems)
+                )
+                for layer in SPAN_LAYERS
+                if layer in at
+            }
+            for rows, starts_document in sentences:
+                found: dict[str, list[Span] | None] = {}
+                for layer, column in spans.items():
+                    tagged = self._with_tags(rows, at[layer], tags, path, problems)
+                    found[layer] = column.read(tagged) if tagged else None
+                yield Sentence(
+                    words=[row.columns[at["words"]] for row in rows],
+                    tags=_values(rows, at.get("tags")),
+                    lemmas=_values(rows, at.get("lemmas")),
+                    spaces=_spaces(rows, at.get("spaces"), path, problems),
+                    chunks=found.get("chunks"),
+                    ents=found.get("ents"),
+                    starts_document=starts_document,
+                    line=rows[0].line,
+                )
 
     def _scheme_of(self, layer: str) -> str | None:
         return self.scheme if layer == "ents" or "ents" not in self.columns else None

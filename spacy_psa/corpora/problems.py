@@ -20,6 +20,7 @@ class Problems:
     others.
 
     lenient (bool): Whether to count problems instead of raising the first.
+    strict (bool): Whether to raise an error for tags of spans that do not fit their scheme.
     counts (Counter[str]): The number of problems by message code.
     examples (List[str]): The first messages for each code; each names the file and line.
     found (Counter[str]): What was recognised in the data, such as its layout: how often.
@@ -28,6 +29,7 @@ class Problems:
     """
 
     lenient: bool = False
+    strict: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)

@@ -33,7 +33,7 @@ def create_conll2000_reader(
     n_sents (int): The number of sentences per Doc.
     limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    scheme (Optional[str]): The label scheme of the chunks; None to read any.
+    scheme (Optional[str]): The label scheme of the chunks; None for the one that fits most.
     lenient (bool): Whether to warn about problems instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
@@ -65,7 +65,7 @@ def create_conll2003_reader(
         `-DOCSTART-` to the next.
     limit (int): The maximum number of Docs; 0 for no limit.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    scheme (Optional[str]): The label scheme of the entities; None to read any.
+    scheme (Optional[str]): The label scheme of the entities; None for the one that fits most.
     lenient (bool): Whether to warn about problems instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
@@ -95,7 +95,7 @@ def create_conll2002_reader(
     n_sents (int): The number of sentences per Doc; 0 for one Doc per document, from one
         `-DOCSTART-` to the next.
     limit (int): The maximum number of Docs; 0 for no limit.
-    scheme (Optional[str]): The label scheme of the entities; None to read any.
+    scheme (Optional[str]): The label scheme of the entities; None for the one that fits most.
     lenient (bool): Whether to warn about problems instead of raising the first.
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
@@ -147,7 +147,7 @@ def create_iob_reader(
     lemma_column (Optional[int]): The index of the lemma column.
     space_column (Optional[int]): The index of a column of + (whitespace follows) and -.
     layer (str): What the tags encode: "ents", "chunks" or "tags".
-    scheme (Optional[str]): The label scheme of the tags; None to read any.
+    scheme (Optional[str]): The label scheme of the tags; None for the one that fits most.
     label (Optional[str]): The label of tags without one: B, I and O.
     prefixes (bool): Whether tags have prefixes such as B-. If not, a tag is O or a label.
     separator (Optional[str]): The column separator, e.g. a tab; None for spaces and tabs.

@@ -337,6 +337,32 @@ def test_a_failing_file_leaves_its_old_output_whole(tmp_path, folder):
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
+@pytest.mark.parametrize("options", [(), ("-f", "conll2003"), ("-o", "scheme=IOB1")])
+def test_a_stray_tag_is_read_counted_and_named(tmp_path, options):
+    path, stats_path = tmp_path / "a.conll", tmp_path / "stats.json"
+    path.write_text("Ann N I-NP I-PER\nUN N I-NP I-ORG\nwon V I-VP O\nCup N I-NP B-MISC\n")
+    result = run(path, tmp_path / "a.spacy", *options, "--stats", stats_path)
+    assert result.exit_code == 0
+    text = " ".join(result.output.split())
+    assert "column NER of" in text and "that do not fit its scheme, IOB1" in text
+    assert "line 4: 'B-MISC' after 'O'): 1" in text
+    (doc,) = load(tmp_path / "a.spacy")
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [
+        ("Ann", "PER"),
+        ("UN", "ORG"),
+        ("Cup", "MISC"),
+    ]
+    assert list(json.loads(stats_path.read_text())["notes"].values()) == [1]
+
+
+def test_a_stray_tag_is_an_error_with_strict(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("Ann B-PER\n\nLee I-PER\n", encoding="utf8")
+    result = run(path, tmp_path / "a.spacy", "--strict")
+    assert result.exit_code == 1 and "[P144]" in result.output
+    assert not (tmp_path / "a.spacy").exists()
+
+
 def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("EU B-ORG\nin\nBrussels Q-LOC\n", encoding="utf8")
@@ -347,9 +373,9 @@ def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     assert result.exit_code == 0
     text = " ".join(result.output.split())
     assert "a.txt, line 2: found 1 columns" in text and "a.txt, line 3: 'Q-LOC'" in text
-    assert "2 problems in total (P112: 1, P144: 1)" in text
+    assert "2 problems in total (P112: 1, P116: 1)" in text
     assert [token.text for token in load(tmp_path / "a.spacy")[0]] == ["EU", "in", "Brussels"]
-    assert json.loads(stats_path.read_text())["problems"]["counts"] == {"P112": 1, "P144": 1}
+    assert json.loads(stats_path.read_text())["problems"]["counts"] == {"P112": 1, "P116": 1}
 
 
 def test_lenient_conversion_counts_features_that_spacy_cannot_hold(tmp_path, conllu_path):

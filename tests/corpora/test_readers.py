@@ -120,10 +120,22 @@ def test_universal_dependencies_become_annotation(nlp, tmp_path):
     assert unknown.reference.has_unknown_spaces
 
 
+def test_tags_that_do_not_fit_their_scheme_are_one_warning(nlp, tmp_path):
+    path = tmp_path / "a.txt"
+    lines = ["EU I-NP I-ORG", "", "it I-NP O", "UN I-NP B-ORG", "", "EU I-NP I-ORG", "", "a I-NP O"]
+    path.write_text("\n".join(lines).replace(" I-NP", " NN I-NP"), encoding="utf8")
+    match = r"W111.*tags in column NER.*IOB1.*line 4: 'B-ORG' after 'O'\): 1"
+    for limit in (0, 3):
+        with pytest.warns(UserWarning, match=match) as found:
+            examples = list(create_conll2003_reader(path, limit=limit)(nlp))
+        assert len(found) == 1
+        assert [ent.text for ent in examples[1].reference.ents] == ["UN"]
+
+
 def test_problems_are_errors_or_one_warning(nlp, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("EU B-ORG\nin Q-X\nParis Q-X\n", encoding="utf8")
-    with pytest.raises(ValueError, match=r"P144.*line 2"):
+    with pytest.raises(ValueError, match=r"P116.*line 2"):
         list(create_iob_reader(path)(nlp))
     with pytest.warns(UserWarning, match=r"W110.*2 problems.*line 2") as warned:
         (example,) = create_iob_reader(path, lenient=True)(nlp)
