@@ -13,6 +13,7 @@ from typing import Any
 
 from ..annotation.schemes import read_spans, split_tag
 from ..errors import Errors
+from ..percentages import percentage, percentages
 
 
 @dataclass
@@ -43,6 +44,12 @@ class Counts:
         """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
         total = self.gold + self.predicted
         return 2 * self.correct / total if total else 0.0
+
+    @property
+    def percentages(self) -> tuple[float, float, float]:
+        """RETURNS (Tuple[float, float, float]): Precision, recall and F1 as the script computes
+        them, in percent."""
+        return percentages(self.correct, self.predicted, self.gold)
 
     def to_dict(self) -> dict[str, float]:
         """RETURNS (Dict[str, float]): Counts and scores, for JSON."""
@@ -142,7 +149,8 @@ def format_table(result: ConllevalResult) -> str:
         f"found: {total.predicted} phrases; correct: {total.correct}."
     ]
     if result.tokens:
-        lines.append(f"accuracy: {100 * result.accuracy:6.2f}%; {_scores(total)}")
+        accuracy = percentage(result.correct_tags, result.tokens)
+        lines.append(f"accuracy: {accuracy:6.2f}%; {_scores(total)}")
     for label in sorted(result.per_type):
         counts = result.per_type[label]
         lines.append(f"{label:>17}: {_scores(counts)}  {counts.predicted}")
@@ -150,7 +158,5 @@ def format_table(result: ConllevalResult) -> str:
 
 
 def _scores(counts: Counts) -> str:
-    return (
-        f"precision: {100 * counts.precision:6.2f}%; recall: {100 * counts.recall:6.2f}%; "
-        f"FB1: {100 * counts.f1:6.2f}"
-    )
+    precision, recall, f1 = counts.percentages
+    return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"

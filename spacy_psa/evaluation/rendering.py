@@ -53,7 +53,7 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
     for row in rows:
         n = row.counts
         some = n.gold + n.predicted > 0
-        scores = [percent(x) if some else DASH for x in (n.precision, n.recall, n.f1)]
+        scores = [f"{x:.2f}" if some else DASH for x in n.percentages]
         numbers = (n.correct, n.predicted - n.correct, n.gold - n.correct)
         lines.append([row.name, *scores, interval(row.interval), *map(str, numbers)])
     title = breakdown.title
@@ -170,8 +170,13 @@ def _scores(report: Report) -> Table:
     names = {"f1": "F1", "accuracy": "accuracy (tokens)"}
     if report.wholes is not None:
         names["complete"] = f"complete {report.wholes.name}"
+    exact = dict(zip(("precision", "recall", "f1"), report.total.counts.percentages, strict=True))
     rows = [
-        [names.get(key, key), percent(value), interval(report.intervals[key])]
+        [
+            names.get(key, key),
+            f"{exact[key]:.2f}" if key in exact else percent(value),
+            interval(report.intervals[key]),
+        ]
         for key, value in report.scores.items()
     ]
     return Table("Scores", ["", "%", _confidence(report.confidence)], rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..percentages import percentage
 from ..pipeline.role_scores import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
 
 _RULE = "-" * 60
@@ -21,7 +22,7 @@ def format_result(result: SRLResult) -> str:
     lines = [
         f"Number of Sentences    :      {result.sentences:6d}",
         f"Number of Propositions :      {result.propositions:6d}",
-        f"Percentage of perfect props : {100 * result.complete:6.2f}",
+        f"Percentage of perfect props : {percentage(result.perfect, result.propositions):6.2f}",
         "",
         header,
         _RULE,
@@ -37,9 +38,7 @@ def format_result(result: SRLResult) -> str:
 
 def _line(name: str, counts: RoleCounts) -> str:
     numbers = f"{counts.correct:6d}  {counts.excess:6d}  {counts.missed:6d}"
-    scores = "  ".join(
-        f"{100 * score:6.2f}" for score in (counts.precision, counts.recall, counts.f1)
-    )
+    scores = "  ".join(f"{score:6.2f}" for score in counts.percentages)
     return f"{name:>10}   {numbers}   {scores}"
 
 
@@ -53,9 +52,10 @@ def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
         gold roles (columns), in percent of the errors of a gold role, as in their table 7.
     """
     unlabeled = result.unlabeled
+    accuracy = percentage(result.right_labels, unlabeled.correct)
     lines = [
         "Unlabeled arguments, and role accuracy for correctly identified arguments",
-        f"{_line('Unlabeled', unlabeled)}  {100 * result.label_accuracy:6.2f}",
+        f"{_line('Unlabeled', unlabeled)}  {accuracy:6.2f}",
         "",
         "Predicted roles (rows) by gold role (columns), in percent of the gold role's errors",
     ]

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from ..annotation.propositions import Frame, join_continuations
 from ..annotation.schemes import Span
 from ..errors import Errors
+from ..percentages import percentages
 
 EXCLUDED = frozenset(("V",))
 NO_ARGUMENT = "-NONE-"
@@ -77,6 +78,12 @@ class RoleCounts:
         """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
         total = 2 * self.correct + self.excess + self.missed
         return 2 * self.correct / total if total else 0.0
+
+    @property
+    def percentages(self) -> tuple[float, float, float]:
+        """RETURNS (Tuple[float, float, float]): Precision, recall and F1 as the script computes
+        them, in percent."""
+        return percentages(self.correct, self.correct + self.excess, self.correct + self.missed)
 
     def to_dict(self) -> dict[str, float]:
         """RETURNS (Dict[str, float]): Counts and scores, JSON-serializable."""
@@ -131,9 +138,13 @@ class SRLResult:
     def label_accuracy(self) -> float:
         """RETURNS (float): The share of correct roles among arguments with correct words, 0 to 1;
         V is excluded."""
-        right = sum(n for (g, p), n in self.confusion.items() if g == p and g not in EXCLUDED)
         found = self.unlabeled.correct
-        return right / found if found else 0.0
+        return self.right_labels / found if found else 0.0
+
+    @property
+    def right_labels(self) -> int:
+        """RETURNS (int): The number of arguments with correct words and role; V is excluded."""
+        return sum(n for (g, p), n in self.confusion.items() if g == p and g not in EXCLUDED)
 
     def add(self, gold: Sequence[Frame], predicted: Sequence[Frame]) -> None:
         """Add the counts of one sentence.

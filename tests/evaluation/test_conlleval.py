@@ -5,7 +5,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacy_psa.annotation.schemes import SCHEMES
-from spacy_psa.evaluation.conlleval import ConllevalResult, Counts, conlleval, format_table
+from spacy_psa.evaluation.conlleval import (
+    ConllevalResult,
+    Counts,
+    _scores,
+    conlleval,
+    format_table,
+)
+from spacy_psa.evaluation.tables import percent
+from spacy_psa.pipeline.role_scores import RoleCounts
 
 # The pairs of previous and current tags that the script lists one by one, and those with S.
 ENDS = {("B", "BOS"), ("I", "BOS"), ("E", "IEOS"), ("S", "BIEOS")}
@@ -160,6 +168,28 @@ def test_table_has_the_layout_of_the_script():
         "               PP: precision:   0.00%; recall:   0.00%; FB1:   0.00  0\n"
         "               VP: precision: 100.00%; recall: 100.00%; FB1: 100.00  1\n"
     )
+
+
+def perl_percentages(correct, predicted, gold):
+    """A transcription of the scripts, `precrecf1` in srl-eval.pl and the same in conlleval."""
+    p = 100 * correct / predicted if predicted > 0 else 0
+    r = 100 * correct / gold if gold > 0 else 0
+    f1 = (2 * p * r) / (p + r) if p + r > 0 else 0
+    return p, r, f1
+
+
+def test_percentages_round_as_in_the_scripts():
+    assert f"{Counts(gold=160, predicted=160, correct=23).percentages[0]:.2f}" == "14.38"
+    # F1 is 3.125, but the script's intermediate results are not exact.
+    assert _scores(Counts(gold=1, predicted=63, correct=1)).endswith("FB1:   3.13")
+    for n in range(301):
+        for correct in range(n + 1):
+            expected = [f"{x:.2f}" for x in perl_percentages(correct, n, 2 * n - correct)]
+            counts = Counts(gold=2 * n - correct, predicted=n, correct=correct)
+            assert [f"{x:.2f}" for x in counts.percentages] == expected
+            roles = RoleCounts(correct, n - correct, 2 * (n - correct))
+            assert roles.percentages == counts.percentages
+            assert n == 0 or percent(correct / n) == expected[0]
 
 
 def test_dict_has_counts_and_scores_per_type():

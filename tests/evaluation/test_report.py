@@ -172,3 +172,14 @@ def test_labels_are_limited_to_the_frequent_ones():
     by_label = report_tables(report, n_labels=2)[1]
     assert [row[0] for row in by_label.rows] == ["X", "Z"]
     assert "2 most frequent of 3" in by_label.title
+
+
+def test_ties_round_as_in_the_scripts():
+    # 23 of 160 is 14.375 %; the script's F1 of 1 of 1 and 63 is a little more than 3.125.
+    report = evaluate([tagged("X " * 160, "X " * 23 + "Y " * 137)], TAG, FEW)
+    total, labels = report_tables(report)[:2]
+    assert {row[1] for row in total.rows} == {"14.38"}
+    assert labels.rows[0][2] == "14.38"
+    many = spanned("a " * 63, [(0, 1, "X")], [(i, i + 1, "X") for i in range(63)])
+    (scores, *_) = report_tables(evaluate([many], ENTS, FEW))
+    assert ["F1", "3.13"] in [row[:2] for row in scores.rows]

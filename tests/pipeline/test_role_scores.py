@@ -168,6 +168,12 @@ def test_nothing_is_zero_not_an_error():
     assert "Unlabeled" in format_confusion(result)
 
 
+def test_ties_round_as_in_the_script():
+    result = SRLResult(RoleCounts(23, 137, 137), propositions=160, perfect=23)
+    assert "props :  14.38\n" in format_result(result)
+    assert "   14.38   14.38   14.38\n" in format_result(result).splitlines(keepends=True)[6]
+
+
 def test_two_frames_of_a_predicate_are_refused():
     with pytest.raises(ValueError, match=r"P326.*Sentence 1"):
         srl_eval([[frame(), frame()]], [[]])
