@@ -280,6 +280,10 @@ class Errors(metaclass=_Coded):
         "choose one of: {options}."
     )
     P134 = "Doc {index} in {path} has {layer} that tags cannot encode: {problem}."
+    P135 = (
+        "The pipeline '{path}' predicts several things: {targets}. Choose one with --target, and "
+        "with --spans-key for spans."
+    )
     P140 = "No text given. Give texts on the command line, or a file of texts with --file."
 
     # Published figures and licensed corpora (P170-P179)

@@ -10,10 +10,11 @@ from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
-from ._predictions import use_gpu
+from ._predictions import use_gpu, words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
     from ..evaluation.conlleval import ConllevalResult
@@ -32,16 +33,22 @@ def conlleval_cli(
         ),
     ],
     target: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--target",
             "-t",
-            help="What to score: spans, ents, tag, pos, or bio (phrases in token.tag_)",
+            help="What to score: spans, ents, tag, pos, or bio (phrases in token.tag_); by default "
+            "what the pipeline's psa_tagger predicts, or spans",
         ),
-    ] = "spans",
+    ] = None,
     spans_key: Annotated[
-        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for spans")
-    ] = "chunks",
+        str | None,
+        typer.Option(
+            "--spans-key",
+            "-k",
+            help="Key in doc.spans, for spans; by default that of the pipeline, or chunks",
+        ),
+    ] = None,
     output_path: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
     ] = None,
@@ -74,8 +81,8 @@ def score_docbins(
     gold_path: Path,
     predicted_path: Path,
     *,
-    target: str = "spans",
-    spans_key: str = "chunks",
+    target: str | None = None,
+    spans_key: str | None = None,
     gpu_id: int = -1,
 ) -> "ConllevalResult":
     """Score predictions against a DocBin with the gold standard.
@@ -83,8 +90,10 @@ def score_docbins(
     gold_path (Path): The .spacy file with the gold standard.
     predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
         words.
-    target (str): What to score: a key of `TARGETS`.
-    spans_key (str): The key in `doc.spans`, if the target is spans.
+    target (Optional[str]): What to score: a key of `TARGETS`; None for what the pipeline's
+        psa_tagger predicts, or spans.
+    spans_key (Optional[str]): The key in `doc.spans`, if the target is spans; None for that of the
+        pipeline, or "chunks".
     gpu_id (int): The GPU, or -1 for the CPU.
     RETURNS (ConllevalResult): The scores, with each Doc as one sentence.
     RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
@@ -99,23 +108,27 @@ def score_docbins(
 
 
 def read_tags(
-    gold_path: Path, predicted_path: Path, target: str, spans_key: str
+    gold_path: Path, predicted_path: Path, target: str | None, spans_key: str | None
 ) -> "Iterator[tuple[Doc, list[str], list[str]]]":
     """Read gold and predicted tags in parallel.
 
     gold_path (Path): The .spacy file with the gold standard.
     predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
         words.
-    target (str): What to read: a key of `TARGETS`.
-    spans_key (str): The key in `doc.spans`, if the target is spans.
+    target (Optional[str]): What to read: a key of `TARGETS`; None for what the pipeline's
+        psa_tagger predicts, or spans.
+    spans_key (Optional[str]): The key in `doc.spans`, if the target is spans; None for that of the
+        pipeline, or "chunks".
     YIELDS (Tuple[Doc, List[str], List[str]]): A gold Doc, its tags, and the predicted tags, for
         tokens that the gold standard annotates. If it leaves some out, the tags are BIO tags, and
         predicted spans that touch such a token are left out.
     RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
     """
-    if target not in TARGETS:
-        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
-    gold_docs, predicted_docs = _read(gold_path, predicted_path)
+    import spacy
+
+    nlp = spacy.load(predicted_path) if predicted_path.is_dir() else None
+    target, spans_key = _choose(nlp, predicted_path, target, spans_key)
+    gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}
     if len(gold_docs) != len(predicted_docs):
         raise ValueError(
@@ -167,23 +180,39 @@ def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[
     return pair[0], pair[1]
 
 
-def _read(gold_path: Path, predicted_path: Path) -> "tuple[list[Doc], list[Doc]]":
-    import spacy
-    from spacy.tokens import Doc
+def _choose(
+    nlp: "Language | None", path: Path, target: str | None, spans_key: str | None
+) -> tuple[str, str]:
+    """The target and the key of spans: those given, or those of the pipeline, or chunks."""
+    found: list[tuple[str, str]] = []
+    if nlp is not None:
+        from ..pipeline.tagger import PSATagger
+
+        taggers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+        cfgs = [pipe.cfg for pipe in taggers]
+        found = sorted({(c["target"], c["spans_key"] * (c["target"] == "spans")) for c in cfgs})
+    if len(found) > 1 and target is None:
+        targets = ", ".join(f"{name} {key}".strip() for name, key in found)
+        raise ValueError(Errors.P135.format(path=path, targets=targets))
+    target = target or (found[0][0] if found else "spans")
+    if target not in TARGETS:
+        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+    keys = [key for name, key in found if name == "spans"]
+    return target, spans_key or (keys[0] if len(keys) == 1 else "chunks")
+
+
+def _read(
+    gold_path: Path, predicted_path: Path, nlp: "Language | None"
+) -> "tuple[list[Doc], list[Doc]]":
     from spacy.vocab import Vocab
 
     from ..terminal import ProgressBar
 
-    if not predicted_path.is_dir():
+    if nlp is None:
         vocab = Vocab()
         return read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
-    nlp = spacy.load(predicted_path)
     gold_docs = read_docs(gold_path, nlp.vocab)
-    # New Docs with only the words, so that no gold annotation leaks into the predictions.
-    blank = (
-        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-        for doc in gold_docs
-    )
+    blank = words_alone(gold_docs, nlp.vocab)
     predicted = nlp.pipe(
         ProgressBar(blank, "Predicting", total=len(gold_docs), disable=None, leave=False)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from ._util import (
     read_docbin,
     user_errors,
 )
+
+if TYPE_CHECKING:
+    from ..corpora.problems import Problems
 
 
 @psa_cli.command("export")
@@ -45,15 +48,26 @@ def export_cli(
     """
     Write the annotation of a DocBin (.spacy) in a column format.
 
-    Missing annotation is written as the format's placeholder: -, _, * or O. If anything cannot be
-    written, existing outputs are left unchanged.
+    Missing annotation is written as the format's placeholder: -, _, * or O. Tokens of white space
+    are left out, and counted. If anything else cannot be written, existing outputs are left
+    unchanged.
     """
+    from ..corpora.problems import Problems
+
     to_stdout = is_stdout(output_path)
+    problems = Problems()
     with user_errors(to_stdout=to_stdout):
         n_sentences, paths = export(
-            input_path, output_path, form=form, scheme=scheme, chunks_key=chunks_key
+            input_path,
+            output_path,
+            form=form,
+            scheme=scheme,
+            chunks_key=chunks_key,
+            problems=problems,
         )
     with messages(to_stdout=to_stdout):
+        for what, n in problems.notes.items():
+            msg.info(f"{what}: {n:,}")
         msg.good(f"Wrote {n_sentences:,} sentences to {' and '.join(map(str, paths))}")
 
 
@@ -64,6 +78,7 @@ def export(
     form: str,
     scheme: str = "BIO",
     chunks_key: str = "chunks",
+    problems: "Problems | None" = None,
 ) -> tuple[int, list[Path]]:
     """Write a DocBin in a column format. The outputs are written atomically.
 
@@ -72,6 +87,7 @@ def export(
     form (str): The name of the format, in `WRITERS`.
     scheme (str): The tag scheme of spans, in formats that have such tags.
     chunks_key (str): The key of the chunks in `doc.spans`.
+    problems (Optional[Problems]): Takes notes of what is left out: tokens of white space.
     RETURNS (Tuple[int, List[Path]]): The number of sentences, and the files written.
     RAISES (ValueError): If there is no such format or scheme, if a sentence cannot be written, or
         if the input would be overwritten.
@@ -79,9 +95,11 @@ def export(
     from spacy.vocab import Vocab
 
     from ..annotation.schemes import get_scheme
+    from ..corpora.blanks import leave_out_blanks
     from ..corpora.docbins import fast_msgpack
     from ..corpora.export import get_writer
     from ..corpora.from_docs import make_sentences
+    from ..corpora.problems import Problems
     from ..corpora.sentence import Sentence
 
     writer = get_writer(form)
@@ -93,7 +111,8 @@ def export(
 
     def counted() -> Iterator[Sentence]:
         nonlocal n_sentences
-        for sentence in make_sentences(docs, chunks_key=chunks_key):
+        sentences = make_sentences(docs, chunks_key=chunks_key)
+        for sentence in leave_out_blanks(sentences, problems or Problems()):
             n_sentences += 1
             yield sentence
 

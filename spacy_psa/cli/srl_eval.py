@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..annotation.propositions import Frame
+    from ..corpora.problems import Problems
     from ..corpora.sentence import Sentence
     from ..pipeline.role_scores import SRLResult
 
@@ -66,14 +67,20 @@ def srl_eval_cli(
     A pipeline predicts from the words of GOLD, and from its predicates if configured to use given
     ones. As in srl-eval.pl, predicted predicates that are not in GOLD do not count.
     """
+    from ..corpora.problems import Problems
     from ..evaluation.srl_tables import format_confusion, format_result
 
+    problems = Problems()
     with user_errors():
         check_files([output_path], [gold_path, predicted_path])
-        result = score_paths(gold_path, predicted_path, given=given, gpu_id=gpu_id)
+        result = score_paths(
+            gold_path, predicted_path, given=given, gpu_id=gpu_id, problems=problems
+        )
         show(format_result(result), end="")
         if confusion:
             show("\n" + format_confusion(result), end="")
+        for what, n in problems.notes.items():
+            msg.warn(f"{what}: {n:,}")
         if result.skipped:
             msg.warn(f"{result.skipped} predicted propositions are not in the gold standard")
         if output_path is not None:
@@ -86,7 +93,12 @@ def srl_eval_cli(
 
 @keep_pipes()
 def score_paths(
-    gold_path: Path, predicted_path: Path, *, given: bool = False, gpu_id: int = -1
+    gold_path: Path,
+    predicted_path: Path,
+    *,
+    given: bool = False,
+    gpu_id: int = -1,
+    problems: "Problems | None" = None,
 ) -> "SRLResult":
     """Score the frames of a file, or those predicted by a pipeline, against a gold standard.
 
@@ -95,18 +107,19 @@ def score_paths(
     given (bool): Whether a pipeline gets the predicates of the gold standard, even if it is
         configured to find its own.
     gpu_id (int): The GPU, or -1 for the CPU.
+    problems (Optional[Problems]): Takes notes of what is read differently than it is written.
     RETURNS (SRLResult): The scores.
     RAISES (ValueError): If the sentences differ, or something is not annotated.
     """
     from ..pipeline.role_scores import SRLResult
 
     use_gpu(gpu_id)
-    gold = list(_read(gold_path))
+    gold = list(_read(gold_path, problems))
     is_pipeline = (predicted_path / "config.cfg").is_file()
     if is_pipeline:
         predicted = list(_predict(gold_path, predicted_path, given))
     else:
-        predicted = list(_read(predicted_path))
+        predicted = list(_read(predicted_path, problems))
     if len(gold) != len(predicted):
         raise ValueError(
             Errors.P328.format(
@@ -133,7 +146,7 @@ def score_paths(
     return result
 
 
-def _read(path: Path) -> "Iterator[Labeled]":
+def _read(path: Path, problems: "Problems | None") -> "Iterator[Labeled]":
     from ..corpora.props import is_props, read_props
 
     if is_docbin(path):
@@ -141,19 +154,19 @@ def _read(path: Path) -> "Iterator[Labeled]":
 
         yield from _sentences(read_docs(path, Vocab()), path)
     elif is_props(path):
-        for n_tokens, frames in read_props(path):
+        for n_tokens, frames in read_props(path, problems=problems):
             yield Labeled(n_tokens, None, frames)
     else:
-        for sentence in _read_sentences(path):
+        for sentence in _read_sentences(path, problems):
             if sentence.frames is None:
                 raise ValueError(Errors.P330.format(path=path, index=sentence.line))
             yield Labeled(len(sentence.words), sentence.words, sentence.frames)
 
 
-def _read_sentences(path: Path) -> "Iterator[Sentence]":
+def _read_sentences(path: Path, problems: "Problems | None" = None) -> "Iterator[Sentence]":
     from ..corpora.readers import detect_format, get_format
 
-    yield from get_format(detect_format(path)).read(path)
+    yield from get_format(detect_format(path)).read(path, problems=problems)
 
 
 def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":

@@ -237,6 +237,11 @@ def _read_frames(
             "has an argument V, which tells the target)"
         )
         raise ValueError(columns_error(path, rows[0], expected))
+    unmarked = [rows[i].line for i, _ in propositions if lemmas[i] == NO_TARGET]
+    if unmarked:
+        what = f"propositions in {path} whose target is {NO_TARGET}, found by their argument V"
+        where = f"in line {unmarked[0]}"
+        problems.note(f"{what}, which srl-eval.pl does not read", len(unmarked), first=where)
     return [
         Frame(i, None if lemmas[i] in (NO_TARGET, NOT_GIVEN) else lemmas[i], None, arguments)
         for i, arguments in propositions

@@ -12,7 +12,7 @@ from itertools import pairwise
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span, get_scheme
 from ..errors import Errors
-from .brackets import verb_of, write_brackets
+from .brackets import write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
 from .sentence import Sentence
 
@@ -145,10 +145,10 @@ def write_conll2005(
     RAISES (ValueError): If a sentence cannot be written in the format.
     """
     for sentence in sentences:
-        frames, missing = _ordered_frames(sentence, "conll2005")
+        frames = _ordered_frames(sentence, "conll2005")
         targets = [UNKNOWN] * len(sentence.words)
         for frame in frames:
-            targets[frame.predicate] = frame.lemma or missing
+            targets[frame.predicate] = frame.lemma or NOT_GIVEN
         columns = [targets, *_propositions(sentence, frames, "conll2005")]
         words = _block(sentence, [sentence.words], "conll2005", "\t")
         yield words, _block(sentence, columns, "conll2005", "\t")
@@ -181,12 +181,12 @@ def write_conll2012(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 def _columns_2012(sentence: Sentence, name: str, part: str) -> list[Sequence[str]]:
     n_words = len(sentence.words)
-    frames, missing = _ordered_frames(sentence, "conll2012")
+    frames = _ordered_frames(sentence, "conll2012")
     lemmas = list(_filled(sentence.lemmas, n_words, UNKNOWN))
     framesets = [UNKNOWN] * n_words
     for frame in frames:
-        lemmas[frame.predicate] = frame.lemma or missing
-        framesets[frame.predicate] = frame.sense or missing
+        lemmas[frame.predicate] = frame.lemma or NOT_GIVEN
+        framesets[frame.predicate] = frame.sense or NOT_GIVEN
     ents = write_brackets(sentence.ents or (), n_words, _failing(sentence, "conll2012"))
     return [
         [name] * n_words,
@@ -205,8 +205,10 @@ def _columns_2012(sentence: Sentence, name: str, part: str) -> list[Sequence[str
     ]
 
 
-def _ordered_frames(sentence: Sentence, form: str) -> tuple[list[Frame], str]:
-    """The frames by predicate, and the mark for a predicate without lemma (or sense)."""
+def _ordered_frames(sentence: Sentence, form: str) -> list[Frame]:
+    """The frames by predicate. One without lemma or sense is written with the mark NOT_GIVEN: with
+    UNKNOWN, srl-eval.pl would take the token for none, and its arguments for the next predicate's.
+    """
     fail = _failing(sentence, form)
     frames = sorted(sentence.frames or (), key=lambda frame: frame.predicate)
     for left, right in pairwise(frames):
@@ -217,8 +219,7 @@ def _ordered_frames(sentence: Sentence, form: str) -> tuple[list[Frame], str]:
         reserved = {frame.lemma, frame.sense} & {UNKNOWN, NOT_GIVEN}
         if reserved:
             raise fail(f"the lemma or sense '{reserved.pop()}' is the format's mark for none")
-    by_verb = all(verb_of(frame.arguments) == frame.predicate for frame in frames)
-    return frames, UNKNOWN if by_verb else NOT_GIVEN
+    return frames
 
 
 def _propositions(sentence: Sentence, frames: Sequence[Frame], form: str) -> list[list[str]]:

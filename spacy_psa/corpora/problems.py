@@ -34,6 +34,7 @@ class Problems:
     examples: list[str] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    _texts: dict[str, str] = field(default_factory=dict)
 
     def report(self, message: str, count: int = 1) -> None:
         """Report a problem.
@@ -50,13 +51,15 @@ class Problems:
             self.examples.append(message)
         self.counts[code] += count
 
-    def note(self, what: str, count: int = 1) -> None:
+    def note(self, what: str, count: int = 1, *, first: str = "") -> None:
         """Count something that users should know of, but that is no problem.
 
         what (str): What it is, in the plural, such as "rejected texts, skipped".
         count (int): How often it occurred.
+        first (str): Where. The first one is kept.
         """
-        self.notes[what] += count
+        text = self._texts.setdefault(what, f"{what} (the first {first})" if first else what)
+        self.notes[text] += count
 
     @property
     def total(self) -> int:

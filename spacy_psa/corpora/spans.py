@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from ..annotation.schemes import OUTSIDE, Span, get_scheme, read_spans, split_tag
 from ..errors import Errors
@@ -20,11 +19,6 @@ _KNOWN_PREFIXES = frozenset("BIES")
 _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
 # Of the schemes that fit equally well, the first is the scheme of the column. IO is part of IOB1.
 _CANDIDATES = ("BIO", "IOB1", "BIOES")
-
-_NOTE = (
-    "tags in column {column} of {path} that do not fit its scheme, {scheme}, and are read as "
-    "conlleval reads them (the first is in line {line}: {example})"
-)
 
 Pair = tuple[str | None, str | None]
 """A tag and the one before it; None for what is outside the sentence."""
@@ -117,18 +111,20 @@ class SpanColumn:
         found = min(misfits, key=lambda pairs: sum(map(self._counts.__getitem__, pairs)))
         if not found:
             return
-        first = min(found, key=self._lines.__getitem__)
         n = sum(self._counts[pair] for pair in found)
-        details: dict[str, Any] = {
-            "path": self.path,
-            "column": self.columns[self.index],
-            "scheme": candidates[misfits.index(found)],
-            "line": self._lines[first],
-            "example": _describe(*first),
-        }
+        first = min(found, key=self._lines.__getitem__)
+        line, example = self._lines[first], _describe(*first)
+        name, column = candidates[misfits.index(found)], self.columns[self.index]
         if self.problems.strict:
-            raise ValueError(Errors.P144.format(n=n, **details))
-        self.problems.note(_NOTE.format(**details), n)
+            raise ValueError(
+                Errors.P144.format(
+                    path=self.path, line=line, example=example, column=column, scheme=name, n=n
+                )
+            )
+        what = f"tags in column {column} of {self.path} that do not fit its scheme, {name}, and are"
+        self.problems.note(
+            f"{what} read as conlleval reads them", n, first=f"in line {line}: {example}"
+        )
 
     def _misfits(self, name: str) -> list[Pair]:
         """The pairs whose second tag is not in the scheme, or not after the first."""

@@ -2,13 +2,17 @@ import json
 import random
 
 import pytest
+import spacy
 from spacy.cli._util import app
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.evaluate import evaluate_files
+
+from ..pipeline.conftest import tiny_model
 
 WORDS = ["Mr", "X", "saw", "EU", "talks"]
 
@@ -165,6 +169,41 @@ def test_command_prints_the_table_and_writes_the_scores(save, tmp_path):
     assert "processed 5 tokens with 2 phrases; found: 2 phrases; correct: 2.\n" in result.output
     assert "accuracy: 100.00%; precision: 100.00%; recall: 100.00%; FB1: 100.00\n" in result.output
     assert json.loads(output.read_text())["per_type"]["VP"]["f1"] == 1.0
+
+
+@pytest.fixture(scope="module")
+def pipelines(tmp_path_factory):
+    """Untrained pipelines by the targets of their components."""
+    folder = tmp_path_factory.mktemp("pipelines")
+    for targets in (["ents"], ["spans"], ["ents", "tag"]):
+        nlp = spacy.blank("xx")
+        for target in targets:
+            config = {"model": tiny_model(), "target": target, "spans_key": "sc"}
+            nlp.add_pipe("psa_tagger", name=target, config=config)
+        doc = make_doc(tags=["A"] * 5, ents=["B-PER", "O", "O", "O", "O"])
+        doc.spans["sc"] = list(doc.ents)
+        nlp.initialize(lambda doc=doc: [Example(doc.copy(), doc)])
+        nlp.to_disk(folder / "-".join(targets))
+    return folder
+
+
+def test_a_pipeline_is_scored_on_its_target(save, pipelines):
+    doc = make_doc(ents=["B-PER", "I-PER", "O", "O", "O"])
+    doc.spans["sc"] = list(doc.ents)
+    gold = save("gold", doc)
+    for name in ("ents", "spans"):
+        assert score_docbins(gold, pipelines / name).chunks.gold == 1
+    with pytest.raises(ValueError, match=r"P135.*ents-tag.*: ents, tag\..*--target"):
+        score_docbins(gold, pipelines / "ents-tag")
+    assert score_docbins(gold, pipelines / "ents-tag", target="ents").chunks.gold == 1
+
+
+def test_options_come_before_the_target_of_a_pipeline(save, pipelines):
+    gold = save("gold", make_doc(tags=["A"] * 5, chunks=[]))
+    with pytest.raises(ValueError, match=r"P126.*gold.*chunks"):
+        score_docbins(gold, pipelines / "spans", spans_key="other")
+    with pytest.raises(ValueError, match=r"P126.*ents.*not annotated with tag"):
+        score_docbins(gold, pipelines / "ents", target="tag")
 
 
 def test_the_gpu_is_used_if_it_is_asked_for(save, gpus):

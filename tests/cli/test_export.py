@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from spacy.cli._util import app
@@ -55,6 +56,28 @@ def test_conll2005_has_two_files(tmp_path, docs_path):
     assert [path.name for path in paths] == ["dev.words", "dev.props"]
     assert paths[0].read_text() == "He\nsleeps\n\nYes\n\n"
     assert paths[1].read_text() == "-\t(A0*)\nsleep\t(V*)\n\n-\n\n"
+
+
+@pytest.mark.parametrize("form,name", [("conll2005", "a.props"), ("conll2012", "a.gold_conll")])
+def test_what_is_exported_scores_100_against_itself(tmp_path, docs_path, form, name):
+    frames = [Frame(1, None, None, [(0, 1, "A0"), (1, 2, "V")])]
+    DocBin(docs=make_docs(Vocab(), [replace(SENTENCES[0], frames=frames)])).to_disk(docs_path)
+    assert run(docs_path, tmp_path / name.removesuffix(".props"), "-f", form).exit_code == 0
+    arguments = ["psa", "srl-eval", str(tmp_path / name), str(tmp_path / name)]
+    result = CliRunner().invoke(app, arguments)
+    assert "   Overall        1       0       0   100.00  100.00  100.00" in result.output
+    assert "does not read" not in result.output
+
+
+def test_tokens_of_white_space_are_left_out_counted_and_named(tmp_path, docs_path):
+    sentence = Sentence(["Ann", "\n\n", "Lee", "left", " "], ents=[(0, 3, "PER"), (4, 5, "X")])
+    DocBin(docs=make_docs(Vocab(), [sentence])).to_disk(docs_path)
+    result = run(docs_path, tmp_path / "a", "-f", "iob")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "a").read_text() == "Ann\tB-PER\nLee\tI-PER\nleft\tO\n\n"
+    text = " ".join(result.output.split())
+    assert r"tokens of white space, left out (the first in sentence 1: '\n\n'): 2" in text
+    assert "spans of white space, left out: 1" in text
 
 
 @pytest.mark.parametrize(

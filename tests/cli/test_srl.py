@@ -66,6 +66,17 @@ def test_props_are_scored(tmp_path: Path) -> None:
     assert (scores["f1"], scores["sentences"], scores["propositions"]) == (0.5, 2, 1)
 
 
+def test_targets_that_the_official_script_does_not_read_are_named(tmp_path: Path) -> None:
+    gold = put(tmp_path, "g.props", GOLD)
+    predicted = put(tmp_path, "p.props", GOLD.replace("say ", "-   "))
+    result = run("psa", "srl-eval", gold, predicted)
+    assert result.exit_code == 0 and "100.00  100.00  100.00" in result.output
+    text = " ".join(result.output.split())
+    assert "p.props whose target is -, found by their argument V" in text
+    assert "which srl-eval.pl does not read (the first in line 2): 1" in text
+    assert "g.props whose" not in text
+
+
 def test_formats_can_be_mixed(tmp_path: Path) -> None:
     put(tmp_path, "g.words", "He\nsays\nso\nnow\n\nOh\n")
     gold = put(tmp_path, "g.props", GOLD)

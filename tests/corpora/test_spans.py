@@ -73,7 +73,7 @@ def test_the_majority_decides_the_scheme_and_the_rest_is_counted(sentences, sche
     assert spans == [read_spans(tags) for tags in expected]
     (message,) = problems.notes
     assert f"tags in column NER of a.txt that do not fit its scheme, {scheme}, and" in message
-    assert f"(the first is in {first}" in message
+    assert f"(the first in {first}" in message
     assert problems.notes.total() == found
     assert problems.total == 0
     with pytest.raises(ValueError, match=rf"P144.*{first}.*{scheme}; {found} tags.*--strict"):
