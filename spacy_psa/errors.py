@@ -149,9 +149,9 @@ class Errors(metaclass=_Coded):
     )
     P143 = "The format {form} has no layer for the target '{target}'. Choose one of: {options}."
     P144 = (
-        "{path}, line {line}: {example} in column {column} does not fit the scheme of the others, "
-        "{scheme}; {n:,} tags do not. Correct the file, or omit --strict, to read them as "
-        "conlleval does."
+        "{path}, line {line}: {example} in column {column} does not fit the scheme of the other "
+        "tags, {scheme} (the first of {n:,}). Correct the file, or omit --strict, to read such "
+        "tags as conlleval does."
     )
     P145 = "{path}, line {line}: {problem}. Expected {expected}."
     P146 = (

@@ -16,7 +16,7 @@ def test_all_layers_are_kept_by_default():
 
 
 def test_targets_that_the_format_has_not_are_errors():
-    with pytest.raises(ValueError, match=r"P143.*conllu.*'frames'.*tag, pos, morph, lemma\."):
+    with pytest.raises(ValueError, match=r"P143.*conllu.*'frames'.*tag, pos, morph, lemma, ents\."):
         target_layers(["frames"], FORMATS["conllu"])
 
 

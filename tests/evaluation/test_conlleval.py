@@ -12,7 +12,7 @@ from spacy_psa.evaluation.conlleval import (
     conlleval,
     format_table,
 )
-from spacy_psa.evaluation.tables import percent
+from spacy_psa.figures.tables import percent
 from spacy_psa.pipeline.role_scores import RoleCounts
 
 # The pairs of previous and current tags that the script lists one by one, and those with S.
