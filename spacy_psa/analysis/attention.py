@@ -20,6 +20,7 @@ from ..models.srl import labeled_propositions
 from ..pipeline.common import LabelSequencePipe
 from ..pipeline.decoding import bio_constraints
 from ..pipeline.predicates import check_predicates
+from ..pipeline.role_spaces import without_space
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.tag_queries import TagQueries
 from ..printable import one_line
@@ -33,13 +34,13 @@ START, END = "(start)", "(end)"
 class Labeled:
     """A component's predictions for a document.
 
-    distribution (LinearChain): The distribution over the tags of each sequence.
+    marginals (NDArray): The probability of each tag of each token of each sequence. (N, L)
     tags (List[str]): The predicted tag of each token of each sequence.
     constraints (Optional[Constraints]): Which tags can follow which; None for no constraints.
     sequences (List[Tuple[str, int, int]]): The title, start token and end token of each sequence.
     """
 
-    distribution: LinearChain
+    marginals: Array
     tags: list[str]
     constraints: Constraints | None
     sequences: list[tuple[str, int, int]]
@@ -126,7 +127,6 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
             {name: f"model {i}: {title}" for name, title in names.items()}
             for i, names in enumerate(titles, 1)
         ]
-    marginals = labeled.distribution.marginals.double().cpu().numpy()
     passages, first = [], 0
     for chain, (title, start, end) in enumerate(labeled.sequences):
         n = min(end, n_tokens) - start
@@ -139,7 +139,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
             shown = slice(first, first + n)
             words = [one_line(token.text) for token in doc[start : start + n]]
             more, own = end - start - n, labeled.tags[shown]
-            passages.append(Passage(title, words, more, own, marginals[shown], layers))
+            passages.append(Passage(title, words, more, own, labeled.marginals[shown], layers))
         first += end - start
     transitions = {
         f"model {i}" if len(runs) > 1 else "": scores
@@ -177,7 +177,8 @@ def _label_tokens(pipe: TagQueries, doc: Doc) -> Labeled:
     places = list(pairwise(ends))
     titles = [f"Sentence {i}" if len(places) > 1 else "" for i in range(1, len(ends))]
     sequences = [(title, *place) for title, place in zip(titles, places, strict=True)]
-    return Labeled(distribution, tags, pipe.constraints, sequences)
+    marginals = distribution.marginals.double().cpu().numpy()
+    return Labeled(marginals, tags, pipe.constraints, sequences)
 
 
 @label.register
@@ -188,14 +189,24 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
         raise ValueError(Errors.P383.format(name=pipe.name))
     tokens = [predicate.token for predicate in predicates]
     potentials = pipe.model.predict(([doc], [tokens])).detach()
-    constraints = bio_constraints(tuple(pipe.tags))
-    distribution = LinearChain(potentials, constraints=constraints)
-    tags = [pipe.tags[i] for i in pipe.decoding.best(potentials, pipe.tags).tolist()]
+    is_space = pipe.spaces(doc)
+    places = labeled_propositions(pipe.model, doc, tokens)
+    marginals, best = [], list[str]()
+    for chain, place in enumerate(places):
+        spaces = is_space[place.start : place.end]
+        ((_, scores, tags),) = without_space(potentials.select([chain]), pipe.tags, [spaces])
+        distribution = LinearChain(scores, constraints=bio_constraints(tuple(tags)))
+        columns = torch.tensor([pipe.tags.index(tag) for tag in tags])
+        of_outputs = distribution.marginals.double().cpu()
+        of_tags = of_outputs.new_zeros(len(of_outputs), len(pipe.tags))
+        marginals.append(of_tags.index_add_(1, columns, of_outputs).numpy())
+        best += [tags[i] for i in pipe.decoding.best(scores, tags).tolist()]
     sequences = [
         (f"Predicate {one_line(doc[place.predicate].text)}", place.start, place.end)
-        for place in labeled_propositions(pipe.model, doc, tokens)
+        for place in places
     ]
-    return Labeled(distribution, tags, constraints, sequences)
+    constraints = bio_constraints(tuple(pipe.tags))
+    return Labeled(np.concatenate(marginals), best, constraints, sequences)
 
 
 def _titles(run: Recording) -> dict[str, str]:

@@ -158,6 +158,14 @@ class Target(ABC):
         ids (Dict[str, int]): The index of each tag.
         """
 
+    def keep_inside(self, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
+        """Rule out that a span begins or ends at a token, if the token can be outside of spans.
+
+        bias (NDArray): Added to the scores of the token's tags. Modified in place. Shape: (tags,).
+        ids (Dict[str, int]): The index of each tag.
+        """
+        return
+
     @abstractmethod
     def label_of(self, tag: str) -> str:
         """Get the label that a tag expresses.

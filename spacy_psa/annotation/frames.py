@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.training import Alignment, Example
 
@@ -34,6 +35,27 @@ def role_constraints(tags: Sequence[str]) -> Constraints:
     RETURNS (Constraints): The constraints.
     """
     return Constraints(*transition_mask(SCHEME, tags))
+
+
+def space_copies(tags: Sequence[str]) -> tuple[list[int], Constraints]:
+    """Find the tags that white space may have if no argument begins or ends with it: O, and copies
+    of the I tags that stand between tags of the same argument.
+
+    tags (Sequence[str]): The tags.
+    RETURNS (Tuple[List[int], Constraints]): The tags that are copied, and the constraints on all
+        tags followed by the copies, which rule out only arguments that end or begin at a copy.
+    """
+    copied = [i for i, tag in enumerate(tags) if split_tag(tag)[0] == "I"]
+    n = len(tags)
+    inside = np.array([tag != OUTSIDE for tag in tags] + [True] * len(copied))
+    goes_on = np.zeros(n + len(copied), dtype=bool)
+    goes_on[copied] = goes_on[n:] = True
+    # As `read_roles` reads them, well formed or not: the first tag decides on the role
+    transitions = np.ones((len(inside), len(inside)), dtype=bool)
+    transitions[:, n:] = inside[:, None]
+    transitions[n:] &= goes_on
+    anywhere = np.arange(len(inside)) < n
+    return copied, Constraints(transitions, anywhere, anywhere)
 
 
 def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:

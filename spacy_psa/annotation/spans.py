@@ -24,6 +24,8 @@ from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as Place
 
 SCHEME = SCHEMES["BIOES"]
+# The prefixes of tags of a span's first and last tokens
+EDGES = frozenset("BES")
 # spaCy calls the scheme BILUO: last instead of end, unit instead of single.
 FROM_BILUO = {"B": "B", "I": "I", "L": "E", "U": "S"}
 
@@ -93,6 +95,10 @@ class SpanTarget(Target):
         else:
             own = [i for tag, i in ids.items() if self.label_of(tag) == rule.label]
             add_bias(rows, own, rule.score)
+
+    def keep_inside(self, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
+        if bias[ids[OUTSIDE]] != FORBIDDEN:
+            bias[[i for tag, i in ids.items() if split_tag(tag)[0] in EDGES]] = FORBIDDEN
 
     def resolve(self, example: Example) -> Example:
         doc = example.reference

@@ -1,14 +1,13 @@
 """Ambiguous annotation: labels known only to be in a set (Tsuboi et al. 2008)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from .constraints import Constraints
+from .copies import with_copies
 from .linear_chain import LinearChain
-from .potentials import Potentials
 from .scores import UNKNOWN, log_ratio
 
 
@@ -57,35 +56,16 @@ def log_prob_of_sets(
     copies = allowed.new_zeros(len(labels), len(copied))
     copies[tokens] = of_sets[:, copied]
     allowed[tokens] = False
-    doubled = _with_copies(chain.potentials, copied, constraints)
+    n, m = n_labels, n_labels + len(copied)
+    transitions = torch.ones(m, m, dtype=torch.bool)
+    transitions[n:, n:] = constraints.transitions[copied.cpu()][:, copied.cpu()]
+    anywhere = torch.ones(m, dtype=torch.bool)
+    doubled = with_copies(
+        chain.potentials,
+        torch.cat([torch.arange(n, device=copied.device), copied]),
+        Constraints(transitions, anywhere, anywhere),
+    )
     doubled = doubled.within(torch.cat([allowed, copies], dim=1))
     # The copies' transitions turn a softmax into a chain
     backend = (LinearChain(doubled) if chain.potentials.is_independent else chain)._backend
     return log_ratio(backend.log_partition(doubled), chain.log_partition)
-
-
-def _with_copies(potentials: Potentials, copied: Tensor, constraints: Constraints) -> Potentials:
-    """Duplicate labels with all their scores, except that the constraints apply to transitions
-    between copies.
-    """
-    n_labels = potentials.n_labels
-    labels = torch.cat([torch.arange(n_labels, device=potentials.device), copied])
-    allowed = constraints.transitions.to(potentials.device)
-    forbidden = labels.new_zeros(len(labels), len(labels), dtype=torch.bool)
-    forbidden[n_labels:, n_labels:] = ~allowed[copied][:, copied]
-    transitions = potentials.transitions
-    if transitions is None:
-        transitions = potentials.emissions.new_zeros(n_labels, n_labels)
-    fields = {
-        name: getattr(potentials, name)[labels]
-        for name in ("start", "end")
-        if getattr(potentials, name) is not None
-    }
-    if potentials.pairwise is not None:
-        fields["pairwise"] = potentials.pairwise[:, labels][:, :, labels]
-    return replace(
-        potentials,
-        emissions=potentials.emissions[:, labels],
-        transitions=transitions[labels][:, labels].masked_fill(forbidden, -torch.inf),
-        **fields,
-    )

@@ -165,6 +165,21 @@ class Potentials:
         forbidden = ~allowed.to(self.device)
         return replace(self, emissions=self.emissions.masked_fill(forbidden, -torch.inf))
 
+    def select(self, chains: Sequence[int]) -> "Potentials":
+        """Select some of the chains.
+
+        chains (Sequence[int]): Which ones, in the order of the result, also more than once.
+        RETURNS (Potentials): A copy.
+        """
+        parts = torch.arange(self.n_tokens).split(self.lengths)
+        rows = torch.cat([parts[chain] for chain in chains]).to(self.device)
+        return replace(
+            self,
+            emissions=self.emissions[rows],
+            lengths=tuple(self.lengths[chain] for chain in chains),
+            pairwise=None if self.pairwise is None else self.pairwise[rows],
+        )
+
     def tempered(self, temperature: float | Tensor) -> "Potentials":
         """Divide all scores by a temperature. Above 1, it makes the distribution flatter, below 1
         more peaked; the ranking of the label sequences stays the same. Fitted to held-out data, it

@@ -16,7 +16,6 @@ from ..annotation.schemes import OUTSIDE, Span
 from ..inference import LinearChain, Potentials
 from ..inference.temperature import LabeledBatch
 from ..models.labeler import sentence_lengths
-from .conditioning import condition
 from .tagger import PSATagger
 
 
@@ -154,14 +153,7 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
     potentials = component.model.predict(list(docs)).detach().map(torch.Tensor.cpu)
     # Kept apart, since the temperature applies only to the model's scores
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
-    given = condition(
-        zeros,
-        docs,
-        component.target,
-        component.tags,
-        rules=component.rules,
-        keep_existing=not component.cfg["overwrite"],
-    )
+    given = component.condition(zeros, docs)
     return potentials, None if given is zeros else given.emissions
 
 

@@ -1,4 +1,4 @@
-"""Condition scores on what is known before prediction: rules and existing annotation."""
+"""Condition scores on what is known before prediction: rules, annotation and white space."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ def condition(
     *,
     rules: TagRules | None,
     keep_existing: bool,
+    allow_space: bool,
 ) -> Potentials:
-    """Condition the distribution over tag sequences on rules and existing annotation.
+    """Condition the distribution over tag sequences on rules and existing annotation, and rule out
+    spans that begin or end with white space.
 
     Kept annotation takes precedence over rules: rules apply only to the other tokens, and a rule
     about a span is ignored if any of the span's tokens is annotated. A rule about a span that
     crosses a sentence boundary is also ignored, unless it requires the span, which is an error.
+    Both take precedence over white space: a token that they require to be in a span may begin or
+    end it. All others can be outside of spans, so there is always a possible sequence.
 
     potentials (Potentials): The scores of the tokens of all documents.
     docs (Sequence[Doc]): The documents.
@@ -40,11 +44,12 @@ def condition(
     tags (Sequence[str]): The tags.
     rules (Optional[TagRules]): Rules about labels.
     keep_existing (bool): Whether to keep existing annotation and treat it as correct.
-    RETURNS (Potentials): The scores, with biases for rules and annotation added; the same object if
-        there are none.
+    allow_space (bool): Whether spans may begin and end with white space.
+    RETURNS (Potentials): The scores, with biases added; the same object if there are none.
     RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
     """
-    if rules is None and not keep_existing:
+    allow_space = allow_space or not target.has_spans
+    if rules is None and not keep_existing and allow_space:
         return potentials
     # Lists, since NumPy calls would take longer for a single document
     offsets = list(accumulate(map(len, docs), initial=0))
@@ -57,7 +62,8 @@ def condition(
         boundaries = [start - offsets[i] for start in starts[first:stop]]
         existing = target.existing_tags(doc, boundaries) if keep_existing else None
         found = [] if rules is None else rules_for(doc, rules)
-        if existing is None and not found:
+        spaces = [] if allow_space else white_space(doc)
+        if existing is None and not found and not spaces:
             continue
         if bias is None:
             ids = {tag: number for number, tag in enumerate(tags)}
@@ -67,6 +73,8 @@ def condition(
         free = np.array([tag is None for tag in existing])
         if found:
             _apply_rules(found, rows, doc, target, ids, np.array(boundaries), free)
+        for j in spaces:
+            target.keep_inside(rows[j], ids)
         for j, tag in enumerate(existing):
             like = [] if tag is None else target.matching_tag_ids(tag, ids, doc)
             if like:
@@ -76,6 +84,15 @@ def condition(
         return potentials
     added = torch.from_numpy(bias).to(potentials.emissions)
     return replace(potentials, emissions=potentials.emissions + added)
+
+
+def white_space(doc: Doc) -> list[int]:
+    """Find the tokens that are white space, such as line breaks.
+
+    doc (Doc): The document.
+    RETURNS (List[int]): Their indices.
+    """
+    return [token.i for token in doc if token.is_space]
 
 
 def _apply_rules(

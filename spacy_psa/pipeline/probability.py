@@ -41,7 +41,6 @@ def span_probabilities(
     # Scores shared by all chains, such as transitions, are parameters; no gradient is needed here.
     potentials = potentials.detach()
     ids = {tag: i for i, tag in enumerate(tags)}
-    offsets = np.cumsum([0, *potentials.lengths])
     chains: list[int] = []
     labels: list[tuple[NDArray[np.int64], tuple[int, int] | None]] = []
     flat = [prediction for doc in predictions for prediction in doc]
@@ -59,7 +58,7 @@ def span_probabilities(
             known[first - start : last - start] = whole[first - start : last - start]
             chains.append(chain)
             labels.append((known, (last - start, ids[f"I-{role}"])))
-    found = iter(_probabilities(potentials, tags, chains, labels, offsets))
+    found = iter(_probabilities(potentials, tags, chains, labels))
     return [
         [
             replace(
@@ -78,12 +77,10 @@ def _probabilities(
     tags: Sequence[str],
     chains: Sequence[int],
     labels: Sequence[tuple[NDArray[np.int64], tuple[int, int] | None]],
-    offsets: NDArray[np.int64],
 ) -> list[float]:
     """Compute the probabilities that labels are as given (-1: any), and that one token does not
     have an excluded label."""
     constraints = bio_constraints(tuple(tags))
-    shared = {n: t for n, t in potentials.tensors().items() if n not in ("emissions", "pairwise")}
     found: list[float] = []
     first = 0
     while first < len(chains):
@@ -91,32 +88,25 @@ def _probabilities(
         while last < len(chains) and (last == first or n_tokens < MAX_TOKENS):
             n_tokens += potentials.lengths[chains[last]]
             last += 1
-        part, known = chains[first:last], labels[first:last]
-        rows = np.concatenate([np.arange(offsets[c], offsets[c + 1]) for c in part])
-        index = torch.from_numpy(rows).to(potentials.device)
-        fields = dict(shared)
-        if potentials.pairwise is not None:
-            fields["pairwise"] = potentials.pairwise[index]
-        copies = Potentials(
-            potentials.emissions[index], [potentials.lengths[c] for c in part], **fields
-        )
-        distribution = LinearChain(copies, constraints=constraints)
-        allowed = _allowed(known, len(tags)).to(potentials.device)
+        part = potentials.select(chains[first:last])
+        distribution = LinearChain(part, constraints=constraints)
+        allowed = _allowed(labels[first:last], tags).to(potentials.device)
         found += distribution.log_prob_of(allowed).exp().tolist()
         first = last
     return found
 
 
 def _allowed(
-    labels: Sequence[tuple[NDArray[np.int64], tuple[int, int] | None]], n_labels: int
+    labels: Sequence[tuple[NDArray[np.int64], tuple[int, int] | None]], tags: Sequence[str]
 ) -> torch.Tensor:
+    names = np.array(tags)
+    # Several labels may stand for the same tag
+    is_same = names[:, None] == names
     known = np.concatenate([chain for chain, _ in labels])
-    allowed = np.repeat((known == -1)[:, None], n_labels, axis=1)
-    fixed = np.flatnonzero(known != -1)
-    allowed[fixed, known[fixed]] = True
+    allowed = is_same[known] | (known == -1)[:, None]
     offset = 0
     for chain, excluded in labels:
         if excluded is not None and excluded[0] < len(chain):
-            allowed[offset + excluded[0], excluded[1]] = False
+            allowed[offset + excluded[0], is_same[excluded[1]]] = False
         offset += len(chain)
     return torch.from_numpy(allowed)

@@ -1,6 +1,6 @@
 """Rules about the roles of a predicate, and decoding that obeys them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -157,13 +157,15 @@ class ConstrainedDecoding(RoleDecoding):
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
         labels = ViterbiDecoding().best(potentials, tags).cpu().numpy()
         automaton = _automaton(tuple(tags), self.rules)
-        for part, chain in _chains(potentials):
-            if automaton.accepts_all(labels[part]):
+        parts = np.split(labels, np.cumsum(potentials.lengths)[:-1])
+        for i, found in enumerate(parts):
+            if automaton.accepts_all(found):
                 continue
+            chain = potentials.select([i])
             well_formed = bio_constraints(tuple(tags)).apply(chain)
-            found = best_accepted(well_formed, automaton, max_steps=self.max_steps)
-            labels[part] = self._repair(chain, tags, labels[part]) if found is None else found
-        return torch.from_numpy(labels)
+            best = best_accepted(well_formed, automaton, max_steps=self.max_steps)
+            parts[i] = self._repair(chain, tags, found) if best is None else best
+        return torch.from_numpy(np.concatenate(parts))
 
     def _repair(
         self, chain: Potentials, tags: Sequence[str], labels: NDArray[np.int64]
@@ -175,19 +177,6 @@ class ConstrainedDecoding(RoleDecoding):
         kept = SCHEMES["BIO"].encode(self.rules.repaired(arguments, scores), len(labels))
         ids = {tag: i for i, tag in enumerate(tags)}
         return np.array([ids[tag] for tag in kept], dtype=np.int64)
-
-
-def _chains(potentials: Potentials) -> Iterator[tuple[slice, Potentials]]:
-    """Iterate over the chains, each with its slice of the labels."""
-    shared = {n: t for n, t in potentials.tensors().items() if n not in ("emissions", "pairwise")}
-    first = 0
-    for length in potentials.lengths:
-        part = slice(first, first + length)
-        first += length
-        fields = dict(shared)
-        if potentials.pairwise is not None:
-            fields["pairwise"] = potentials.pairwise[part]
-        yield part, Potentials(potentials.emissions[part], (length,), **fields)
 
 
 def create_constrained_decoding(

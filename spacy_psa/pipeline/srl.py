@@ -1,10 +1,11 @@
 """The component `psa_srl`, a semantic role labeler: who did what to whom."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -21,7 +22,8 @@ from .decoding import RoleDecoding, create_greedy_decoding
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, PredicateFinder, check_predicates, create_given_predicates
 from .probability import span_probabilities
-from .settings import LABELS, MAX_GRAD_NORM, SMOOTHING, Setting, check_settings
+from .role_spaces import without_space
+from .settings import FLAG, LABELS, MAX_GRAD_NORM, SMOOTHING, Setting, check_settings
 from .srl_learner import RoleLearner
 from .srl_scorer import srl_score
 
@@ -78,6 +80,7 @@ DEFAULT_SRL_MODEL = Config().from_str(default_config)["model"]
         "predicates": {"@misc": "spacy_psa.GivenPredicates.v1"},
         "decoding": {"@misc": "spacy_psa.GreedyDecoding.v1"},
         "probabilities": False,
+        "allow_space": False,
         "label_smoothing": 0.1,
         "max_grad_norm": 1.0,
         "scorer": {"@scorers": "spacy_psa.srl_scorer.v1"},
@@ -91,6 +94,7 @@ def make_psa_srl(
     predicates: PredicateFinder,
     decoding: RoleDecoding,
     probabilities: bool,
+    allow_space: bool,
     label_smoothing: float,
     max_grad_norm: float | None,
     scorer: Callable | None,
@@ -102,6 +106,8 @@ def make_psa_srl(
         `spacy_psa.VerbPredicates.v1`. In training, the annotated predicates are used.
     decoding (RoleDecoding): Chooses label sequences, e.g. `spacy_psa.ViterbiDecoding.v1`.
     probabilities (bool): Whether to compute the probabilities of frames and arguments.
+    allow_space (bool): Whether predicted arguments may begin or end with white space, such as line
+        breaks.
     label_smoothing (float): The assumed probability that an annotated label is wrong.
     max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None.
     scorer (Optional[Callable]): The scoring method.
@@ -113,10 +119,24 @@ def make_psa_srl(
         predicates=predicates,
         decoding=decoding,
         probabilities=probabilities,
+        allow_space=allow_space,
         label_smoothing=label_smoothing,
         max_grad_norm=max_grad_norm,
         scorer=scorer,
     )
+
+
+class Wanted(NamedTuple):
+    """A predicate whose arguments are wanted, and its sentence.
+
+    predicate (Predicate): The predicate.
+    place (Proposition): The sentence.
+    spaces (NDArray): The tokens of the sentence at which no argument may begin or end.
+    """
+
+    predicate: Predicate
+    place: Proposition
+    spaces: NDArray[np.bool_]
 
 
 class PSASemanticRoles(RoleLearner):
@@ -127,6 +147,7 @@ class PSASemanticRoles(RoleLearner):
 
     settings: ClassVar[dict[str, Setting]] = {
         "labels": LABELS,
+        "allow_space": FLAG,
         "label_smoothing": SMOOTHING,
         "max_grad_norm": MAX_GRAD_NORM,
     }
@@ -140,6 +161,7 @@ class PSASemanticRoles(RoleLearner):
         predicates: PredicateFinder | None = None,
         decoding: RoleDecoding | None = None,
         probabilities: bool = False,
+        allow_space: bool = False,
         label_smoothing: float = 0.1,
         max_grad_norm: float | None = 1.0,
         scorer: Callable | None = srl_score,
@@ -164,6 +186,7 @@ class PSASemanticRoles(RoleLearner):
         self.scorer = scorer
         self.cfg: dict[str, Any] = {
             "labels": [],
+            "allow_space": allow_space,
             "label_smoothing": label_smoothing,
             "max_grad_norm": max_grad_norm,
         }
@@ -183,11 +206,7 @@ class PSASemanticRoles(RoleLearner):
             return [[] for _ in docs]
         indices = [[predicate.token for predicate in found] for found in predicates]
         self._warn_of_windows(docs, indices)
-        wanted = (
-            pair
-            for doc, found, tokens in zip(docs, predicates, indices, strict=True)
-            for pair in zip(found, labeled_propositions(self.model, doc, tokens), strict=True)
-        )
+        wanted = self._wanted(docs, predicates)
         frames: list[FramePrediction] = []
         for potentials in predict_in_parts(self.model, docs, indices):
             self.check_scores(potentials, docs)
@@ -195,21 +214,40 @@ class PSASemanticRoles(RoleLearner):
         remaining = iter(frames)
         return [list(islice(remaining, len(found))) for found in predicates]
 
-    def _frames(
-        self, potentials: Potentials, wanted: Sequence[tuple[Predicate, Proposition]]
-    ) -> list[FramePrediction]:
+    def _wanted(
+        self, docs: Sequence[Doc], predicates: Sequence[Sequence[Predicate]]
+    ) -> Iterator[Wanted]:
+        for doc, found in zip(docs, predicates, strict=True):
+            spaces = self.spaces(doc)
+            places = labeled_propositions(self.model, doc, [p.token for p in found])
+            for predicate, place in zip(found, places, strict=True):
+                yield Wanted(predicate, place, spaces[place.start : place.end])
+
+    def spaces(self, doc: Doc) -> NDArray[np.bool_]:
+        """Find the tokens at which no argument may begin or end.
+
+        doc (Doc): The document.
+        RETURNS (NDArray): Whether each token is white space; nowhere with `allow_space`.
+        """
+        is_space = (token.is_space and not self.cfg["allow_space"] for token in doc)
+        return np.fromiter(is_space, dtype=bool, count=len(doc))
+
+    def _frames(self, potentials: Potentials, wanted: Sequence[Wanted]) -> list[FramePrediction]:
         """Find the best frames for some predicates, one chain each."""
-        tags = self.tags
-        best = self.decoding.best(potentials, tags).cpu().numpy()
-        labelings = np.split(best, np.cumsum(potentials.lengths)[:-1])
-        frames = [
-            FramePrediction(_frame(predicate, place, [tags[i] for i in labeling]))
-            for (predicate, place), labeling in zip(wanted, labelings, strict=True)
-        ]
-        if self.probabilities:
-            starts = [place.start for _, place in wanted]
-            (frames,) = span_probabilities(potentials, tags, [frames], starts)
-        return frames
+        frames: dict[int, FramePrediction] = {}
+        spaces = [one.spaces for one in wanted]
+        for chains, scores, tags in without_space(potentials, self.tags, spaces):
+            best = self.decoding.best(scores, tags).cpu().numpy()
+            labelings = np.split(best, np.cumsum(scores.lengths)[:-1])
+            found = [
+                FramePrediction(_frame(wanted[chain], [tags[i] for i in labeling]))
+                for chain, labeling in zip(chains, labelings, strict=True)
+            ]
+            if self.probabilities:
+                starts = [wanted[chain].place.start for chain in chains]
+                (found,) = span_probabilities(scores, tags, [found], starts)
+            frames.update(zip(chains, found, strict=True))
+        return [frames[chain] for chain in range(len(wanted))]
 
     def _warn_of_windows(self, docs: Sequence[Doc], indices: Sequence[Sequence[int]]) -> None:
         longest = self.model.attrs.get("max_length")
@@ -250,8 +288,7 @@ class PSASemanticRoles(RoleLearner):
             annotate_frames(doc, frames)
 
 
-def _frame(predicate: Predicate, place: Proposition, tags: Sequence[str]) -> Frame:
-    arguments = [
-        (start + place.start, end + place.start, role) for start, end, role in read_roles(tags)
-    ]
+def _frame(wanted: Wanted, tags: Sequence[str]) -> Frame:
+    first, predicate = wanted.place.start, wanted.predicate
+    arguments = [(start + first, end + first, role) for start, end, role in read_roles(tags)]
     return Frame(predicate.token, predicate.lemma, predicate.sense, arguments)

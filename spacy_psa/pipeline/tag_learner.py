@@ -1,7 +1,7 @@
 """The training of `psa_tagger`."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 
@@ -14,7 +14,7 @@ from thinc.api import Optimizer
 
 from ..annotation.base import Target
 from ..errors import Errors, suggestion
-from ..inference import Constraints, LinearChain, Potentials
+from ..inference import UNKNOWN, Constraints, LinearChain, Potentials
 from ..inference.costs import cost_augmented, error_costs
 from ..inference.divergence import kl_divergence
 from ..inference.label_sets import log_prob_of_sets
@@ -23,6 +23,7 @@ from ..models.growth import first_labels, trained_outputs
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from .common import LabelSequencePipe, loss_and_gradient
+from .conditioning import condition
 from .input_errors import input_errors
 from .scorer import tagger_score
 
@@ -244,18 +245,46 @@ class TagLearner(LabelSequencePipe):
             for i, options in of_doc.items()
         }
         constraints = self.constraints if self.cfg["constrain_training"] else None
+        possible = None if constraints is None else self._possible(examples, labels, sets)
         within_sets = self.constraints if constraints is None else None
         costs = self.costs
 
         def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
             # Tokens with label sets count as unknown here: it is unclear which label is an error
             scores = leaf if costs is None else cost_augmented(leaf, labels, costs)
+            scores = scores if possible is None else scores.within(possible)
             chain = LinearChain(scores, constraints=constraints, backend=self.inference_backend)
             if sets:
                 return -log_prob_of_sets(chain, labels, sets, within_sets).mean()
             return -smoothed_log_prob(chain, labels, self.cfg["label_smoothing"]).mean()
 
         return loss_and_gradient(negative_log_likelihood, potentials)
+
+    def _possible(
+        self, examples: Sequence[Example], labels: torch.Tensor, sets: Mapping[int, list[int]]
+    ) -> torch.Tensor | None:
+        """Find the tags of each token that `allow_space` leaves, or that are annotated. *Shape:*
+        (N, L), booleans; None if it leaves all of them.
+        """
+        docs = [eg.predicted for eg in examples]
+        zeros = Potentials(torch.zeros(len(labels), len(self.tags)), [len(doc) for doc in docs])
+        given = condition(
+            zeros,
+            docs,
+            self.target,
+            self.tags,
+            rules=None,
+            keep_existing=False,
+            allow_space=self.cfg["allow_space"],
+        )
+        if given is zeros:
+            return None
+        possible = given.emissions == 0.0
+        known = (labels != UNKNOWN).nonzero().squeeze(1)
+        possible[known, labels[known]] = True
+        for token, options in sets.items():
+            possible[token, options] = True
+        return possible
 
     @input_errors()
     def rehearse(

@@ -37,7 +37,8 @@ class TagQueries(TagLearner):
 
     def distribution(self, docs: Sequence[Doc]) -> LinearChain:
         """Compute the distribution over the tag sequences of documents, given the temperature, the
-        rules and, if `overwrite` is false, existing annotation.
+        rules and, if `overwrite` is false, existing annotation. No span begins or ends with white
+        space, unless `allow_space` is true.
 
         docs (Sequence[Doc]): The documents.
         RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
@@ -51,11 +52,26 @@ class TagQueries(TagLearner):
         self.check_scores(potentials, docs)
         if self.cfg["temperature"] != 1.0:
             potentials = potentials.tempered(self.cfg["temperature"])
-        keep_existing = not self.cfg["overwrite"]
-        given = condition(
-            potentials, docs, self.target, self.tags, rules=self.rules, keep_existing=keep_existing
-        )
+        given = self.condition(potentials, docs)
         return LinearChain(given, constraints=self.constraints)
+
+    def condition(self, potentials: Potentials, docs: Sequence[Doc]) -> Potentials:
+        """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
+
+        potentials (Potentials): The scores of the tokens of all documents.
+        docs (Sequence[Doc]): The documents.
+        RETURNS (Potentials): The scores, see `condition`.
+        RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
+        """
+        return condition(
+            potentials,
+            docs,
+            self.target,
+            self.tags,
+            rules=self.rules,
+            keep_existing=not self.cfg["overwrite"],
+            allow_space=self.cfg["allow_space"],
+        )
 
     @property
     def marginal_labels(self) -> list[str]:

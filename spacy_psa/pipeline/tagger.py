@@ -47,6 +47,7 @@ from .tag_queries import TagQueries, split
         "probabilities": False,
         "threshold": None,
         "rules": None,
+        "allow_space": False,
         "constrain_training": False,
         "label_smoothing": 0.0,
         "label_weights": None,
@@ -68,6 +69,7 @@ def make_psa_tagger(
     probabilities: bool,
     threshold: float | dict[str, float] | None,
     rules: TagRules | None,
+    allow_space: bool,
     constrain_training: bool,
     label_smoothing: float,
     label_weights: dict[str, float] | None,
@@ -88,8 +90,11 @@ def make_psa_tagger(
     threshold (Optional[Union[float, Dict[str, float]]]): Drop predictions with a lower probability,
         for all labels or by label; None to drop nothing.
     rules (Optional[TagRules]): Forbids, requires or favors labels, e.g. `spacy_psa.SpanRules.v1`.
-    constrain_training (bool): Whether to rule out label sequences that the tag scheme does not
-        allow in training as well. In prediction they are always ruled out.
+    allow_space (bool): Whether predicted spans may begin or end with white space, such as line
+        breaks.
+    constrain_training (bool): Whether to rule out label sequences that are ruled out in prediction
+        (those that the tag scheme does not allow and, without `allow_space`, spans that begin or
+        end with white space unless annotated) in training as well.
     label_smoothing (float): The assumed probability that an annotated label is wrong.
     label_weights (Optional[Dict[str, float]]): Weights of labels in training. Weights above 1 raise
         a label's recall, weights below 1 its precision. For spans, "O" stands for tokens outside.
@@ -112,6 +117,7 @@ def make_psa_tagger(
         probabilities=probabilities,
         threshold=threshold,
         rules=rules,
+        allow_space=allow_space,
         constrain_training=constrain_training,
         label_smoothing=label_smoothing,
         label_weights=label_weights,
@@ -137,6 +143,7 @@ class PSATagger(TagQueries):
         "probabilities": FLAG,
         "threshold": THRESHOLD,
         "temperature": TEMPERATURE,
+        "allow_space": FLAG,
         "constrain_training": FLAG,
         "label_smoothing": SMOOTHING,
         "label_weights": LABEL_WEIGHTS,
@@ -156,6 +163,7 @@ class PSATagger(TagQueries):
         probabilities: bool = False,
         threshold: float | dict[str, float] | None = None,
         rules: TagRules | None = None,
+        allow_space: bool = False,
         constrain_training: bool = False,
         label_smoothing: float = 0.0,
         label_weights: dict[str, float] | None = None,
@@ -204,6 +212,7 @@ class PSATagger(TagQueries):
             "probabilities": probabilities,
             "threshold": threshold,
             "temperature": 1.0,
+            "allow_space": allow_space,
             "constrain_training": constrain_training,
             "label_smoothing": label_smoothing,
             "label_weights": label_weights,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
 import numpy as np
 import torch
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import Potentials
@@ -46,25 +47,43 @@ def random_nlp(target: str, decoder: str = "CRF", **config: object) -> Language:
 
 
 def short_docs(nlp: Language) -> list[Doc]:
-    """Short documents: one sentence, no tokens, several sentences, and a single token."""
+    """Short documents: one sentence, no tokens, several sentences, a single token, and white
+    space.
+    """
     first = Doc(nlp.vocab, words=["Ann", "saw", "Berlin", "."])
     starts = [True, False, True, True]
     sentences = Doc(nlp.vocab, words=["New", "ham", "They", "eat"], sent_starts=starts)
-    return [first, Doc(nlp.vocab), sentences, Doc(nlp.vocab, words=["likes"])]
+    raw = Doc(nlp.vocab, words=["Ann", "\n", " ", "Lee"])
+    return [first, Doc(nlp.vocab), sentences, Doc(nlp.vocab, words=["likes"]), raw]
 
 
 def all_labelings(tagger: PSATagger, doc: Doc) -> Labelings:
-    """The probability of each tag sequence of a document that the tag scheme allows."""
+    """The probability of each tag sequence of a document that the tag scheme allows, and whose
+    spans neither begin nor end with white space.
+    """
     if not len(doc):
         return {(): 1.0}
     potentials = tagger.model.predict([doc]).detach()
     found: Labelings = {(): 1.0}
     start = 0
     for length in potentials.lengths:
-        chain = _chain(tagger, potentials, start, length)
+        sentence = doc[start : start + length]
+        chain = {
+            names: p
+            for names, p in _chain(tagger, potentials, start, length).items()
+            if tagger.cfg["allow_space"] or not touches_space(sentence, tagger, names)
+        }
+        total = sum(chain.values())
+        chain = {names: p / total for names, p in chain.items()}
         found = {a + b: p * q for a, p in found.items() for b, q in chain.items()}
         start += length
     return found
+
+
+def touches_space(doc: Doc | Span, tagger: PSATagger, tags: Sequence[str]) -> bool:
+    """Whether a span of tags begins or ends with white space."""
+    spans = tagger.target.spans_of(tags)
+    return any(doc[start].is_space or doc[end - 1].is_space for start, end, _ in spans)
 
 
 def _chain(tagger: PSATagger, potentials: Potentials, start: int, length: int) -> Labelings:

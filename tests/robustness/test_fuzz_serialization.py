@@ -33,6 +33,7 @@ settings_of_component = st.fixed_dictionaries(
         "overwrite": st.booleans(),
         "threshold": st.one_of(st.none(), st.floats(0.0, 1.0)),
         "temperature": st.floats(0.05, 20.0),
+        "allow_space": st.booleans(),
         "constrain_training": st.booleans(),
         "max_grad_norm": st.one_of(st.none(), st.floats(1e-30, 1e30)),
     }

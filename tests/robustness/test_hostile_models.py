@@ -491,6 +491,7 @@ def test_parameters_of_spacys_embeddings_are_checked(node: str, change: Callable
         *(("max_grad_norm", value) for value in (0, -1, "5", True)),
         *(("probabilities", value) for value in (None, 1, "true")),
         *(("overwrite", value) for value in (None, 0, "false")),
+        *(("allow_space", value) for value in (None, 1)),
         *(("constrain_training", value) for value in (None, 1)),
         *(("target", value) for value in (None, 1, "pos", "nothing", ["tag"], {})),
         *(("spans_key", value) for value in (None, 1, ["sc"])),
