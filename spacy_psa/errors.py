@@ -654,6 +654,11 @@ class Errors(metaclass=_Coded):
         "The network cannot gain labels: its tensor '{name}' has shape {found}, and with the new "
         "labels {expected}: its rows are neither labels nor pairs of labels. Train a new one."
     )
+    P318 = (
+        "'{name}' was trained with {setting} = {saved!r}, which cannot be changed to {value!r} any "
+        "more. Leave it out of the config with which the pipeline is loaded, or train a new "
+        "component."
+    )
     # Semantic roles (P320-P349)
     P320 = (
         "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "

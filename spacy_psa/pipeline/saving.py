@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import srsly
 from spacy.pipeline import TrainablePipe
 
+from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .input_errors import input_errors
+from .overrides import overridden_settings
 from .restoring import load_or_restore
 from .settings import CFG, Setting, check_saved, check_settings, dump_settings
 from .watch import DivergenceMonitor
@@ -24,10 +26,12 @@ class SavedPipe(TrainablePipe):
 
     cfg (Dict[str, Any]): The settings.
     settings (Dict[str, Setting]): The ranges of the settings.
+    fixed (Tuple[str, ...]): The settings that cannot be changed after training.
     """
 
     cfg: dict[str, Any]
     settings: ClassVar[dict[str, Setting]] = {}
+    fixed: ClassVar[tuple[str, ...]] = ()
     _watch: DivergenceMonitor | None = None
 
     @property
@@ -108,12 +112,14 @@ class SavedPipe(TrainablePipe):
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SavedPipe:
-        """Load the component from a directory.
+        """Load the component from a directory. Settings that `spacy.load(..., config=...)` changes
+        keep their new values.
 
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What not to load.
         RETURNS (SavedPipe): The component.
-        RAISES (ValueError): If the data is damaged or belongs to another configuration.
+        RAISES (ValueError): If the data is damaged or belongs to another configuration, or a
+            changed setting is one of `fixed`.
         """
 
         def load(path: str | Path, *, exclude: Iterable[str]) -> None:
@@ -122,7 +128,10 @@ class SavedPipe(TrainablePipe):
             super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG, "model"])
             own = Path(path) / CFG
             if CFG not in exclude and own.exists():
+                given = dict(self.cfg)
                 self._take_settings(own.read_text(encoding="utf8"))
+                for setting in overridden_settings(self, Path(path), given):
+                    self._override(setting, given[setting])
             if "model" not in exclude:
                 read_model(self.model, (Path(path) / "model").read_bytes())
 
@@ -139,6 +148,20 @@ class SavedPipe(TrainablePipe):
         values = json.loads(text)
         check_saved(values, self.cfg, self.settings)
         self.cfg.update(values)
+
+    def _override(self, setting: str, value: Any) -> None:
+        """Adopt a setting that is changed after training.
+
+        setting (str): Its name.
+        value (Any): Its new value.
+        RAISES (ValueError): If it cannot be changed any more.
+        """
+        if setting in self.fixed:
+            saved = self.cfg[setting]
+            raise ValueError(
+                Errors.P318.format(name=self.name, setting=setting, saved=saved, value=value)
+            )
+        self.cfg[setting] = value
 
     def _check_loaded(self, before: dict[str, Any]) -> None:
         """Check that the loaded data is consistent.

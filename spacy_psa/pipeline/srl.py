@@ -20,6 +20,7 @@ from ..models.srl import Proposition, labeled_propositions, predict_in_parts
 from ..models.types import RoleLabeler
 from .decoding import RoleDecoding, create_greedy_decoding
 from .frames import FramePrediction, annotate_frames
+from .overrides import created_for
 from .predicates import Predicate, PredicateFinder, check_predicates, create_given_predicates
 from .probability import span_probabilities
 from .role_spaces import without_space
@@ -112,7 +113,7 @@ def make_psa_srl(
     max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None.
     scorer (Optional[Callable]): The scoring method.
     """
-    return PSASemanticRoles(
+    pipe = PSASemanticRoles(
         nlp.vocab,
         model,
         name,
@@ -124,6 +125,7 @@ def make_psa_srl(
         max_grad_norm=max_grad_norm,
         scorer=scorer,
     )
+    return created_for(nlp, pipe)
 
 
 class Wanted(NamedTuple):

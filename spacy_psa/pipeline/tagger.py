@@ -18,6 +18,7 @@ from ..models.types import SequenceLabeler
 from . import resuming  # noqa: F401  (shows the scores of sourced components)
 from .confidence import forget_scores, set_scores
 from .default_model import DEFAULT_PSA_MODEL
+from .overrides import created_for
 from .scorer import tagger_score
 from .settings import (
     FLAG,
@@ -107,7 +108,7 @@ def make_psa_tagger(
         `LinearChain`; None for the default.
     scorer (Optional[Callable]): The scoring method.
     """
-    return PSATagger(
+    pipe = PSATagger(
         nlp.vocab,
         model,
         name,
@@ -126,6 +127,7 @@ def make_psa_tagger(
         inference_backend=inference_backend,
         scorer=scorer,
     )
+    return created_for(nlp, pipe)
 
 
 class PSATagger(TagQueries):
@@ -150,6 +152,7 @@ class PSATagger(TagQueries):
         "set_separator": OPTIONAL_TEXT,
         "max_grad_norm": MAX_GRAD_NORM,
     }
+    fixed: ClassVar[tuple[str, ...]] = ("target", "spans_key", "set_separator")
 
     def __init__(
         self,
@@ -306,12 +309,11 @@ class PSATagger(TagQueries):
         """See `SavedPipe.check_cfg`."""
         super().check_cfg()
         self._check_threshold()
-        names = ("target", "spans_key", "set_separator")
-        target, spans_key, separator = (self.cfg[name] for name in names)
+        target, spans_key, separator = (self.cfg[name] for name in self.fixed)
         made = make_target(target, spans_key=spans_key, set_separator=separator)
         own, sets = self.target.score_weights, self.target.sets
         if made.score_weights != own or separator != (sets and sets.separator):
-            raise ValueError(Errors.P316.format(name=self.name, options=", ".join(names)))
+            raise ValueError(Errors.P316.format(name=self.name, options=", ".join(self.fixed)))
 
     def _check_threshold(self) -> None:
         """Check that the threshold is in range, and that its labels are the component's."""
