@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
 from spacy_psa.analysis.attention import label, look_inside
 from spacy_psa.analysis.bias_curves import bias_by_distance
 from spacy_psa.layers import ContextFusion, LabelRefinement, MultiHeadSelfAttention, SequenceMask
+from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..layers.helpers import state_of
@@ -234,6 +236,19 @@ def test_encoders_of_users_are_shown_by_what_they_report() -> None:
     expected = np.eye(len(WORDS)) / 2
     expected[:, 0] += 0.5
     np.testing.assert_array_equal(layer.view.values["attention"][0], expected)
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_roles_that_touch_white_space_are_impossible(allow: bool) -> None:
+    nlp = srl_data.initialized_nlp(allow_space=allow)
+    doc = Doc(nlp.vocab, words=["He", "said", "\n"])
+    set_predicates(doc, [1])
+    insight = look_inside(srl_data.srl_of(nlp), doc)
+    (passage,) = insight.passages
+    outside = insight.tags.index("O")
+    np.testing.assert_allclose(passage.marginals.sum(axis=1), 1.0)
+    assert (passage.marginals[2, outside] > 0.999) == (not allow)
+    assert allow or passage.tags[2] == "O"
 
 
 def test_roles_without_predicates_are_an_error() -> None:
