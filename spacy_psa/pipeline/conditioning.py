@@ -62,7 +62,7 @@ def condition(
         boundaries = [start - offsets[i] for start in starts[first:stop]]
         existing = target.existing_tags(doc, boundaries) if keep_existing else None
         found = [] if rules is None else rules_for(doc, rules)
-        spaces = [] if allow_space else white_space(doc)
+        spaces = [] if allow_space else [token.i for token in doc if token.is_space]
         if existing is None and not found and not spaces:
             continue
         if bias is None:
@@ -84,15 +84,6 @@ def condition(
         return potentials
     added = torch.from_numpy(bias).to(potentials.emissions)
     return replace(potentials, emissions=potentials.emissions + added)
-
-
-def white_space(doc: Doc) -> list[int]:
-    """Find the tokens that are white space, such as line breaks.
-
-    doc (Doc): The document.
-    RETURNS (List[int]): Their indices.
-    """
-    return [token.i for token in doc if token.is_space]
 
 
 def _apply_rules(
