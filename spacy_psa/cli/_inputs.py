@@ -47,10 +47,12 @@ def find_format(inputs: Sequence[Path], name: str | None, targets: Sequence[str]
             # Of formats with the same extensions, prefer one that reads folders.
             if form.owns(file_) and form.takes_folder and not _stands_alone(file_):
                 return Detection(form, {}, f"Found {form.name}, by the names of the files")
-    owned = next((f for f in files if any(form.owns(f) for form in FORMATS.values())), None)
+    owned = [f for f in files if any(form.owns(f) for form in FORMATS.values())]
     if not files:
         raise ValueError(Errors.P149.format(path=first, kind="files"))
-    return detect(owned or files[0], targets)
+    # A corpus of another format may come with a description of itself in JSON.
+    owned.sort(key=lambda file_: ".json" in file_.suffixes)
+    return detect(next(iter(owned or files)), targets)
 
 
 def check_alike(first: Detection, paths: Sequence[Path], targets: Sequence[str]) -> None:

@@ -258,6 +258,15 @@ def test_folders_become_folders(tmp_path, folder):
     assert [load(path)[0][0].text for path in outputs] == ["b", "a"]
 
 
+def test_a_description_in_json_does_not_hide_the_corpus(tmp_path, folder):
+    (folder / "about.json").write_text('{"name": "A corpus"}', encoding="utf8")
+    result = run(folder, tmp_path / "out")
+    assert result.exit_code == 0 and "about.json" in result.output
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "b.json").write_text('[{"text": "Ann", "label": []}]', encoding="utf8")
+    assert convert(tmp_path / "exports", tmp_path / "docs").docs == 1
+
+
 def test_files_of_a_folder_that_are_not_read_are_counted_and_named(tmp_path, folder):
     result = run(folder, tmp_path / "out")
     output = " ".join(result.output.split())
