@@ -11,7 +11,7 @@ PLACEHOLDERS = frozenset(("_", "-", "-X-", "*"))
 # The last ones are not tags, but nearly: the reader names the lines of those.
 _SPAN_TAG = re.compile(r"[Oo]|[BIESLUM]-.+|[biesl]-.+|[BIESLU][_:/+.].+")
 _BARE = re.compile(r"[BIOESLUM]", re.IGNORECASE)
-_LABEL = re.compile(r"[A-Z][A-Za-z_]+")
+_LABEL = re.compile(r"[A-Z][A-Z_]+")
 
 Values = Sequence[Sequence[str]]
 """The values of a column, by sentence."""
@@ -64,7 +64,9 @@ def kind(values: Values, width: int) -> str:
     """
     counts = Counter(chain.from_iterable(values))
     found = counts.keys()
-    if width > 2 and (is_counting(values) or (found <= {"0", "1"} and max(map(len, values)) == 1)):
+    is_first = found <= {"0", "1"} and max(map(len, values)) == 1
+    are_numbers = counts.total() > 2 and all(map(str.isdecimal, found))
+    if width > 2 and (is_counting(values) or is_first or are_numbers):
         return "numbers"
     if is_span_tags(values):
         return "spans"
@@ -77,11 +79,9 @@ def kind(values: Values, width: int) -> str:
     n_bare = sum(n for value, n in counts.items() if _BARE.fullmatch(value))
     if n_bare > counts.total() / 2 and "O" in found and not found.isdisjoint("BI"):
         return "bare"
+    # The word O would be among others in lower case.
     others = [value for value in found if value != "O"]
-    # A word such as O is followed by other words, which are in lower case.
-    are_labels = all(map(_LABEL.fullmatch, others)) and (
-        counts["O"] > 2 or all(map(str.isupper, others))
-    )
+    are_labels = counts["O"] > 2 or all(map(_LABEL.fullmatch, others))
     if counts["O"] >= 0.4 * counts.total() and are_labels:
         return "labels"
     return "constant" if len(found) == 1 and counts.total() > 2 else "values"

@@ -9,6 +9,8 @@ from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any
 
+from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
+
 from ..errors import Errors
 from .column_kinds import Values, column_values, kind, scheme_of
 from .formats import FORMATS, Format
@@ -92,8 +94,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     sample = take_sample(path, ", ".join(FORMATS))
     columns = [column_values(sample.sentences, sample.width, i) for i in range(sample.width)]
     kinds = [kind(values, sample.width) for values in columns]
-    has_tags = not {"spans", "bare"}.isdisjoint(kinds)
-    if sample.width == 10 and kinds[0] == "numbers" and not has_tags:
+    if _is_conllu(columns, kinds):
         return Detection(FORMATS["conllu"], {}, "Found conllu, by its 10 columns")
     roles = find_roles(columns, kinds, targets) or {}
     line = sample.sentences[0][0].line
@@ -139,6 +140,13 @@ def _by_mark(lines: Sequence[Sequence[str]]) -> str | None:
         if name and (parts[1] in ("document", "global.columns") or not width or width[0][0] == 10):
             return name
     return None
+
+
+def _is_conllu(columns: Sequence[Values], kinds: Sequence[str]) -> bool:
+    """Whether there are ten columns, of which the first is a number and the fourth universal."""
+    if len(columns) != 10 or kinds[0] != "numbers":
+        return False
+    return set(chain.from_iterable(columns[3])) <= {*UNIVERSAL_TAGS, "_"}
 
 
 def _options(

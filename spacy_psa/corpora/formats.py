@@ -84,7 +84,15 @@ class Format:
             )
         if "problems" in inspect.signature(self.read_function).parameters:
             options["problems"] = problems
-        return rereading(self.read_function)(path, **options)
+        return self._not_empty(rereading(self.read_function)(path, **options), path)
+
+    def _not_empty(self, sentences: Iterator[Sentence], path: str | Path) -> Iterator[Sentence]:
+        first = next(sentences, None)
+        if first is None:
+            known = ", ".join(self.columns) or "words with their annotation"
+            raise ValueError(Errors.P111.format(path=path, columns=known))
+        yield first
+        yield from sentences
 
 
 _FORMATS = (

@@ -16,7 +16,7 @@ Line = tuple[int, str]
 BOUNDARY = "-DOCSTART-"
 _N_LINES = 6000
 _JOINTS = "|/_"
-_OTHER_SEPARATORS = ("|", ";", ",")
+_OTHER_SEPARATORS = ("|", ";", ",", "/")
 _WORD_NAMES = frozenset(("token", "tokens", "word", "words", "form", "forms", "text"))
 _TAG_NAMES = frozenset(
     ("tag", "tags", "pos", "upos", "xpos", "lemma", "label", "labels", "entity", "entities", "ner")

@@ -130,6 +130,24 @@ ODDITIES = [
     ),
     Oddity("spaCy's iob without tags", "Ann|B-PER Lee|I-PER ran|O\n", READ),
     Oddity("words joined with tags", "The/DT cat/NN sat/VBD\n", "The/DT cat/NN sat/VBD"),
+    Oddity(
+        "numbers of documents and characters",
+        "Ann\t7\t0\tB-PER\nran\t7\t4\tO\nhome\t7\t8\tO\n",
+        "[Ann]PER ran home",
+    ),
+    Oddity("numbers of sentences", "7 Ann B-PER\n7 ran O\n8 Hi O\n", "[Ann]PER ran Hi"),
+    Oddity("years as words", "1990 CD B-DATE\n", "[1990/CD]DATE"),
+    Oddity(
+        "labels without prefixes in lower case",
+        "Ann person-actor\nran O\nto O\nthe O\nLouvre building\n",
+        "[Ann]person-actor ran to the [Louvre]building",
+    ),
+    Oddity("one word with its tag a line", "The/DT\ncat/NN\n", "P181 --option separator='/'"),
+    Oddity(
+        "entities in CoNLL-U",
+        "1\tAnn\tAnn\tPROPN\tNNP\t_\t0\troot\t_\tB-PER\n2\tran\trun\tVERB\tVBD\t_\t1\tdep\t_\tO\n",
+        "[Ann=Ann/NNP]PER ran=run/VBD",
+    ),
     Oddity("semicolons", "Ann;B-PER\nran;O\n", "P181 --option separator=';'"),
     Oddity("commas", "Ann,NNP,B-PER\nran,VBD,O\n", "P181 --option separator=','"),
     Oddity(

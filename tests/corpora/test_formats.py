@@ -134,6 +134,13 @@ def test_layers_of_published_files_are_those_of_the_format():
     assert annotated <= set(form.layers) and "frames" in annotated
 
 
+def test_files_without_sentences_are_errors_in_each_format(tmp_path):
+    path = tmp_path / "a.gold_conll"
+    path.write_text("#begin document (x); part 000\n#end document\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"P111.*a\.gold_conll has no sentences"):
+        list(FORMATS["conll2012"].read(path))
+
+
 COLUMN_FORMATS = ["conll2000", "conll2003", "conll2002", "iob", "tagged"]
 WORDS = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), min_size=1)
 
