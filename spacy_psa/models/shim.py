@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from ..acceleration import install
 from ..acceleration.reduced_precision import FULL, REDUCTIONS, reduce_precision
 from ..errors import Errors
-from ..layers.allocator import keep_freed_memory
 from ..layers.ops import without_autocast
 from ..messages import unpack
 from ..tensor_versions import weights_of
@@ -136,7 +135,6 @@ class NetworkShim(PyTorchShim):
         if self.precision != FULL:
             raise ValueError(Errors.P440.format(what="A network", precision=self.precision))
         forking.note_network()
-        keep_freed_memory()
         self.network.train()
         try:
             with self._in_mixed_precision():

@@ -34,16 +34,6 @@ class Network(nn.Module):
         return x * self.scale
 
 
-def test_a_training_step_keeps_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    monkeypatch.setattr("spacy_psa.models.shim.keep_freed_memory", lambda: calls.append(1))
-    shim = make_shim()
-    shim.predict(inputs())
-    assert not calls
-    backpropagate(shim)
-    assert calls
-
-
 def make_shim(width: int = 4, depth: int = 2) -> NetworkShim:
     torch.manual_seed(0)
     shim = NetworkShim(partial(Network))
