@@ -1,13 +1,14 @@
 """Write files and folders atomically, and report clearly why if that fails.
 
 Output goes to a hidden temporary path next to the target. Once it is on disk, it replaces the
-target in one step, so that a process killed at any moment leaves either the old or the new version.
+target, so that a process killed at any moment leaves either the old or the new version: a file in
+one step; a folder in two, between which the old version has another name, from which the next save
+restores it.
 Temporary files that such a process leaves behind are removed the next time the target is written.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
@@ -26,7 +27,6 @@ MOUNTED = (errno.EBUSY, errno.EXDEV)
 STREAM = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
 STANDARD = {"stdout": 1, "stderr": 2}
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
 LEFT_OVER_AFTER = 60.0
 
 
@@ -144,7 +144,6 @@ def remove_folder(path: Path) -> None:
 
 def recover(path: Path) -> None:
     """Restore a folder that was moved aside to be replaced, if the process was killed meanwhile.
-    Folders are moved aside only on systems that cannot exchange two folders in one step.
 
     path (Path): The folder.
     """
@@ -192,37 +191,24 @@ def check_writable(path: Path, *, is_file: bool = False) -> None:
 
 
 def _put(source: Path, target: Path) -> None:
-    """Replace a folder with another. The old one may end up at the source path."""
+    """Replace a folder with another. The system replaces only empty folders in one step, so the old
+    one is moved aside first: see `recover`.
+    """
+    old = _old(target)
     try:
-        if not target.exists():
+        if target.exists():
+            os.rename(target, old)
+        try:
             os.rename(source, target)
-        elif not _exchange(source, target):
-            _put_in_two_steps(source, target)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.rename(old, target)
+            raise
     except OSError as error:
         # A mount point cannot be moved
         if error.errno not in MOUNTED:
             raise
         _put_all(source, target)
-
-
-def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step. RETURNS (bool): Whether the system supports that."""
-    try:
-        function = ctypes.CDLL(None).renameat2
-    except (AttributeError, TypeError, OSError):
-        return False
-    names = os.fsencode(first), os.fsencode(second)
-    return function(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0
-
-
-def _put_in_two_steps(source: Path, target: Path) -> None:
-    old = _old(target)
-    os.rename(target, old)
-    try:
-        os.rename(source, target)
-    except OSError:
-        os.rename(old, target)
-        raise
     shutil.rmtree(old, ignore_errors=True)
 
 

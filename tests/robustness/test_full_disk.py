@@ -18,7 +18,6 @@ import torch
 from safetensors import SafetensorError
 from spacy.tokens import DocBin
 
-from spacy_psa import atomic_files
 from spacy_psa.atomic_files import (
     atomic_folder,
     atomic_path,
@@ -166,8 +165,8 @@ def saved(tmp_path: Path, saved_before: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["component", "pipeline", "copy", "checkpoint"])
 def test_what_was_saved_stays_at_any_moment(saved: Path, name: str) -> None:
-    # A component's folder stays, and its files are renamed one by one, which takes no space
-    events = ("open", "os.mkdir") if name == "component" else CHANGES
+    # Renaming takes no space: files of a component one by one, a pipeline's folder in two steps
+    events = CHANGES if name == "checkpoint" else ("open", "os.mkdir")
     messages = fails_whole(saved, savers(saved)[name], events)
     assert len(messages) > 2
     assert all("[P410]" in message for message in messages)
@@ -284,16 +283,38 @@ def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"model": b"a file"}
 
 
+def test_a_folder_that_cannot_be_replaced_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "a.txt").write_text("old", encoding="utf8")
+    rename = os.rename
+
+    def refuse(source: Path, target: Path) -> None:
+        if source.suffix == ".tmp":
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(source))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(OutputError, match=r"\[P411\]"), atomic_folder(tmp_path / "model") as folder:
+        folder.mkdir()
+    assert contents(tmp_path) == {"model": None, "model/a.txt": b"old"}
+
+
 def test_a_folder_that_is_a_mount_is_filled_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "a.txt").write_text("old", encoding="utf8")
 
-    def refuse(*arguments: object) -> None:
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+    rename = os.rename
 
-    monkeypatch.setattr(atomic_files, "_exchange", refuse)
+    def refuse(source: Path, target: Path) -> None:
+        if source == tmp_path / "model":
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
     with atomic_folder(tmp_path / "model") as folder:
         (folder / "b").mkdir(parents=True)
         (folder / "b" / "b.txt").write_text("b", encoding="utf8")
