@@ -1,21 +1,18 @@
 """Save pipelines atomically, also with `spacy train`, so that a complete one always exists.
 
-spaCy's loop overwrites the previous `model-last` file by file, then removes `model-best` and copies
-`model-last` to it. A process killed meanwhile leaves folders that cannot be loaded.
+spaCy's loop overwrites the previous `model-last` file by file. A process killed meanwhile leaves a
+folder that cannot be loaded.
 """
 
 import copy
-import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from spacy.language import Language
-from spacy.training import loop
 
-from ..atomic_files import atomic_folder, copy_folder, remove_folder
+from ..atomic_files import atomic_folder
 
 NAME = "spacy_psa.atomic_to_disk.v1"
 
@@ -23,24 +20,18 @@ Callback = Callable[[Language], Language]
 
 
 def create_atomic_to_disk(callback: Callback | None = None) -> Callback:
-    """Make `spacy train` save pipelines atomically, for `[training.before_to_disk]`.
-
-    The config cannot specify how spaCy's loop removes and copies `model-best`. So the `shutil`
-    functions that the loop uses for this are replaced with atomic ones.
+    """Make `spacy train` save `model-last` atomically, for `[training.before_to_disk]`. The config
+    cannot specify how spaCy's loop then copies it to `model-best`.
 
     callback (Optional[Callable[[Language], Language]]): Another callback to call first, since the
         setting accepts only one.
     RETURNS (Callable[[Language], Language]): The callback.
     """
-    replaced: set[str] = set()
-    loop.shutil = SimpleNamespace(  # type: ignore[assignment]
-        copytree=_copy, rmtree=partial(_remove, replaced)
-    )
 
     def before_to_disk(nlp: Language) -> Language:
         modified = nlp if callback is None else callback(nlp)
         # If it is not a pipeline, spaCy will raise an error
-        return with_atomic_save(modified, replaced) if isinstance(modified, Language) else modified
+        return with_atomic_save(modified) if isinstance(modified, Language) else modified
 
     return before_to_disk
 
@@ -59,39 +50,19 @@ def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "training": {**training, "before_to_disk": None}}
 
 
-def with_atomic_save(nlp: Language, replaced: set[str] | None = None) -> Language:
+def with_atomic_save(nlp: Language) -> Language:
     """Make a pipeline save itself atomically.
 
     nlp (Language): The pipeline, which is not modified.
-    replaced (Optional[Set[str]]): On saving, receives the path of the `model-best` next to the
-        saved folder, which must then not be removed before its replacement is there.
     RETURNS (Language): A shallow copy of the pipeline with another `to_disk`.
     """
     if getattr(nlp.__dict__.get("to_disk"), "func", None) is _save:
         return nlp
     result = copy.copy(nlp)
-    result.to_disk = partial(_save, nlp, replaced)  # type: ignore[method-assign]
+    result.to_disk = partial(_save, nlp)  # type: ignore[method-assign]
     return result
 
 
-def _save(
-    nlp: Language, replaced: set[str] | None, path: str | Path, *, exclude: Iterable[str] = ()
-) -> None:
+def _save(nlp: Language, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
     with atomic_folder(Path(path)) as temporary:
         nlp.to_disk(temporary, exclude=exclude)
-    if replaced is not None:
-        replaced.add(os.path.realpath(Path(path).parent / loop.DIR_MODEL_BEST))
-
-
-def _copy(source: str | Path, target: str | Path) -> Path:
-    copy_folder(Path(source), Path(target))
-    return Path(target)
-
-
-def _remove(replaced: set[str], path: str | Path) -> None:
-    """Remove a folder, unless it is in `replaced`: then the copy that follows replaces it."""
-    place = os.path.realpath(path)
-    if place in replaced:
-        replaced.discard(place)
-    else:
-        remove_folder(Path(path))
