@@ -5,11 +5,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
+from operator import add
 from typing import cast
 
 import numpy as np
-from spacy.attrs import NORM, ORTH
+from spacy.attrs import ORTH
 from spacy.morphology import Morphology
 from spacy.symbols import IDS
 from spacy.tokens import DocBin
@@ -89,29 +90,19 @@ class _TokenTable:
     def __init__(self, attrs: Iterable[int]) -> None:
         self.vocab = Vocab()
         plain = Encoder.of_vocab(self.vocab)
-        self.norms: dict[str, int] = {}
-        self.words = _Memo(self._add_word)
-        self.labels = _Memo(plain.string)
+        self.strings = _Memo(plain.string)
         self.features = _Memo(plain.features)
-        self.encoder = Encoder(self.labels.__getitem__, self.features.__getitem__)
+        self.encoder = Encoder(self.strings.__getitem__, self.features.__getitem__)
         self.columns = {attr: array("Q") for attr in attrs}
         self.spaces = bytearray()
         self.lengths: list[int] = []
-
-    def _add_word(self, word: str) -> int:
-        lexeme = self.vocab[word]
-        self.norms[word] = lexeme.norm
-        return lexeme.orth
 
     def add(
         self, words: Sequence[str], attributes: dict[int, list[int]], spaces: list[bool] | None
     ) -> None:
         """Add the tokens of a Doc."""
-        values: dict[int, Iterable[int]] = {
-            ORTH: [*map(self.words.__getitem__, words)],
-            NORM: map(self.norms.__getitem__, words),
-            **attributes,
-        }
+        values = {ORTH: map(self.strings.__getitem__, words), **attributes}
+        # In a new vocabulary, words have no NORM either
         zeros = bytes(8 * len(words))
         for attr, column in self.columns.items():
             if attr in values:
@@ -129,8 +120,8 @@ class _TokenTable:
         ends = accumulate(self.lengths)
         places = [slice(end - n, end) for n, end in zip(self.lengths, ends, strict=True)]
         # "" is the value of everything unannotated and of an analysis without features.
-        strings = {"", *self.words, *self.labels} if places else set()
-        numbers = {*self.norms.values(), *self.features.values()} - {_NO_FEATURES}
+        strings = {"", *self.strings} if places else set()
+        numbers = {*self.features.values()} - {_NO_FEATURES}
         strings.update(self.vocab.strings[number] for number in numbers)
         return [tokens[place] for place in places], [spaces[place] for place in places], strings
 
@@ -145,17 +136,15 @@ class _SpanPacker:
     def __call__(
         self, groups: Iterable[Group], words: Sequence[str], spaces: Sequence[bool] | None
     ) -> bytes:
-        starts = [0, *accumulate(map(len, words))]
-        # The number of spaces before each word.
-        blanks = range(len(words)) if spaces is None else [0, *accumulate(spaces)]
+        lengths = [*map(len, words)]
+        # The first character of each word; if white space is unknown, spaCy assumes a space
+        starts = [0, *accumulate(map(add, lengths, spaces or repeat(1)))]
+        ends = [*map(add, starts, lengths)]
+        string, pack = self.encoder.string, _SPAN.pack
         packed: dict[bytes, list[str]] = {}
         for key, spans, attrs in groups:
             structs = [
-                _SPAN.pack(
-                    *(0, 0, self.encoder.string(label), i, j),
-                    *(starts[i] + blanks[i], starts[j] + blanks[j - 1]),
-                )
-                for i, j, label in spans
+                pack(0, 0, string(label), i, j, starts[i], ends[j - 1]) for i, j, label in spans
             ]
             group = self.pack({"name": key, "attrs": attrs, "spans": structs})
             packed.setdefault(group, []).append(key)

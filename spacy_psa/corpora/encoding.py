@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.attrs import ENT_IOB, ENT_TYPE, LEMMA, MORPH, POS, SENT_START, TAG
 from spacy.parts_of_speech import IDS as UPOS_IDS
@@ -43,17 +43,9 @@ class Encoder:
         return cls(vocab.strings.add, lambda features: add(features) if features else 0)
 
 
-class Group(NamedTuple):
-    """A span group.
-
-    key (str): Its key in `doc.spans`, and its name.
-    spans (List[Span]): Start, end and label, in tokens of the Doc.
-    attrs (Dict[str, Any]): Its attributes.
-    """
-
-    key: str
-    spans: list[Span]
-    attrs: dict[str, Any]
+# A span group: its key in `doc.spans`, which is also its name, its spans in tokens of the Doc, and its
+# attributes.
+Group = tuple[str, list[Span], dict[str, Any]]
 
 
 def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[int, list[int]]:
@@ -97,25 +89,25 @@ def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Grou
     """
     chunks = _spans(sentences, "chunks")
     if chunks is not None:
-        yield Group(chunks_key, chunks, {})
+        yield chunks_key, chunks, {}
     if all(sentence.frames is not None for sentence in sentences):
-        frames = [
-            _moved(frame, offset)
-            for offset, sentence in _with_offsets(sentences)
-            for frame in sentence.frames or ()
-        ]
-        for key, spans, attrs in frame_groups(frames):
-            yield Group(key, spans, attrs)
+        yield from frame_groups(
+            [
+                _moved(frame, offset)
+                for offset, sentence in _with_offsets(sentences)
+                for frame in sentence.frames or ()
+            ]
+        )
     speakers = [
         (offset, offset + len(sentence.words), sentence.speakers)
         for offset, sentence in _with_offsets(sentences)
         if sentence.speakers is not None
     ]
     if speakers:
-        yield Group(SPEAKERS_KEY, speakers, {})
+        yield SPEAKERS_KEY, speakers, {}
     if sentences and (sentences[0].document is not None or sentences[0].starts_document):
         whole = (0, sum(len(sentence.words) for sentence in sentences), sentences[0].document or "")
-        yield Group(DOCUMENT_KEY, [whole], {"starts": sentences[0].starts_document})
+        yield DOCUMENT_KEY, [whole], {"starts": sentences[0].starts_document}
 
 
 def white_space(sentences: Sequence[Sentence]) -> list[bool] | None:
@@ -148,6 +140,8 @@ def _with_offsets(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence
 def _values(sentences: Sequence[Sentence], layer: str) -> list[str] | None:
     """One value per token, "" if it is not annotated; None if no sentence has the layer."""
     found = [getattr(sentence, layer) for sentence in sentences]
+    if len(found) == 1:
+        return found[0]
     if all(values is None for values in found):
         return None
     return [
@@ -159,6 +153,8 @@ def _values(sentences: Sequence[Sentence], layer: str) -> list[str] | None:
 
 def _spans(sentences: Sequence[Sentence], layer: str) -> list[Span] | None:
     """The spans of a layer, in tokens of the Doc; None if any sentence lacks the layer."""
+    if len(sentences) == 1:
+        return getattr(sentences[0], layer)
     if any(getattr(sentence, layer) is None for sentence in sentences):
         return None
     return [

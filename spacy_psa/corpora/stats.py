@@ -52,7 +52,8 @@ class CorpusStats:
                 self.sentences += 1
                 self.tokens += len(sentence.words)
                 self.longest_sentence = max(self.longest_sentence, len(sentence.words))
-                self.lemmas += sum(map(bool, sentence.lemmas or ()))
+                if sentence.lemmas is not None:
+                    self.lemmas += len(sentence.lemmas) - sentence.lemmas.count("")
                 self.predicates += len(sentence.frames or ())
                 for layer, labels in _labels(sentence):
                     waiting.setdefault(layer, []).extend(labels)
