@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -18,8 +17,7 @@ _KEY = re.compile(rf"{FRAMES_KEY}/([0-9]{{4,}})")
 _ATTRIBUTES = {"predicate", "lemma", "sense"}
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A predicate with its arguments, as annotated in the corpus: nothing is dropped or joined.
 
     predicate (int): The index of the predicate's (first) token in the sentence.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,11 +133,10 @@ def columns_error(path: str | Path, row: Row, expected: str) -> str:
 def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number of each line, the line, and its columns, split at ASCII whitespace only."""
     for first, lines in read_blocks(path):
-        has_separators = _SEPARATORS.search("\n".join(lines)) is not None
-        for number, line in enumerate(lines, start=first):
-            # str.split is fastest, but would also split words at these and at no-break spaces.
-            is_plain = line.isascii() and not has_separators
-            yield number, line, line.split() if is_plain else split_line(line)
+        text = "\n".join(lines)
+        # str.split is fastest, but would also split words at separators and at no-break spaces.
+        split = str.split if text.isascii() and not _SEPARATORS.search(text) else split_line
+        yield from zip(count(first), lines, map(split, lines))
 
 
 def split_line(line: str) -> list[str]:
@@ -146,6 +145,8 @@ def split_line(line: str) -> list[str]:
     line (str): The line.
     RETURNS (List[str]): Its columns.
     """
+    if line.isascii() and not _SEPARATORS.search(line):
+        return line.split()
     return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 

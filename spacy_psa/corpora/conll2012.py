@@ -72,16 +72,14 @@ def read_conll2012(
 def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Split a block at `#begin` and `#end` lines, each of which becomes a group of its own."""
     start = 0
-    for i, row in enumerate(block):
-        if row.columns[0].startswith("#") and row.columns[:2] in (BEGIN, END):
+    for i in [i for i, row in enumerate(block) if row.columns[0][0] == "#"]:
+        if block[i].columns[:2] in (BEGIN, END):
             if i > start:
                 yield block[start:i]
-            yield [row]
+            yield [block[i]]
             start = i + 1
-    if start == 0:
-        yield block
-    elif start < len(block):
-        yield block[start:]
+    if start < len(block):
+        yield block[start:] if start else block
 
 
 def name_document(name: str, part: str) -> str | None:
@@ -163,8 +161,11 @@ def _read_sentence(
 
 def _layer(column: Sequence[str]) -> list[str] | None:
     """One value per token, "" for `-`; None if no token has one."""
-    if column.count(UNKNOWN) == len(column):
+    n_unknown = column.count(UNKNOWN)
+    if n_unknown == len(column):
         return None
+    if not n_unknown and NOT_GIVEN not in column:
+        return list(column)
     values = ["" if value in (UNKNOWN, NOT_GIVEN) else value for value in column]
     return values if any(values) else None
 

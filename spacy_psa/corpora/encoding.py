@@ -43,8 +43,7 @@ class Encoder:
         return cls(vocab.strings.add, lambda features: add(features) if features else 0)
 
 
-# A span group: its key in `doc.spans`, which is also its name, its spans in tokens of the Doc, and its
-# attributes.
+# A span group: its key in `doc.spans`, which is also its name, its spans, and its attributes.
 Group = tuple[str, list[Span], dict[str, Any]]
 
 

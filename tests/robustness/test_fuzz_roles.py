@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -224,7 +223,7 @@ def without_overlap(arguments: Sequence[Span]) -> list[Span]:
 @given(document=annotated())
 def test_frames_compared_with_themselves_are_perfect(document: tuple[Words, list[Frame]]) -> None:
     words, found = document
-    found = [replace(frame, arguments=without_overlap(frame.arguments)) for frame in found]
+    found = [frame._replace(arguments=without_overlap(frame.arguments)) for frame in found]
     doc = words.doc(Vocab())
     set_frames(doc, found)
     result = score_examples([Example(doc.copy(), doc)])
@@ -234,8 +233,7 @@ def test_frames_compared_with_themselves_are_perfect(document: tuple[Words, list
     place = [sum(i < j for i in kept) for j in range(len(doc) + 1)]
     fewer = Doc(doc.vocab, words=[words.words[i] for i in kept])
     moved = [
-        replace(
-            frame,
+        frame._replace(
             predicate=place[frame.predicate],
             arguments=[
                 (place[start], place[end], role)
