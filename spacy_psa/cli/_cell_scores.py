@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._assembly import ROLES
 from ._cells import MORE_PARTS, PARTS, Cell, Plan
+from ._components import load_pipeline
 from ._predictions import use_gpu
 from ._util import atomic_path
 
@@ -44,8 +45,6 @@ def score_cell(
     gpu_id (int): The GPU to score on, or -1 for the CPU.
     RETURNS (Result): The result.
     """
-    import spacy
-
     from ..reproduction.results import Result
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
@@ -56,7 +55,7 @@ def score_cell(
     best = cell.folder / "model-best"
     parts = [part for part in (*PARTS[1:], *MORE_PARTS) if part in digests]
     score = score_roles if plan.task == ROLES else score_tags
-    nlp = spacy.load(best)
+    nlp = load_pipeline(best)
     epochs, best_epoch = count_epochs(cell.folder)
     return Result(
         corpus=plan.corpus,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
     from ..pipeline.tagger import PSATagger
 
 
+def load_pipeline(name: str | Path) -> Language:
+    """Load a pipeline.
+
+    name (Union[str, Path]): The folder or name of the pipeline.
+    RETURNS (Language): The pipeline.
+    RAISES (ValueError): If the folder has a link that leads nowhere or in a circle, or a pipe.
+    RAISES (OSError): If there is no such pipeline.
+    """
+    import spacy
+
+    from ..corpora.folders import check_files
+
+    check_files(Path(name))
+    return spacy.load(name)
+
+
 def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
     """Load a pipeline, and choose one of its components.
 
@@ -24,11 +41,9 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
     RAISES (ValueError): If there is no such component.
     RAISES (OSError): If there is no such pipeline.
     """
-    import spacy
-
     from ..pipeline.common import LabelSequencePipe
 
-    nlp = spacy.load(path)
+    nlp = load_pipeline(path)
     ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)}
     chosen = name or next(reversed(ours), None)
     if chosen not in ours:
@@ -45,11 +60,9 @@ def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
     RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
     RAISES (ValueError): If there is no such component, or several to choose from.
     """
-    import spacy
-
     from ..pipeline.tagger import PSATagger
 
-    nlp = spacy.load(model)
+    nlp = load_pipeline(model)
     taggers = [name for name, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
     if not taggers or component not in (None, *taggers):
         named = f" '{component}'" if component else ""

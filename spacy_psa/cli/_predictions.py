@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
-from ._components import role_labelers, use_given_predicates
+from ._components import load_pipeline, role_labelers, use_given_predicates
 from ._util import gpu_errors, read_docs
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def load_system(name: str, *, given: bool = False) -> System:
         return System(name, None, read_docs(path, Vocab()))
     if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
         raise ValueError(Errors.P266.format(path=name))
-    nlp = spacy.load(name)
+    nlp = load_pipeline(name)
     if given:
         use_given_predicates(role_labelers(nlp, name))
     return System(name, nlp, layers=layers_of(nlp))
@@ -188,7 +188,9 @@ def join_names(paths: Sequence[Path]) -> str:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(path.rglob("*.spacy"))
+    from ..corpora.folders import walk
+
+    files = sorted(file for file in walk(path) if file.suffix == ".spacy")
     if not files:
         raise ValueError(Errors.P266.format(path=path))
     return files

@@ -9,6 +9,7 @@ import typer
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
 from ..terminal import msg, show
+from ._components import load_pipeline
 from ._outputs import check_files
 from ._predictions import use_gpu, words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
@@ -124,9 +125,8 @@ def read_tags(
         predicted spans that touch such a token are left out.
     RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
     """
-    import spacy
 
-    nlp = spacy.load(predicted_path) if predicted_path.is_dir() else None
+    nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
     target, spans_key = _choose(nlp, predicted_path, target, spans_key)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}

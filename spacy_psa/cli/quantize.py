@@ -13,6 +13,7 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
+from ._components import load_pipeline
 from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_system, read_data
 from ._util import psa_cli, user_errors
@@ -78,11 +79,9 @@ def quantize(
         suitable.
     RAISES (OSError): If there is no such pipeline, or the folder cannot be written to.
     """
-    import spacy
-
     from ..pipeline.precision import reduce_pipeline
 
-    nlp = spacy.load(model)
+    nlp = load_pipeline(model)
     source = Path(nlp.path)
     check_pipeline_folder(output, [source], force=force)
     networks = reduce_pipeline(nlp, precision)

@@ -8,6 +8,7 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg
+from ._components import load_pipeline
 from ._outputs import check_pipeline_folder
 from ._util import psa_cli, user_errors
 
@@ -101,11 +102,9 @@ def _roles(nlp: "Language", name: str) -> "PSASemanticRoles":
 
 def _standalone(path: Path, name: str) -> "Language":
     """Load a pipeline; replace listeners in the component by a copy of the tok2vec."""
-    import spacy
-
     from ..pipeline.srl import PSASemanticRoles
 
-    nlp = spacy.load(path)
+    nlp = load_pipeline(path)
     if name not in nlp.pipe_names or not isinstance(nlp.get_pipe(name), PSASemanticRoles):
         raise ValueError(Errors.P331.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
     for upstream, pipe in nlp.pipeline:

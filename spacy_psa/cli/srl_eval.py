@@ -9,7 +9,7 @@ import typer
 from ..corpora.pipes import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
-from ._components import role_labelers, use_given_predicates
+from ._components import load_pipeline, role_labelers, use_given_predicates
 from ._outputs import check_files
 from ._predictions import use_gpu, words_alone
 from ._util import atomic_path, is_docbin, psa_cli, read_docs, user_errors
@@ -182,14 +182,13 @@ def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
 
 def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Labeled]":
     """Predict the frames of new Docs that have only words and sentences."""
-    import spacy
 
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
     from ..evaluation.roles import RolesLayer
     from ..terminal import ProgressBar
 
-    nlp = spacy.load(pipeline_path)
+    nlp = load_pipeline(pipeline_path)
     components = role_labelers(nlp, pipeline_path)
     if given:
         use_given_predicates(components)

@@ -8,6 +8,7 @@ import typer
 from ..errors import Errors
 from ..terminal import msg, show
 from ..text_tables import text_table
+from ._components import load_pipeline
 from ._predictions import use_gpu
 from ._texts import replace_undecoded
 from ._util import psa_cli, user_errors
@@ -41,9 +42,7 @@ def tag_cli(
         if not lines:
             raise ValueError(Errors.P140)
         use_gpu(gpu_id)
-        import spacy
-
-        nlp = spacy.load(model)
+        nlp = load_pipeline(model)
         for doc in nlp.pipe(lines):
             msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
             show(format_doc(doc))

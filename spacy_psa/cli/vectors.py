@@ -144,9 +144,10 @@ def _check_text(path: Path, name: Path | None = None) -> None:
             # A plain file does not grow by unpacking
             blocks = iter([stack.enter_context(path.open("rb")).read(BLOCK_SIZE)])
         start = next(blocks, b"")
+        if not start.strip():
+            reason = "it is empty or begins with blank lines"
+            raise ValueError(Errors.P176.format(path=name, reason=reason))
         unpacked = len(start) + sum(map(len, blocks))
-    if not unpacked:
-        raise ValueError(Errors.P176.format(path=name, reason="it is empty"))
     if b"\x00" in start:
         raise ValueError(Errors.P176.format(path=name, reason="it is a binary file"))
     header = start.split(b"\n", 1)[0].split()

@@ -35,6 +35,16 @@ def walk(root: Path) -> Iterator[Path]:
             yield path
 
 
+def check_files(folder: Path) -> None:
+    """Check that reading the files in a folder cannot wait forever.
+
+    folder (Path): The folder. If it does not exist, nothing happens.
+    RAISES (ValueError): As `walk`.
+    """
+    for _ in walk(folder):
+        pass
+
+
 def note_unread(
     root: Path, read: Iterable[Path], problems: Problems, is_document: Callable[[Path], bool]
 ) -> None:

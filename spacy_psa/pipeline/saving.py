@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import srsly
 from spacy.pipeline import TrainablePipe
 
+from ..disk import check_files
 from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
@@ -123,6 +124,7 @@ class SavedPipe(TrainablePipe):
         """
 
         def load(path: str | Path, *, exclude: Iterable[str]) -> None:
+            check_files(Path(path))
             if "model" not in exclude:
                 check_folder(Path(path))
             super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG, "model"])

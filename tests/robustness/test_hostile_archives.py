@@ -101,6 +101,12 @@ def test_bombs_are_refused_in_all_formats(name: str, tmp_path: Path, low_limit: 
         list(FORMATS[name].read(path))
 
 
+def test_vectors_that_begin_with_mebibytes_of_blank_lines_are_refused(tmp_path: Path) -> None:
+    path = write_bomb(tmp_path / "vectors.txt.gz", b"\n", 3_000_000)
+    with pytest.raises(ValueError, match=r"P176.*begins with blank lines"):
+        make_vectors(path, str(tmp_path / "vectors"))
+
+
 def test_bombs_of_one_line_are_refused(tmp_path: Path) -> None:
     path = write_bomb(tmp_path / "train.txt.gz", b"a", 3_000_000)
     with limited(megabytes=50), pytest.raises(ValueError, match=r"P141.*line 1"):
