@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..disk import check_files
 from ..errors import Errors
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ def load_pipeline(name: str | Path) -> Language:
     RAISES (OSError): If there is no such pipeline.
     """
     import spacy
-
-    from ..corpora.folders import check_files
 
     check_files(Path(name))
     return spacy.load(name)

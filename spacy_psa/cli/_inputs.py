@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..corpora.detection import Detection, detect
-from ..corpora.folders import note_unread, walk
+from ..corpora.folders import note_unread
 from ..corpora.ontonotes import ANNOTATIONS
 from ..corpora.problems import Problems
 from ..corpora.readers import FORMATS, Format, get_format
+from ..disk import walk
 from ..errors import Errors
 
 SECTION = re.compile(r"[._-]?\d+$")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..disk import walk
 from ..errors import Errors
 from ._components import load_pipeline, role_labelers, use_given_predicates
 from ._util import gpu_errors, read_docs
@@ -188,8 +189,6 @@ def join_names(paths: Sequence[Path]) -> str:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    from ..corpora.folders import walk
-
     files = sorted(file for file in walk(path) if file.suffix == ".spacy")
     if not files:
         raise ValueError(Errors.P266.format(path=path))

@@ -1,48 +1,12 @@
-"""Find the files of a corpus in a folder, and account for those that are not read."""
+"""Account for the files of a folder that are not read."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..errors import Errors
+from ..disk import walk
 from .problems import Problems
 
 _N_EXAMPLES = 3
-
-
-def walk(root: Path) -> Iterator[Path]:
-    """Find all files below a folder, also behind links, which are common for shared copies. Hidden
-    files and folders, whose names begin with a dot, are left out.
-
-    root (Path): The folder. If it does not exist, there are no files.
-    YIELDS (Path): The files, in the order of their names within each folder.
-    RAISES (ValueError): If a link leads nowhere or to a folder that contains it, or if there is a
-        pipe, socket or device, from which reading could wait forever.
-    """
-    for folder, subfolders, names in os.walk(root, followlinks=True):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        for name in subfolders:
-            path = Path(folder, name)
-            if path.is_symlink() and any(path.samefile(above) for above in path.parents):
-                raise ValueError(Errors.P162.format(path=path, what="a link to a folder above it"))
-        for name in sorted(names):
-            path = Path(folder, name)
-            if name.startswith("."):
-                continue
-            if not path.is_file():
-                what = "a link to nothing" if path.is_symlink() else "a pipe, socket or device"
-                raise ValueError(Errors.P162.format(path=path, what=what))
-            yield path
-
-
-def check_files(folder: Path) -> None:
-    """Check that reading the files in a folder cannot wait forever.
-
-    folder (Path): The folder. If it does not exist, nothing happens.
-    RAISES (ValueError): As `walk`.
-    """
-    for _ in walk(folder):
-        pass
 
 
 def note_unread(

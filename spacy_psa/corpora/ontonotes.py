@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..disk import walk
 from ..errors import Errors
 from .conll2012 import PART_SEPARATOR, read_conll2012
-from .folders import note_unread, walk
+from .folders import note_unread
 from .lines import read_lines
 from .pipes import is_pipe
 from .problems import Problems

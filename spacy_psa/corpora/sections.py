@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..disk import walk
 from ..errors import Errors
-from .folders import note_unread, walk
+from .folders import note_unread
 from .pipes import is_pipe
 from .problems import Problems
 
