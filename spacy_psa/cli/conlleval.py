@@ -125,7 +125,6 @@ def read_tags(
         predicted spans that touch such a token are left out.
     RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
     """
-
     nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
     target, spans_key = _choose(nlp, predicted_path, target, spans_key)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)

@@ -11,7 +11,6 @@ import srsly
 from spacy.pipeline import TrainablePipe
 
 from ..disk import check_files
-from ..disk import check_files
 from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
