@@ -97,7 +97,7 @@ def create_verb_predicates(
     Uses `token.pos_` if the Doc has it, and `token.tag_` otherwise. With tags, a form of be, have
     or do counts as an auxiliary if it is followed by a verb in the form that it governs, with only
     adverbs, pronouns and existential "there" in between. This rule is specific to English and Penn
-    Treebank tags.
+    Treebank tags. White space is never a predicate.
 
     pos (Sequence[str]): The universal parts of speech of predicates; [] to use only tags.
     tags (Sequence[str]): The tags of predicates.
@@ -135,7 +135,7 @@ class VerbPredicates:
                     name="psa_srl",
                 )
             )
-        return [Predicate(token.i, token.lemma_ or None) for token in found]
+        return [Predicate(t.i, t.lemma_ or None) for t in found if not t.is_space]
 
     def _is_auxiliary(self, token: Token) -> bool:
         form = token.text.lower()
@@ -143,7 +143,7 @@ class VerbPredicates:
         if not verbs:
             return False
         for following in token.doc[token.i + 1 :]:
-            if following.tag_ not in BETWEEN_TAGS:
+            if following.tag_ not in BETWEEN_TAGS and not following.is_space:
                 return any(following.tag_ in MAIN_VERB_TAGS[verb] for verb in verbs)
         return False
 

@@ -54,6 +54,14 @@ def test_verbs_are_found_by_parts_of_speech() -> None:
     assert create_verb_predicates(pos=["AUX", "VERB"])(doc)[0] == Predicate(1, "have")
 
 
+def test_white_space_is_no_verb_and_does_not_part_verbs() -> None:
+    words, vocab = ["He", "has", "\n", "left", " "], spacy.blank("en").vocab
+    doc = Doc(vocab, words=words, tags=["PRP", "VBZ", "_SP", "VBN", "VBN"])
+    assert create_verb_predicates()(doc) == [Predicate(3)]
+    doc = Doc(vocab, words=words, pos=["PRON", "AUX", "SPACE", "VERB", "VERB"])
+    assert create_verb_predicates()(doc) == [Predicate(3)]
+
+
 @pytest.mark.parametrize(
     ("text", "tags", "found"),
     [
