@@ -62,11 +62,11 @@ def check_alike(first: Detection, paths: Sequence[Path], targets: Sequence[str])
     first (Detection): What the first file is.
     paths (Sequence[Path]): The files, with the first.
     targets (Sequence[str]): What the user wants of them.
-    RAISES (ValueError): If a file has other columns, unless it has no labels to tell them by.
+    RAISES (ValueError): If a file has other columns.
     """
     for path in paths[1:]:
         other = detect(path, targets)
-        if other.has_labels and (other.form, other.options) != (first.form, first.options):
+        if not first.reads(other):
             raise ValueError(
                 Errors.P184.format(
                     path=path, first=paths[0], found=other.found, first_found=first.found

@@ -71,6 +71,21 @@ class Detection:
     found: str
     has_labels: bool = True
 
+    def reads(self, other: "Detection") -> bool:
+        """Check whether another file can be read in the same way.
+
+        other (Detection): What the other file was found to be.
+        RETURNS (bool): Whether it can. Without the right separator, reading fails by itself.
+        """
+        left, right = (dict(found.options) for found in (self, other))
+        for options in (left, right):
+            options.pop("separator", None)
+        if right.pop("comment", None) not in (None, left.pop("comment", None)):
+            return False
+        if other.has_labels:
+            return self.form == other.form and left == right
+        return all(left.get(n) == right.get(n) for n in ("header", "word_column", "joined_by"))
+
 
 def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     """Detect the format of a file by its suffix, its first lines, or what its columns have.
@@ -116,7 +131,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
         FORMATS[name],
         options,
         f"Found {name}, {_separator_text(sample)} {', '.join(texts)}. Same as: {command}",
-        has_labels=any(found != "outside" for found in kinds if found in SPAN_KINDS),
+        has_labels="tags" in roles or not {"spans", "bare", "labels"}.isdisjoint(kinds),
     )
 
 

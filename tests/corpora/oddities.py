@@ -148,6 +148,12 @@ ODDITIES = [
         "1\tAnn\tAnn\tPROPN\tNNP\t_\t0\troot\t_\tB-PER\n2\tran\trun\tVERB\tVBD\t_\t1\tdep\t_\tO\n",
         "[Ann=Ann/NNP]PER ran=run/VBD",
     ),
+    Oddity("JSON", '{"text":"Ann ran","spans":[{"start":0,"end":3,"label":"P"}]}\n', "[Ann]P ran"),
+    Oddity(
+        "JSON with blanks",
+        '\n{"text": "Ann ran", "spans": [{"start": 0, "end": 3, "label": "P"}]}\n\n',
+        "[Ann]P ran",
+    ),
     Oddity("semicolons", "Ann;B-PER\nran;O\n", "P181 --option separator=';'"),
     Oddity("commas", "Ann,NNP,B-PER\nran,VBD,O\n", "P181 --option separator=','"),
     Oddity(

@@ -178,12 +178,27 @@ def test_the_scheme_is_named(tmp_path, tags, scheme):
     assert f"spans in {scheme} → doc.ents" in detect(path).found
 
 
-def test_files_converted_together_have_the_same_columns(tmp_path):
-    first, other, empty = (tmp_path / name for name in ("a", "b", "c"))
-    first.write_text("Ann B-PER\nran O\n", encoding="utf8")
-    other.write_text("1 Ann B-PER\n2 ran O\n", encoding="utf8")
-    empty.write_text("ran O\n", encoding="utf8")
-    detected = detect(first)
-    check_alike(detected, [first, empty], ())
-    with pytest.raises(ValueError, match=r"P184.*b has other columns than .*a\..*word_column=1"):
-        check_alike(detected, [first, other], ())
+@pytest.mark.parametrize(
+    "first,other,is_same",
+    [
+        ("Ann B-PER\nran O\n", "ran O\n", True),
+        ("Ann B-PER\nran O\n", "Ann\tB-LOC\nran home\tO\n", True),
+        ("Ann B-PER\nran O\n", "1 Ann B-PER\n2 ran O\n", False),
+        ("Ann B-PER\nran O\n", "Word Tag\nran O\n", False),
+        ("Word Tag\nAnn B-PER\n", "ran O\n", False),
+        ("Ann NN\nran VB\n", "Word POS\nran VB\n", False),
+        ("Ann NN\nran VB\n", "Ann B-PER\n", False),
+        ("# id 1=1\nAnn O\n", "Ann O\nran B-X\n", True),
+        ("Ann O\nran B-X\n", "# id 1=1\nAnn O\n", False),
+    ],
+)
+def test_files_converted_together_have_the_same_columns(tmp_path, first, other, is_same):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, text in zip(paths, (first, other), strict=True):
+        path.write_text(text, encoding="utf8")
+    detected = detect(paths[0])
+    if is_same:
+        check_alike(detected, paths, ())
+    else:
+        with pytest.raises(ValueError, match=r"P184.*b has other columns than .*a\. "):
+            check_alike(detected, paths, ())
