@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import Errors
-from ..figures.tables import Table
+from ..figures.tables import Table, percent
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._util import atomic_path, psa_cli, user_errors
@@ -137,7 +137,7 @@ def _rank(key: str) -> tuple[int, str, int] | None:
 def _format(value: Any, key: str = "") -> str:
     if not isinstance(value, (int, float)):
         return "-"
-    return f"{value:,.0f}" if key == "speed" else f"{100 * value:.2f}"
+    return f"{value:,.0f}" if key == "speed" else percent(value)
 
 
 def _in_order(groups: Iterable[Iterable[str]]) -> list[str]:

@@ -157,3 +157,11 @@ def test_conllu_plus_is_detected(tmp_path, name):
     path = tmp_path / name
     path.write_text(PLUS + "1\ta\tX\tO\n", encoding="utf8")
     assert detect_format(path) == "conllu"
+
+
+def test_tags_that_do_not_fit_the_scheme_of_the_others_are_counted(read):
+    problems = Problems()
+    (sentence,) = read(conllu("name=B-PER", "_", "name=B-LOC", "_", "name=I-PER"), problems)
+    assert sentence.ents == [(0, 1, "PER"), (2, 3, "LOC"), (4, 5, "PER")]
+    ((what, n),) = problems.notes.items()
+    assert "MISC" in what and what.endswith("(the first in line 5: 'I-PER' after 'O')") and n == 1
