@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain, pairwise
 
 from .columns import Row
+from .spans import Pair, find_misfits
 
 PLACEHOLDERS = frozenset(("_", "-", "-X-", "*"))
 # The last ones are not tags, but nearly: the reader names the lines of those.
@@ -93,17 +94,9 @@ def scheme_of(values: Values) -> str:
     values (Values): Its values.
     RETURNS (str): The scheme: BIO, IOB1, IO, BIOES, BILOU or BMES.
     """
-    prefixes = {value[0].upper() for value in chain.from_iterable(values) if value}
-    if prefixes & {"L", "U"}:
-        return "BILOU"
-    if prefixes & {"E", "S", "M"}:
-        return "BMES" if "M" in prefixes else "BIOES"
-    starts = Counter(
-        tag[0].upper()
-        for sentence in values
-        for before, tag in pairwise(("O", *sentence))
-        if before[:1].upper() == "O"
-    )
-    if starts["B"] >= starts["I"]:
-        return "BIO"
-    return "IOB1" if "B" in prefixes else "IO"
+    counts: Counter[Pair] = Counter()
+    for sentence in values:
+        tags = (f"{tag[:1].upper()}-{tag[2:]}" for tag in sentence)
+        known = (tag if tag[0] in "BIESLUM" else "O" for tag in tags)
+        counts.update(pairwise((None, *known, None)))
+    return find_misfits(counts)[0]

@@ -1,8 +1,9 @@
 """Read spans from a column of tags, and find the tags that do not fit the scheme of the others."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +46,7 @@ class SpanColumn:
     scheme: str | None = None
     problems: Problems = field(default_factory=Problems)
     _valid: set[str] = field(default_factory=set)
-    _read: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)
     _counts: Counter[Pair] = field(default_factory=Counter)
     _lines: dict[Pair, int] = field(default_factory=dict)
 
@@ -76,23 +77,22 @@ class SpanColumn:
         tags = [row.columns[self.index] for row in rows]
         if not self._valid.issuperset(tags):
             self._check(tags, rows)
-        read = [self._read[tag] for tag in tags]
-        if read.count(OUTSIDE) == len(read):
+        tags = [self._known[tag] for tag in tags]
+        if tags.count(OUTSIDE) == len(tags):
             return []
         pairs = list(pairwise((None, *tags, None)))
         self._counts.update(pairs)
         if not self._lines.keys() >= set(pairs):
             for pair, row in zip(pairs, (*rows, rows[-1]), strict=True):
                 self._lines.setdefault(pair, row.line)
-        return list(_read_stretches(read))
+        return list(_read_stretches([_in_bioes(tag) for tag in tags]))
 
     def _check(self, tags: Sequence[str], rows: Sequence[Row]) -> None:
         for tag, row in zip(tags, rows, strict=True):
-            prefix, label = split_tag(tag)
-            prefix = _OTHER_LETTERS.get(prefix, prefix)
+            label = split_tag(tag)[1]
             is_outside = tag in _OUTSIDE_TAGS
-            self._read[tag] = f"{prefix}-{label}" if label and not is_outside else OUTSIDE
-            if is_outside or (label and prefix in _KNOWN_PREFIXES):
+            self._known[tag] = tag if label and not is_outside else OUTSIDE
+            if is_outside or (label and _is_known(tag)):
                 self._valid.add(tag)
                 continue
             self.problems.report(
@@ -106,15 +106,12 @@ class SpanColumn:
             )
 
     def _report_misfits(self) -> None:
-        candidates = _CANDIDATES if self.scheme is None else (self.scheme,)
-        misfits = [self._misfits(name) for name in candidates]
-        found = min(misfits, key=lambda pairs: sum(map(self._counts.__getitem__, pairs)))
+        name, found = find_misfits(self._counts, self.scheme)
         if not found:
             return
         n = sum(self._counts[pair] for pair in found)
         first = min(found, key=self._lines.__getitem__)
-        line, example = self._lines[first], _describe(*first)
-        name, column = candidates[misfits.index(found)], self.columns[self.index]
+        line, example, column = self._lines[first], _describe(*first), self.columns[self.index]
         if self.problems.strict:
             raise ValueError(
                 Errors.P144.format(
@@ -126,22 +123,44 @@ class SpanColumn:
             f"{what} read as conlleval reads them", n, first=f"in line {line}: {example}"
         )
 
-    def _misfits(self, name: str) -> list[Pair]:
-        """The pairs whose second tag is not in the scheme, or not after the first."""
-        scheme = get_scheme(name)
-        found = []
-        for pair in self._counts:
-            read = [tag and self._read[tag] for tag in pair]
-            # Those in the letters of BILOU and BMES are only in BIOES.
-            previous, tag = (
-                after if name == "BIOES" or after == OUTSIDE else before
-                for before, after in zip(pair, read, strict=True)
-            )
-            follows = not scheme.knows(previous) or scheme.may_follow(previous, tag)
-            is_valid = pair[1] is None or pair[1] in self._valid
-            if is_valid and not (scheme.knows(tag) and follows):
-                found.append(pair)
-        return found
+
+def find_misfits(counts: Mapping[Pair, int], scheme: str | None = None) -> tuple[str, list[Pair]]:
+    """Find the tags that are not in the scheme of the others, or not after their predecessors.
+
+    counts (Mapping[Pair, int]): The number of each pair of tags that follow each other.
+    scheme (Optional[str]): The name of the scheme; None for the one that fits most tags.
+    RETURNS (Tuple[str, List[Pair]]): The name of the scheme, which may be BILOU, BMES or IO if none
+        is given, and the pairs whose second tag does not fit.
+    """
+    candidates = _CANDIDATES if scheme is None else (scheme,)
+    misfits = {name: [pair for pair in counts if not _fits(*pair, name)] for name in candidates}
+    name = min(misfits, key=lambda name: sum(map(counts.__getitem__, misfits[name])))
+    prefixes = {tag[0] for _, tag in counts if tag}
+    written = name
+    if scheme is None and name == "BIOES" and not prefixes.isdisjoint(_OTHER_LETTERS):
+        written = "BMES" if "M" in prefixes else "BILOU"
+    elif scheme is None and name == "IOB1" and "B" not in prefixes:
+        written = "IO"
+    return written, misfits[name]
+
+
+def _fits(previous: str | None, tag: str | None, name: str) -> bool:
+    scheme = get_scheme(name)
+    if name == "BIOES":
+        previous, tag = previous and _in_bioes(previous), tag and _in_bioes(tag)
+    if tag is not None and not scheme.knows(tag):
+        return not _is_known(tag)
+    return not scheme.knows(previous) or scheme.may_follow(previous, tag)
+
+
+def _is_known(tag: str) -> bool:
+    """Whether the tag is one of some scheme; others are reported where they are."""
+    return tag == OUTSIDE or (_in_bioes(tag)[0] in _KNOWN_PREFIXES and tag[1:2] == "-")
+
+
+@lru_cache(maxsize=65536)
+def _in_bioes(tag: str) -> str:
+    return _OTHER_LETTERS.get(tag[0], tag[0]) + tag[1:] if tag[1:2] == "-" else tag
 
 
 def _read_stretches(tags: Sequence[str]) -> Iterator[Span]:

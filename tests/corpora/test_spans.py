@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_psa.annotation.schemes import SCHEMES, read_spans
+from spacy_psa.corpora.column_kinds import scheme_of
 from spacy_psa.corpora.columns import Row
 from spacy_psa.corpora.iob import read_iob
 from spacy_psa.corpora.problems import Problems
@@ -62,8 +63,8 @@ def test_all_schemes_give_the_same_spans(tags):
         (["B-PER", "B-PER I-LOC"], "BIO", 1, "line 4: 'I-LOC' after 'B-PER'"),
         (["B-X I-X", "S-X", "B-X", "S-X", "I-Y"], "BIO", 3, "line 4: 'S-X' at the start"),
         (["S-X", "B-X E-X", "B-X"], "BIOES", 1, "line 6: 'B-X' at the end of a sentence"),
-        (["U-X B-X L-X L-X", "U-X"], "BIOES", 1, "line 4: 'L-X' after 'L-X'"),
-        (["S-X B-X M-X O", "S-X"], "BIOES", 1, "line 4: 'O' after 'M-X'"),
+        (["U-X B-X L-X L-X", "U-X"], "BILOU", 1, "line 4: 'L-X' after 'L-X'"),
+        (["S-X B-X M-X O", "S-X"], "BMES", 1, "line 4: 'O' after 'M-X'"),
     ],
 )
 def test_the_majority_decides_the_scheme_and_the_rest_is_counted(sentences, scheme, found, first):
@@ -80,6 +81,22 @@ def test_the_majority_decides_the_scheme_and_the_rest_is_counted(sentences, sche
         ValueError, match=rf"P144.*{first}.*{scheme} \(the first of {found}\).*--strict"
     ):
         read(*sentences, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        ("B-X O B-X I-X O S-X", "BIO"),
+        ("I-X O I-X O B-X", "IOB1"),
+        ("i-x o i-x o", "IO"),
+        ("S-X O B-X E-X O I-X", "BIOES"),
+        ("U-X O B-X L-X O I-X", "BILOU"),
+        ("S O B M E O", "BMES"),
+        ("_ -X- *", "BIO"),
+    ],
+)
+def test_detection_finds_the_same_scheme(tags, scheme):
+    assert scheme_of([tags.split()]) == scheme
 
 
 def test_b_after_another_label_does_not_tell_bio_from_iob1():
