@@ -659,6 +659,11 @@ class Errors(metaclass=_Coded):
         "more. Leave it out of the config with which the pipeline is loaded, or train a new "
         "component."
     )
+    P319 = (
+        "The vocabulary for '{name}' is not a dict of tokens and their counts, or empty. Write it "
+        "with `python -m spacy psa vocabulary`, and set [initialize.components.{name}.vocabulary] "
+        "to the file vocabulary.json that it writes."
+    )
     # Semantic roles (P320-P349)
     P320 = (
         "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "
@@ -1081,6 +1086,12 @@ class Warnings(metaclass=_Coded):
         "'{name}' gained the labels {labels}, which it did not have, but which occur in the "
         "training examples. If they are misspelled, correct them and start again from the original "
         "pipeline."
+    )
+    W434 = (
+        "The corpus is streamed (max_epochs = -1), so that '{name}' was initialized with its first "
+        "documents only: it has embeddings for {n_words} words, and others count as unknown in "
+        "training. Write the vocabulary of the whole corpus with `python -m spacy psa vocabulary`, "
+        "and set [initialize.components.{name}.vocabulary] to it."
     )
 
 

@@ -123,8 +123,9 @@ def test_config_snippets_make_a_pipeline(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for label_file in re.findall(r'^path = "(.*\.json)"$', snippet, flags=re.MULTILINE):
-        Path(label_file).parent.mkdir(parents=True)
-        Path(label_file).write_text(json.dumps(["NNP"]), encoding="utf8")
+        Path(label_file).parent.mkdir(parents=True, exist_ok=True)
+        contents = {"the": 1} if "vocabulary" in label_file else ["NNP"]
+        Path(label_file).write_text(json.dumps(contents), encoding="utf8")
     nlp = initialized(load_model_from_config(complete(snippet), auto_fill=True))
     assert nlp.get_pipe("psa_tagger").model.get_dim("nO") >= 1
 

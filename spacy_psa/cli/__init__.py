@@ -29,6 +29,7 @@ from .tag import tag_cli
 from .train import train_cli
 from .treebank import treebank_cli
 from .vectors import vectors_cli
+from .vocabulary import vocabulary_cli
 
 app.add_typer(psa_cli)
 
@@ -61,4 +62,5 @@ __all__ = [
     "train_cli",
     "treebank_cli",
     "vectors_cli",
+    "vocabulary_cli",
 ]

@@ -1,7 +1,7 @@
 """The token embedding: words, with pretrained vectors, and their characters."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -157,17 +157,19 @@ def _make_network(
     )
 
 
-def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
+def observe(model: Tok2Vec, docs: Iterable[Doc], counts: Mapping[str, int] | None = None) -> None:
     """Collect the words and characters of the training data and build the network, before the model
     is initialized.
 
     model (Tok2Vec): The layer.
     docs (Iterable[Doc]): All documents of the training data.
+    counts (Optional[Mapping[str, int]]): How often each token occurs, if the documents have each
+        of them once.
     RAISES (ValueError): If there are no documents, the configured width differs from that of the
         vectors, the vectors are not finite, or the characters cannot be initialized.
     """
     shim = _shim(model)
-    words, characters, vectors = _count(shim, docs)
+    words, characters, vectors = _count(shim, docs, counts)
     has_vectors = vectors.shape[0] > 0 and vectors.shape[1] > 0
     width = model.attrs["width"] or (vectors.shape[1] if has_vectors else RANDOM_WIDTH)
     if has_vectors and width != vectors.shape[1]:
@@ -199,7 +201,7 @@ def observe(model: Tok2Vec, docs: Iterable[Doc]) -> None:
 
 
 def _count(
-    shim: WordCharacterShim, docs: Iterable[Doc]
+    shim: WordCharacterShim, docs: Iterable[Doc], counts: Mapping[str, int] | None
 ) -> tuple[Counter[str], Counter[str], Vectors]:
     """Count words and characters, in the forms by which they are looked up."""
     words: Counter[str] = Counter()
@@ -208,8 +210,9 @@ def _count(
     for doc in docs:
         vectors = doc.vocab.vectors
         for token in doc:
-            words[word_form(token.lex, shim.attr)] += 1
-            characters.update(token.text)
+            n = 1 if counts is None else counts[token.text]
+            words[word_form(token.lex, shim.attr)] += n
+            characters.update(token.text if n == 1 else dict.fromkeys(token.text, n))
     if vectors is None:
         raise ValueError(Errors.P205)
     if shim.normalize is None:

@@ -10,6 +10,7 @@ from math import isnan
 from typing import Any
 
 import torch
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model, Optimizer, set_dropout_rate
@@ -23,6 +24,7 @@ from . import workers  # noqa: F401  (registers fork hooks for workers)
 from .input_errors import input_errors
 from .saving import SavedPipe
 from .update import update_by
+from .vocabulary import Vocabulary, collect_words
 from .watch import Batch, skip_update, skips_update
 
 
@@ -179,18 +181,23 @@ class LabelSequencePipe(SavedPipe):
             warn(Warnings.W430.format(labels=names, name=self.name))
         return super().score(examples, **kwargs)
 
-    def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
+    def initialize_model(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        nlp: Language | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         """Initialize the model for the current labels.
 
         get_examples (Callable[[], Iterable[Example]]): Returns all of the training data, since the
-            word embeddings take their vocabulary from it.
+            word embeddings take their vocabulary from it, unless it is given.
+        nlp (Optional[Language]): The pipeline.
+        vocabulary (Optional[Dict[str, int]]): The tokens of the training data with their counts.
         RAISES (ValueError): If the data has no tokens, or another number of outputs is configured.
         """
         self._check_examples(get_examples())
         self._watch = None
-        for node in self.model.walk():
-            if "observe" in node.attrs:
-                node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
+        collect_words(self, get_examples, nlp, vocabulary)
         n_tags = len(self.tags)
         n_before = self.model.maybe_get_dim("nO")
         if n_before not in (None, n_tags) and not can_resize(self.model):

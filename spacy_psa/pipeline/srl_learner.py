@@ -17,6 +17,7 @@ from ..inference.smoothing import smoothed_log_prob
 from ..models.srl import labeled_propositions
 from .common import LabelSequencePipe, loss_and_gradient
 from .input_errors import input_errors
+from .vocabulary import Vocabulary
 
 
 class RoleLearner(LabelSequencePipe):
@@ -54,6 +55,7 @@ class RoleLearner(LabelSequencePipe):
         *,
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         """Initialize the model for training.
 
@@ -62,6 +64,8 @@ class RoleLearner(LabelSequencePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Iterable[str]]): The roles, e.g. from `spacy init labels`. By default, the
             roles in the examples.
+        vocabulary (Optional[Dict[str, int]]): The tokens of the training data with their counts,
+            from `psa vocabulary`. By default, those in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no frames, or an argument has no
             role or no tokens. The labels are then unchanged.
         """
@@ -79,7 +83,7 @@ class RoleLearner(LabelSequencePipe):
         with self.restore_labels_on_error():
             for label in labels:
                 self.add_label(label)
-            self.initialize_model(get_examples)
+            self.initialize_model(get_examples, nlp, vocabulary)
 
     @input_errors()
     def update(

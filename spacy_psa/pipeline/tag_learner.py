@@ -26,6 +26,7 @@ from .common import LabelSequencePipe, loss_and_gradient
 from .conditioning import condition
 from .input_errors import input_errors
 from .scorer import tagger_score
+from .vocabulary import Vocabulary
 
 logger = logging.getLogger("spacy")
 
@@ -131,6 +132,7 @@ class TagLearner(LabelSequencePipe):
         *,
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         """Initialize the model for training.
 
@@ -139,6 +141,8 @@ class TagLearner(LabelSequencePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default, the
             labels in the examples.
+        vocabulary (Optional[Dict[str, int]]): The tokens of the training data with their counts,
+            from `psa vocabulary`. By default, those in the examples.
         RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
             label or no tokens, or a weighted label does not exist. The labels are then unchanged.
         """
@@ -153,7 +157,7 @@ class TagLearner(LabelSequencePipe):
                 key = f", key '{self.cfg['spans_key']}'" if target == "spans" else ""
                 raise ValueError(Errors.P305.format(name=self.name, target=target, key=key))
             self._check_label_weights()
-            self.initialize_model(get_examples)
+            self.initialize_model(get_examples, nlp, vocabulary)
         if nlp is not None:
             self.add_score_weights(nlp)
 

@@ -35,6 +35,7 @@ from .settings import (
 )
 from .tag_prediction import TagPrediction
 from .tag_queries import TagQueries, split
+from .vocabulary import Vocabulary
 
 
 @Language.factory(
@@ -282,9 +283,14 @@ class PSATagger(TagQueries):
         pairs = zip(tags, existing, strict=True)
         return [tag if there in (None, tag) else None for tag, there in pairs]
 
-    def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
+    def initialize_model(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        nlp: Language | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         self._check_threshold()
-        super().initialize_model(get_examples)
+        super().initialize_model(get_examples, nlp, vocabulary)
 
     def _check_loaded(self, before: dict[str, Any]) -> None:
         configured, found = (

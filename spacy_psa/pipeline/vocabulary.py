@@ -1,17 +1,59 @@
-"""Find out which words a component has seen in training, and which have pretrained vectors."""
+"""The words that a component learns, has learned, or finds pretrained vectors for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from spacy.attrs import NORM
+from spacy.language import Language
 from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.vocab import Vocab
 
+from ..errors import Errors, Warnings, warn
 from ..models.lookup import check_vectors, find_vector, word_form
 from ..models.word_shim import WordCharacterShim
 
+Vocabulary = dict[str, int]
+"""The tokens of the training data, and how often each occurs."""
+
 Knows = Callable[[str], bool]
+
+
+def collect_words(
+    pipe: TrainablePipe,
+    get_examples: Callable[[], Iterable[Example]],
+    nlp: Language | None,
+    vocabulary: Vocabulary | None,
+) -> None:
+    """Let a component's embeddings collect the words of the training data.
+
+    pipe (TrainablePipe): The component.
+    get_examples (Callable[[], Iterable[Example]]): Returns the training data.
+    nlp (Optional[Language]): The pipeline. If it is trained on a streamed corpus, spaCy passes only
+        the beginning of it: this gives a warning.
+    vocabulary (Optional[Dict[str, int]]): The words and characters, instead of those in the data.
+    RAISES (ValueError): If it is not a dict of tokens and their counts, or empty.
+    """
+    if vocabulary is not None and not _are_counts(vocabulary):
+        raise ValueError(Errors.P319.format(name=pipe.name))
+    for node in pipe.model.walk():
+        if "observe" not in node.attrs:
+            continue
+        if vocabulary is not None:
+            node.attrs["observe"](node, [Doc(pipe.vocab, words=list(vocabulary))], vocabulary)
+            continue
+        node.attrs["observe"](node, (eg.predicted for eg in get_examples()))
+        if nlp is not None and nlp.config["training"].get("max_epochs") == -1:
+            n_words = len(node.shims[0].cfg["words"])
+            warn(Warnings.W434.format(name=pipe.name, n_words=n_words))
+
+
+def _are_counts(vocabulary: Vocabulary) -> bool:
+    """Check what a file may contain instead of counts."""
+    is_filled = isinstance(vocabulary, dict) and len(vocabulary) > 0
+    return is_filled and all(word and type(n) is int and n > 0 for word, n in vocabulary.items())
 
 
 def embedded_words(vocab: Vocab) -> Knows:
