@@ -69,6 +69,7 @@ def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
 
 _JOINED = _definition(CPUTraining, "bilstm")
 _PACKED = _definition(CPUTraining, "last_states")
+_ORDER = _definition(CPUPrediction, "bilstm")
 _CACHE = _definition(CPUPrediction, "words")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 _IN_PLACE = ((updating, "LeavesGradient", _Nothing), (update, "LeavesGradient", _Nothing))
@@ -84,6 +85,7 @@ SWITCHES = {
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
     "packed character LSTM": Switch(_PACKED, (TRAINING,)),
+    "kept order of LSTM weights": Switch(_ORDER, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),
     "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
@@ -94,7 +96,7 @@ SWITCHES = {
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
     "all but tiled scores and padding removal": Switch(
-        (*_JOINED, *_PACKED, *_CACHE, *_SCALED, *_IN_PLACE, *_PRODUCTS, *_WORKSPACES)
+        (*_JOINED, *_PACKED, *_ORDER, *_CACHE, *_SCALED, *_IN_PLACE, *_PRODUCTS, *_WORKSPACES)
     ),
     "nothing (noise)": Switch(()),
 }

@@ -23,9 +23,8 @@ from spacy.tokens import Doc, DocBin
 from torch import Tensor
 from tqdm import tqdm
 
+from spacy_psa.analysis.inspection import Inspection, inspecting
 from spacy_psa.analysis.recording import labeler_networks
-from spacy_psa.layers import inspecting
-from spacy_psa.layers.inspection import Inspection
 
 from .machine import describe_machine
 from .report import page, table, write

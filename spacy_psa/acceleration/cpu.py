@@ -14,6 +14,7 @@ from ..layers.ops import Ops, full_precision, lstm_precision
 from .character_cache import CharacterCache
 from .joined_lstm import joined_bilstm
 from .joined_rows import join
+from .ordered_lstm import OrderedLSTM, can_be_ordered
 from .packed_lstm import may_be_packed, packed_bilstm, steps_of
 from .tiled_scores import tiled_scores
 
@@ -23,6 +24,7 @@ class CPUPrediction(Ops):
 
     def __init__(self) -> None:
         self._caches: WeakKeyDictionary[CharacterPart, CharacterCache] = WeakKeyDictionary()
+        self._ordered: WeakKeyDictionary[nn.LSTM, OrderedLSTM] = WeakKeyDictionary()
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """See `Ops`."""
@@ -52,6 +54,31 @@ class CPUPrediction(Ops):
         with full_precision(queries, keys, values) as (q, k, v):
             return super().attention(q, k, v, mask, scale=scale, dropout=dropout)
 
+    def bilstm(
+        self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
+    ) -> Tensor:
+        """See `Ops`. Weights are kept in oneDNN's order until they change."""
+        left, right = (self._in_order(layer, x) for layer in (forwards, backwards))
+        if left is None or right is None:
+            return super().bilstm(x, mask, forwards, backwards)
+        padded = mask.padded(x)
+        steps = padded.transpose(0, 1).contiguous()
+        states = left.read(steps, turned=False).transpose(0, 1)
+        if not mask.is_padded:
+            others = right.read(steps, turned=True).transpose(0, 1)
+        else:
+            turned = mask.reversed(padded).transpose(0, 1).contiguous()
+            others = mask.reversed(right.read(turned, turned=False).transpose(0, 1))
+        return mask.in_form_of(x, torch.cat([states, others], dim=2))
+
+    def _in_order(self, layer: nn.Module, x: Tensor) -> OrderedLSTM | None:
+        if not (isinstance(layer, nn.LSTM) and can_be_ordered(layer, x)):
+            return None
+        kept = self._ordered.get(layer)
+        if kept is None or not kept.is_of(layer):
+            kept = self._ordered[layer] = OrderedLSTM(layer)
+        return kept
+
     def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         """See `Ops`. The representations of words are kept until the weights change."""
         # What is kept has a single precision
@@ -72,7 +99,7 @@ class CPUTraining(CPUPrediction):
         """See `Ops`."""
         rows = join(mask.known_lengths)
         if rows.n_rows == len(mask.lengths):
-            return super().bilstm(x, mask, forwards, backwards)
+            return Ops.bilstm(self, x, mask, forwards, backwards)
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:
             return mask.in_form_of(x, joined_bilstm(mask.packed(x), rows, *directions))

@@ -14,10 +14,9 @@ from thinc.api import Model
 from torch import Tensor
 
 from ..inference import Potentials
-from ..layers.inspection import Inspection, inspecting
-from ..layers.labeler import SequenceLabelerNetwork
-from ..layers.layout import Layout
+from ..layers.labeler import Layout, SequenceLabelerNetwork
 from ..models.shim import NetworkShim
+from .inspection import Inspection, inspecting
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,6 @@ from .characters import CharacterBiLSTM, CharacterCNN
 from .decoders import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
 from .deepatt import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
 from .fusion import AdditiveSelfAttention, ContextFusion, FeatureGate, ScalarGate
-from .inspection import Inspection, inspecting
 from .label_attention import (
     LabelAttention,
     LabelAttentionDecoder,
@@ -46,7 +45,6 @@ __all__ = [
     "FeatureGate",
     "FeedForwardSublayer",
     "GaussianBias",
-    "Inspection",
     "LabelAttention",
     "LabelAttentionDecoder",
     "LabelCRFDecoder",
@@ -75,7 +73,6 @@ __all__ = [
     "TransformerLayer",
     "WordCharacterEmbedding",
     "WordEmbedding",
-    "inspecting",
     "masked_softmax",
     "ops_for",
     "register",

@@ -186,14 +186,15 @@ class ContextFusion(Tokenwise, nn.Module):
         return mask.in_form_of(x, self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
+        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n, n); `gate`, λ
             (batch_size, n, d, or 1 for a scalar gate); and, if the attention has one, `bias`, the
             additive part of Ψ (batch_size or 1, n, n).
         """
+        x = mask.padded(x)
         weights = self.attention.attention(x, mask)
         values = {"attention": weights, "gate": self.gate.gate(x, self._transformed(weights @ x))}
         bias = None if self.attention.bias is None else self.attention.bias(x)

@@ -76,19 +76,3 @@ def uniform_embedding_(weight: Tensor) -> Tensor:
     limit = math.sqrt(3.0 / weight.shape[1])
     with torch.no_grad():
         return weight.uniform_(-limit, limit)
-
-
-def project_orthogonally(vectors: Tensor, width: int) -> Tensor:
-    """Project vectors with a random matrix whose rows or columns are orthonormal.
-
-    Projection to at least d dimensions preserves lengths and angles; projection to fewer loses what
-    lies outside a random subspace.
-
-    vectors (Tensor): Shape: (n, d).
-    width (int): The number of dimensions to project to.
-    RETURNS (Tensor): Shape: (n, width).
-
-    Source: Wang et al. (2021), section 3.5.
-    """
-    matrix = nn.init.orthogonal_(torch.empty(vectors.shape[1], width))
-    return vectors @ matrix.to(vectors)

@@ -75,7 +75,7 @@ class LabelMarginals(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
 
         x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.

@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..inference import Potentials
 from .interfaces import Decoder
-from .layout import Bucket, Layout
 from .mask import SequenceMask
 from .ops import full_precision
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Windows of similar length, padded to the longest.
+
+    index (NDArray): The token at each position; padding repeats the window's last token.
+        Shape: (windows, longest window), int64.
+    lengths (NDArray): Number of tokens in each window. Shape: (windows,), int64.
+    """
+
+    index: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each token in a batch is placed for the encoder, and where to read its output.
+
+    lengths (Tuple[int, ...]): Length in tokens of each sequence (sentence, or document without
+        sentences), at least one. The sequences are consecutive.
+    buckets (Tuple[Bucket, ...]): The input of the encoder.
+    rows (NDArray): For each token, its index in the concatenated positions of all buckets. A token
+        in the overlap of two windows is read from the one in which it has more context. Shape:
+        (tokens,), int64.
+    """
+
+    lengths: tuple[int, ...]
+    buckets: tuple[Bucket, ...]
+    rows: NDArray[np.int64]
+
 
 Run = Callable[[Callable[[Tensor, Tensor], Any], nn.Module, Tensor, Tensor], Any]
 

@@ -104,7 +104,7 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
         return mask.in_form_of(x, self.output(mask.in_form_of(tokens, contexts)))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.layers.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.

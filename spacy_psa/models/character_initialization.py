@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+import torch
 from spacy.vectors import Mode, Vectors
 from thinc.util import xp2torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import Errors, Warnings, warn
-from ..layers.initialization import project_orthogonally
 from .lookup import read_vectors
 from .types import CharacterInitializer
 
@@ -47,3 +47,19 @@ def project_word_vectors(embeddings: Tensor, characters: Sequence[str], vectors:
         return
     values = xp2torch(read_vectors([keys[row] for row in rows], vectors), device=embeddings.device)
     embeddings[rows] = project_orthogonally(values, embeddings.shape[1])
+
+
+def project_orthogonally(vectors: Tensor, width: int) -> Tensor:
+    """Project vectors with a random matrix whose rows or columns are orthonormal.
+
+    Projection to at least d dimensions preserves lengths and angles; projection to fewer loses what
+    lies outside a random subspace.
+
+    vectors (Tensor): Shape: (n, d).
+    width (int): The number of dimensions to project to.
+    RETURNS (Tensor): Shape: (n, width).
+
+    Source: Wang et al. (2021), section 3.5.
+    """
+    matrix = nn.init.orthogonal_(torch.empty(vectors.shape[1], width))
+    return vectors @ matrix.to(vectors)

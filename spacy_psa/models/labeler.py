@@ -14,12 +14,12 @@ from torch import nn
 from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
-from ..layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
 from .growth import grow, padded, resize_output
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
+from .windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 
 
 def build_sequence_labeler(

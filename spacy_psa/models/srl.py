@@ -17,12 +17,12 @@ from ..acceleration.cuda.graphed import GraphedBody
 from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerNetwork
-from ..layers.layout import cut, make_layout
 from .arrays import flatten, unflatten
 from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
+from .windows import cut, make_layout
 
 # Maximum number of tokens labeled at once in prediction. Each predicate has its own copy of its
 # sentence, so a long document can have many more positions than tokens.

@@ -36,9 +36,9 @@ from spacy_psa.layers.deepatt import (
     RecurrentSublayer,
 )
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
-from spacy_psa.layers.layout import make_layout
 from spacy_psa.layers.ops import PLAIN, lstm_types
 from spacy_psa.layers.transformer import TransformerEncoder
+from spacy_psa.models.windows import make_layout
 
 from .helpers import batch_of, mask_of, normal, randomized
 from .test_refinement import INPUT, make_lan, make_structured

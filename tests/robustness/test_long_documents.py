@@ -21,9 +21,9 @@ from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
 from spacy_psa.layers import CharacterBiLSTM, CharacterCNN
 from spacy_psa.layers import words as words_module
-from spacy_psa.layers.layout import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.lookup import CACHED_LENGTH
+from spacy_psa.models.windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 
 from ..documentation import ROOT
 from ..pipeline.conftest import (

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from spacy_psa.analysis.inspection import inspecting
 from spacy_psa.layers import (
     BiLSTM,
     Chain,
@@ -11,10 +12,9 @@ from spacy_psa.layers import (
     PSABias,
     SequenceMask,
     TransformerEncoder,
-    inspecting,
 )
 
-from .helpers import assert_close, batch_of, mask_of, randomized
+from ..layers.helpers import assert_close, batch_of, mask_of, randomized
 
 LENGTHS, WIDTH = [4, 1, 3], 4
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_psa.layers.layout import make_layout
+from spacy_psa.models.windows import make_layout
 
 
 def read_back(layout) -> np.ndarray:

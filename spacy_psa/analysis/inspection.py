@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .mask import SequenceMask
+from ..layers.mask import SequenceMask
 
 
 @dataclass(frozen=True)

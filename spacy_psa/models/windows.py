@@ -1,4 +1,4 @@
-"""The layout of a batch for the encoder: windows, sorted into padded buckets."""
+"""Cut the sequences of a batch into windows, and sort these into padded buckets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors
+from ..layers.labeler import Bucket, Layout
 
 # Positions, including padding, that the encoder reads at a time: large enough for efficient matrix
 # multiplications, small enough to waste little padding and memory.
@@ -17,42 +17,6 @@ BUCKET_POSITIONS = 4096
 # For a tagger's predictions on a CPU. The memory of larger buckets is returned to the system after
 # each bucket, and allocating it again takes PSA a twentieth of its time.
 PREDICTED_POSITIONS = 2048
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """Windows of similar length, padded to the longest.
-
-    index (NDArray): The token at each position; padding repeats the window's last token.
-        Shape: (windows, longest window), int64.
-    lengths (NDArray): Number of tokens in each window. Shape: (windows,), int64.
-    """
-
-    index: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where each token in a batch is placed for the encoder, and where to read its output.
-
-    lengths (Tuple[int, ...]): Length in tokens of each sequence (sentence, or document without
-        sentences), at least one. The sequences are consecutive.
-    buckets (Tuple[Bucket, ...]): The input of the encoder.
-    rows (NDArray): For each token, its index in the concatenated positions of all buckets. A token
-        in the overlap of two windows is read from the one in which it has more context. Shape:
-        (tokens,), int64.
-    """
-
-    lengths: tuple[int, ...]
-    buckets: tuple[Bucket, ...]
-    rows: NDArray[np.int64]
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether the positions of the buckets are just the tokens: there is a single sequence, in
-        a single window."""
-        return len(self.lengths) == 1 and len(self.buckets[0].lengths) == len(self.buckets) == 1
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""An LSTM with its weights in oneDNN's order, for prediction on a CPU.
+
+PyTorch reorders them in each call, which for a single sentence takes as long as the computation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks
+
+from ..tensor_versions import Versions
+
+LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
+# The numbers of steps and rows that weights are reordered for. For shapes that need another order,
+# oneDNN reorders the weights again, which only costs time.
+STEPS, ROWS = 25, 32
+# What this version of PyTorch supports
+ORDERS_WEIGHTS = torch.backends.mkldnn.is_available() and hasattr(
+    torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight"
+)
+RUN_LAYER: Any = torch.ops.aten.mkldnn_rnn_layer.default if ORDERS_WEIGHTS else None
+
+
+def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
+    """Check whether oneDNN can read vectors with a layer.
+
+    lstm (nn.LSTM): The layer, of one direction.
+    x (Tensor): The vectors.
+    RETURNS (bool): Whether it can, and nothing has to be told of it.
+    """
+    hooks = lstm._forward_hooks, lstm._forward_pre_hooks, _global_forward_hooks
+    return bool(
+        ORDERS_WEIGHTS
+        and torch.backends.mkldnn.enabled
+        and type(lstm) is nn.LSTM
+        and lstm.num_layers == 1
+        and x.dtype == lstm.weight_ih_l0.dtype == torch.float32
+        and x.numel()
+        and x.shape[-1] == lstm.input_size
+        and not torch.is_autocast_enabled("cpu")
+        and not any(hooks)
+    )
+
+
+class OrderedLSTM:
+    """The weights of an LSTM with one layer and one direction in oneDNN's order.
+
+    lstm (nn.LSTM): The layer, in float32.
+    """
+
+    def __init__(self, lstm: nn.LSTM) -> None:
+        w_input, w_hidden, *self._biases = cast(list[Tensor], lstm.all_weights[0])
+        self._versions = Versions([w_input, w_hidden])
+        self._width = lstm.hidden_size
+        shape = [STEPS, ROWS, lstm.input_size]
+        self._weights = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
+            w_input, w_hidden, self._width, False, True, False, shape
+        )
+
+    def is_of(self, lstm: nn.LSTM) -> bool:
+        """Check whether the weights are still those of the layer.
+
+        lstm (nn.LSTM): The layer.
+        RETURNS (bool): Whether they are.
+        """
+        return self._versions.are_those_of(cast(list[Tensor], lstm.all_weights[0][:2]))
+
+    def read(self, steps: Tensor, *, turned: bool) -> Tensor:
+        """Compute the states.
+
+        steps (Tensor): Contiguous. Shape: (n, batch_size, d).
+        turned (bool): Whether to read from the last step to the first.
+        RETURNS (Tensor): Shape: (n, batch_size, width).
+        """
+        zeros = steps.new_zeros(steps.shape[1], self._width)
+        # Positional, since keyword arguments would take as long as reading a short word
+        states: Tensor = RUN_LAYER(
+            steps,
+            *self._weights,
+            *self._biases,
+            zeros,
+            zeros,
+            turned,
+            [],  # batch_sizes
+            LSTM_MODE,
+            self._width,
+            1,  # num_layers
+            True,  # has_biases
+            False,  # bidirectional
+            False,  # batch_first
+            False,  # train
+        )[0]
+        return states
