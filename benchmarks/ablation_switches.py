@@ -68,7 +68,7 @@ def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
 
 
 _JOINED = _definition(CPUTraining, "bilstm")
-_PACKED = _definition(CPUTraining, "last_states")
+_PACKED = _definition(CPUPrediction, "last_states")
 _ORDER = _definition(CPUPrediction, "bilstm")
 _CACHE = _definition(CPUPrediction, "words")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
@@ -84,7 +84,7 @@ SWITCHES = {
     "tiled additive scores": Switch(_definition(CPUPrediction, "additive_scores")),
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
-    "packed character LSTM": Switch(_PACKED, (TRAINING,)),
+    "packed character LSTM": Switch(_PACKED),
     "kept order of LSTM weights": Switch(_ORDER, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),

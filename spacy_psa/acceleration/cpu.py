@@ -22,6 +22,9 @@ from .tiled_scores import tiled_scores
 class CPUPrediction(Ops):
     """What is faster on a CPU without gradients."""
 
+    # Up to this many words are read with padding: calls cost more than the computation
+    _few_words = 64
+
     def __init__(self) -> None:
         self._caches: WeakKeyDictionary[CharacterPart, CharacterCache] = WeakKeyDictionary()
         self._ordered: WeakKeyDictionary[nn.LSTM, OrderedLSTM] = WeakKeyDictionary()
@@ -79,6 +82,23 @@ class CPUPrediction(Ops):
             kept = self._ordered[layer] = OrderedLSTM(layer)
         return kept
 
+    def last_states(
+        self,
+        characters: Tensor,
+        mask: SequenceMask,
+        embedding: nn.Module,
+        forwards: nn.Module,
+        backwards: nn.Module,
+    ) -> Tensor:
+        """See `Ops`."""
+        directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
+        if len(mask.lengths) <= self._few_words or not may_be_packed(*directions):
+            return super().last_states(characters, mask, embedding, *directions)
+        sizes, places, last = steps_of(mask)
+        inputs = embedding(characters.flatten()[places])
+        states = packed_bilstm(inputs, sizes, *directions)
+        return states[:, last].transpose(0, 1).flatten(1)
+
     def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         """See `Ops`. The representations of words are kept until the weights change."""
         # What is kept has a single precision
@@ -93,6 +113,8 @@ class CPUPrediction(Ops):
 class CPUTraining(CPUPrediction):
     """What is faster on a CPU with gradients."""
 
+    _few_words = 0
+
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
     ) -> Tensor:
@@ -103,23 +125,6 @@ class CPUTraining(CPUPrediction):
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:
             return mask.in_form_of(x, joined_bilstm(mask.packed(x), rows, *directions))
-
-    def last_states(
-        self,
-        characters: Tensor,
-        mask: SequenceMask,
-        embedding: nn.Module,
-        forwards: nn.Module,
-        backwards: nn.Module,
-    ) -> Tensor:
-        """See `Ops`."""
-        directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
-        if not may_be_packed(*directions):
-            return super().last_states(characters, mask, embedding, forwards, backwards)
-        sizes, places, last = steps_of(mask)
-        inputs = embedding(characters.flatten()[places])
-        states = packed_bilstm(inputs, sizes, *directions)
-        return states[:, last].transpose(0, 1).flatten(1)
 
     def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         """See `Ops`."""
