@@ -177,7 +177,7 @@ def _comment(path: Path, blocks: list[list[Line]], width: int, numbered: bool) -
 
 
 def _is_header(first: Row, sentences: Sequence[Sequence[Row]], width: int) -> bool:
-    """Whether a row has the names of columns, which are no values in the others."""
+    """Whether a row has the names of columns, or of some that are no values in the others."""
     if len(first.columns) != width:
         return False
     names = [set(re.split(r"[\W_]+", cell.casefold())) for cell in first.columns]
@@ -186,5 +186,8 @@ def _is_header(first: Row, sentences: Sequence[Sequence[Row]], width: int) -> bo
     later = [row for row in chain.from_iterable(sentences) if row is not first]
     if words is None or not later or not any(names[i] & _TAG_NAMES for i in others):
         return False
+    if all(parts & (_WORD_NAMES | _TAG_NAMES) for parts in names):
+        # POS is also the tag of possessives, so it may recur.
+        return True
     values = [{row.columns[i] for row in later if len(row.columns) == width} for i in others]
     return not any(first.columns[i] in found for i, found in zip(others, values, strict=True))

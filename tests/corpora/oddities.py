@@ -34,6 +34,7 @@ ODDITIES = [
         "[New York]LOC is [Ann Lee]PER",
     ),
     Oddity("header", "Token Tag\n" + BIO, READ),
+    Oddity("header that is a tag, too", "Word POS\nAnn NNP\n's POS\n", "Ann/NNP 's/POS"),
     Oddity("header in capitals", "WORD\tPOS\tNER_TAG\nAnn\tNNP\tB-PER\n", "[Ann/NNP]PER"),
     Oddity("header of other words", "mot etiq\n" + BIO, "P116 line 1: 'etiq' in column ents"),
     Oddity("words called Token", "Token NN\nruns VBZ\n", "Token/NN runs/VBZ"),
