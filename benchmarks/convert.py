@@ -61,7 +61,7 @@ CORPORA = (
     ("PropBank on EWT, words and props, development data", "conll2005", "ewt_srl/dev.words"),
     ("PropBank on EWT, development data", "conll2012", "ewt_srl/dev.gold_conll"),
 )
-COMMANDS = ("spacy convert", "spacy psa convert")
+COMMANDS = ("spacy convert", "spacy psa convert", "spacy_psa convert")
 ALL = "all"
 
 

@@ -1,6 +1,6 @@
 """`python -m spacy psa …`: spaCy loads this module from the entry points in `spacy_cli`."""
 
-from spacy.cli._util import app
+import sys
 
 from ._util import psa_cli
 from .annotate import annotate_cli
@@ -31,7 +31,11 @@ from .treebank import treebank_cli
 from .vectors import vectors_cli
 from .vocabulary import vocabulary_cli
 
-app.add_typer(psa_cli)
+# `spacy-psa …` starts faster without spaCy
+if "spacy_psa.__main__" not in sys.modules:
+    from spacy.cli._util import app
+
+    app.add_typer(psa_cli)
 
 __all__ = [
     "annotate_cli",

@@ -1,0 +1,45 @@
+"""`spacy-psa`, the commands without spaCy's command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from spacy_psa.cli import psa_cli
+
+from .documentation import entry_points
+
+
+def test_help_is_shown_without_importing_spacy_or_torch() -> None:
+    code = (
+        "import sys; from spacy_psa.__main__ import main; sys.argv = ['spacy-psa', 'convert', "
+        "'--help']\ntry: main()\nexcept SystemExit: pass\n"
+        "print({'spacy', 'thinc', 'torch'} & set(sys.modules))"
+    )
+    before = os.times()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    after = os.times()
+    assert "Usage: spacy-psa convert" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "set()"
+    seconds = after.children_user + after.children_system
+    assert seconds - before.children_user - before.children_system < 1.5
+
+
+def test_commands_run_without_spacys_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.iob"
+    path.write_text("Ann B-PER\nran O\n", encoding="utf8")
+    command = [sys.executable, "-m", "spacy_psa", "convert", str(path), str(tmp_path / "a.spacy")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "a.spacy").is_file()
+
+
+def test_the_script_is_installed() -> None:
+    assert ("console_scripts", "spacy-psa", "spacy_psa.__main__:main") in set(entry_points())
+
+
+def test_commands_are_those_of_spacys_command_line() -> None:
+    from spacy.cli._util import app
+
+    (group,) = [group for group in app.registered_groups if group.typer_instance is psa_cli]
+    assert group.typer_instance.info.name == "psa"
