@@ -20,7 +20,6 @@ from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
 from ..models.precision import check_trainable
-from . import workers  # noqa: F401  (registers fork hooks for workers)
 from .input_errors import input_errors
 from .saving import SavedPipe
 from .update import update_by

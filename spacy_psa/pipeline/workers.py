@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from multiprocessing.util import register_after_fork
@@ -61,7 +62,13 @@ def _variables_of_spacy(frame: FrameType | None, kind: type[T]) -> Iterator[T]:
         frame = frame.f_back
 
 
-# Called by multiprocessing in a newly forked child, once its target function is known.
-register_after_fork(close_pipes_of_others, close_pipes_of_others)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_parent=exit_without_waiting)
+@cache
+def guard_workers() -> None:
+    """From now on, raise an error in this process instead of hanging when a forked worker of
+    `nlp.pipe` is killed, whatever components the pipeline has. It registers functions that run
+    whenever this process forks; nothing in this package calls it.
+    """
+    # Called by multiprocessing in a newly forked child, once its target function is known
+    register_after_fork(close_pipes_of_others, close_pipes_of_others)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_parent=exit_without_waiting)

@@ -41,7 +41,9 @@ FAILING = """
 import multiprocessing, os, sys
 import spacy
 from spacy.language import Language
+from spacy_psa.pipeline.workers import guard_workers
 
+guard_workers()
 READER, WRITER = multiprocessing.Pipe(False)
 
 @Language.component("failing")
@@ -126,6 +128,20 @@ def run(folder: Path, script: str, *arguments: str) -> str:
         pytest.fail("the processes hang")
     assert process.returncode == 0, output
     return output
+
+
+def test_nothing_is_guarded_unless_one_asks_for_it() -> None:
+    script = """
+import multiprocessing.util, os
+os.register_at_fork = lambda **hooks: found.append(hooks)
+found = []
+import spacy_psa.pipeline.srl, spacy_psa.pipeline.tagger
+from spacy_psa.pipeline import workers
+ours = [*multiprocessing.util._afterfork_registry.values(), *(h for f in found for h in f.values())]
+print(any(getattr(hook, "__module__", "") == workers.__name__ for hook in ours))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "False", done.stderr
 
 
 METHODS = multiprocessing.get_all_start_methods()
