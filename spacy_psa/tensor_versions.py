@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torch import Tensor, nn
 
+from .private_names import tensors_of, version_of
+
 
 class Versions:
     """The versions of weights (or gradients) that something was computed from: their memory
@@ -41,15 +43,14 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
     YIELDS (Tensor): The parameters and buffers.
     """
     for layer in layers:
-        for tensors in (layer._parameters, layer._buffers):
-            for tensor in tensors.values():
-                if tensor is not None:
-                    yield tensor
+        for tensor in tensors_of(layer):
+            if tensor is not None:
+                yield tensor
 
 
 def _versions(weights: Sequence[Tensor]) -> list[tuple[int, object]]:
     # PyTorch does not record changes of inference-mode weights; a new object equals nothing else
     return [
-        (weight.data_ptr(), object() if weight.is_inference() else weight._version)
+        (weight.data_ptr(), object() if weight.is_inference() else version_of(weight))
         for weight in weights
     ]

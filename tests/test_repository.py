@@ -176,6 +176,17 @@ def test_no_shell_is_started() -> None:
         assert "subprocess" not in set(imports(path)), path
 
 
+def test_private_names_of_others_are_in_one_module() -> None:
+    private = re.compile(
+        r"torch(\.\w+)*\._[a-z]|torch\.ops\.mkldnn|spacy\.cli\._util|_foreach_|\._func\b"
+        r"|from torch[.\w]* import .*\b_[a-z]|shim\._(grad_scaler|mixed_precision)"
+    )
+    for path in modules():
+        if path.name != "private_names.py":
+            found = private.search(path.read_text(encoding="utf8"))
+            assert found is None, f"{path}: {found}"
+
+
 def test_text_reaches_terminals_and_markup_only_in_printable_form() -> None:
     for path in modules():
         name = str(path.relative_to(PACKAGE))

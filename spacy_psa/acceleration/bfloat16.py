@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from ..layers.ops import PLAIN, ops_for
+from ..private_names import OrderedLinear, ordered_linear
 from ..tensor_versions import Versions
 
 # What this version of PyTorch supports
-ORDERS_WEIGHTS = (
-    torch.backends.mkldnn.is_available()
-    and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-)
-RUN_LAYER: Any = torch.ops.mkldnn._linear_pointwise.default if ORDERS_WEIGHTS else None
+ONEDNN = ordered_linear()
+ORDERS_WEIGHTS = ONEDNN is not None
+RUN_LAYER: Any = ONEDNN and ONEDNN.run
 # The number of input rows that weights are reordered for; that order serves any number of rows.
 ROWS = 1024
 NONE = "none"  # oneDNN's name for no activation
@@ -117,7 +115,7 @@ def in_order(weight: Tensor) -> Tensor | None:
     RETURNS (Optional[Tensor]): The copy; None if oneDNN cannot compute with it. The same shape.
     """
     try:
-        ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+        ordered: Tensor = cast(OrderedLinear, ONEDNN).order(weight, ROWS)
         RUN_LAYER(weight.new_zeros(LEAST, weight.shape[1]), ordered, None, NONE, [], "")
     except RuntimeError:
         return None

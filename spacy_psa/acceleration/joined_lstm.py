@@ -55,7 +55,7 @@ def _read(tokens: Tensor, places: Tensor, rows: JoinedRows, lstm: nn.LSTM) -> Te
     weights = [torch.cat([w_input, shutting.flatten(0, 1)], dim=1), *others]
     zeros = steps.new_zeros(1, rows.n_rows, lstm.hidden_size)
     # The arguments that `nn.LSTM` passes: biases, 1 layer, no dropout, training, one direction
-    states, _, _ = torch._VF.lstm(
+    states, _, _ = torch.lstm(
         steps.view(rows.n_steps, rows.n_rows, steps.shape[1]),
         (zeros, zeros),
         weights,

@@ -33,7 +33,7 @@ from .vocabulary import vocabulary_cli
 
 # `spacy-psa …` starts faster without spaCy
 if "spacy_psa.__main__" not in sys.modules:
-    from spacy.cli._util import app
+    from spacy.cli import app
 
     app.add_typer(psa_cli)
 

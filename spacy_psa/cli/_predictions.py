@@ -75,10 +75,10 @@ def use_gpu(gpu_id: int) -> None:
     RAISES (ValueError): If it cannot be used.
     """
     if gpu_id >= 0:
-        from spacy.cli._util import setup_gpu
+        from ..private_names import setup_gpu
 
         with gpu_errors(gpu_id):
-            setup_gpu(gpu_id, silent=False)
+            setup_gpu(gpu_id)
 
 
 def load_system(name: str, *, given: bool = False) -> System:

@@ -162,10 +162,10 @@ def parse_options(text: str) -> dict[str, Any]:
     RETURNS (Dict[str, Any]): The values by name.
     RAISES (ValueError): If a quotation is not closed.
     """
-    from spacy.cli._util import parse_config_overrides
+    from ..private_names import config_overrides
 
     try:
-        return parse_config_overrides(shlex.split(text), env_var=None)
+        return config_overrides(shlex.split(text), env_var=None)
     except ValueError as error:
         raise ValueError(Errors.P399.format(options=text, problem=error)) from error
 

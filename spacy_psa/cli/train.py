@@ -59,12 +59,13 @@ def train_cli(
     it ends with the same weights as without the interruption. To override settings of the config,
     use options such as --training.max_steps 100.
     """
-    from spacy.cli._util import import_code, parse_config_overrides
     from spacy.util import logger
+
+    from ..private_names import config_overrides, import_code
 
     if verbose:
         logger.setLevel(logging.DEBUG)
-    overrides = parse_config_overrides(ctx.args)
+    overrides = config_overrides(ctx.args)
     import_code(code_path)
     with user_errors():
         train(
@@ -99,10 +100,10 @@ def train(
         valid, or the GPU cannot be used.
     RAISES (OutputError): If something cannot be written. Files saved earlier are unchanged.
     """
-    from spacy.cli._util import setup_gpu, show_validation_error
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
+    from ..private_names import setup_gpu, show_validation_error
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT, TrainingRun
     from ..training.saving import learning_settings

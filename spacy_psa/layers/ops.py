@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..inference import LinearChain, Potentials
+from ..private_names import has_bfloat16
 
 if TYPE_CHECKING:
     from .interfaces import CharacterPart
@@ -245,9 +246,7 @@ def lstm_precision(x: Tensor) -> Iterator[Tensor]:
 @cache
 def lstm_types() -> set[torch.dtype]:
     """RETURNS (Set[torch.dtype]): The types of LSTMs on this CPU."""
-    has_onednn = torch.backends.mkldnn.is_available()
-    has_half = has_onednn and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    return {torch.float32, torch.bfloat16} if has_half else {torch.float32}
+    return {torch.float32, torch.bfloat16} if has_bfloat16() else {torch.float32}
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:

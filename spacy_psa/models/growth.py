@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 
 from ..errors import Errors
 from ..inference import Potentials
+from ..private_names import network_of
 from .blueprint import saved_tensors
 from .precision import networks
 from .shim import NetworkShim
@@ -36,7 +37,7 @@ def can_resize(model: Model) -> bool:
         also whether there is a network. Before, it has as many outputs as configured.
     """
     shim = _shim(model)
-    return "resize_output" in model.attrs and (shim is None or shim._model is not None)
+    return "resize_output" in model.attrs and (shim is None or network_of(shim) is not None)
 
 
 def _shim(model: Model) -> NetworkShim | None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..messages import unpack
+from ..private_names import function_of, network_of
 from .shim import NetworkShim
 from .srl_ensemble import forward as average
 from .word_shim import WordCharacterShim
@@ -79,7 +80,7 @@ def has_network(model: Model) -> bool:
     model (Model): The model.
     RETURNS (bool): Whether it does.
     """
-    return any(shim._model is not None for node in model.walk() for shim in _networks(node))
+    return any(network_of(shim) is not None for node in model.walk() for shim in _networks(node))
 
 
 def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
@@ -87,8 +88,8 @@ def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
     for problem in (*_size_problems(node, dims), *_window_problems(node)):
         raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
     for shim in _networks(node):
-        if shim._model is not None:
-            for name, tensor in shim._model.state_dict().items():
+        if network_of(shim) is not None:
+            for name, tensor in network_of(shim).state_dict().items():
                 _check_finite(name, tensor)
 
 
@@ -107,7 +108,7 @@ def _networks(node: Model) -> list[NetworkShim]:
 
 
 def _is_ours(node: Model) -> bool:
-    return getattr(node._func, "__module__", "").startswith(OURS)
+    return getattr(function_of(node), "__module__", "").startswith(OURS)
 
 
 def _layout_problem(message: Any, n_nodes: int) -> str | None:
@@ -203,7 +204,7 @@ def _shim_problems(node: Model, shims: list[Any]) -> Iterator[str]:
 def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]:
     """Find inconsistencies in the loaded data."""
     for shim in _networks(node):
-        if shim._model is None:
+        if network_of(shim) is None:
             # Before there are weights, some sizes may be set, but not all
             if dims and None not in dims.values():
                 yield "the weights of the network are missing"
@@ -211,14 +212,14 @@ def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]
         sizes = {dim: node.maybe_get_dim(dim) for dim in node.dim_names}
         own = {
             "nI": shim.cfg.get("input_width"),
-            "nO": shim.cfg.get("n_labels", getattr(shim._model, "width", None)),
+            "nO": shim.cfg.get("n_labels", getattr(network_of(shim), "width", None)),
         }
         for dim, size in sizes.items():
             if own.get(dim) is not None and own[dim] != size:
                 yield f"the dimension '{dim}' is {size}, but that of the network is {own[dim]}"
     if not _is_ours(node):
         return
-    if node._func is average:
+    if function_of(node) is average:
         for layer in node.layers:
             if layer.maybe_get_dim("nO") != node.maybe_get_dim("nO"):
                 yield f"one of the models has {layer.maybe_get_dim('nO')} outputs"
@@ -240,7 +241,7 @@ def _width_problems(node: Model) -> Iterator[str]:
     configured = node.attrs.get("width")
     for shim in _networks(node):
         width = shim.cfg.get("width")
-        if shim._model is not None and None not in (configured, width) and configured != width:
+        if network_of(shim) is not None and None not in (configured, width) and configured != width:
             yield f"'width' is {width}, not {configured} as configured"
 
 

@@ -9,6 +9,7 @@ from thinc.api import PyTorchGradScaler
 from torch import Tensor
 
 from ..errors import Errors
+from ..private_names import foreach
 
 HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 """The values of the setting `mixed_precision`."""
@@ -81,7 +82,7 @@ class GradientScaler(PyTorchGradScaler):
         has_overflowed, self._found_inf = self._found_inf, False
         if self.unscale(gradients):
             if float(self._scale) > LEAST_SCALE:
-                torch._foreach_zero_(gradients)
+                foreach("zero_", gradients)
             else:
                 self._found_inf = False
         self._found_inf = self._found_inf or has_overflowed

@@ -8,6 +8,7 @@ from thinc.api import Model
 
 from ..acceleration.reduced_precision import FULL
 from ..errors import Errors
+from ..private_names import network_of
 from .shim import NetworkShim
 
 
@@ -19,7 +20,7 @@ def networks(model: Model) -> Iterator[NetworkShim]:
     """
     for node in model.walk():
         for shim in node.shims:
-            if isinstance(shim, NetworkShim) and shim._model is not None:
+            if isinstance(shim, NetworkShim) and network_of(shim) is not None:
                 yield shim
 
 

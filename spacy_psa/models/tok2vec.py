@@ -15,6 +15,7 @@ from thinc.util import xp2torch
 
 from ..errors import Errors, Warnings, check_value, suggestion, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
+from ..private_names import network_of
 from .arrays import flatten, to_rows, unflatten
 from .lookup import (
     FIRST_CHARACTER,
@@ -236,7 +237,7 @@ def _shim(model: Tok2Vec) -> WordCharacterShim:
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
     """Initialize the layer from a sample of documents, unless `observe` has been called."""
     shim = _shim(model)
-    if shim._model is None and X:
+    if network_of(shim) is None and X:
         warn(Warnings.W201.format(n_docs=len(X)))
         observe(model, X)
         shim.words_from = "sample"

@@ -13,6 +13,7 @@ from thinc.util import xp2torch
 from torch import Tensor
 
 from ..models.updating import LeavesGradient
+from ..private_names import foreach
 from ..training.clipping import sum_of_squares
 
 
@@ -133,4 +134,4 @@ def all_finite(tensors: Iterable[Tensor]) -> bool:
     if isfinite(sum_of_squares(filled)):
         return True
     # Check the maxima: a sum of squares may overflow even if all numbers are finite.
-    return bool(torch.stack(torch._foreach_norm(filled, inf)).isfinite().all())
+    return bool(torch.stack(list(foreach("norm", filled, inf))).isfinite().all())

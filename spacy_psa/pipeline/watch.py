@@ -14,6 +14,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference import Potentials
 from ..models.shim import NetworkShim
+from ..private_names import gradient_scaler_of, network_of
 from ..tensor_versions import Versions
 from ..training.clipping import (
     clipping_scale,
@@ -174,11 +175,11 @@ def _weights(model: Model) -> Iterator[Tensor]:
             if node.has_param(name):
                 yield xp2torch(node.get_param(name))
         for shim in _networks(node):
-            yield from shim._model.parameters()
+            yield from network_of(shim).parameters()
 
 
 def _networks(node: Model) -> Iterator[PyTorchShim]:
-    return (s for s in node.shims if isinstance(s, PyTorchShim) and s._model is not None)
+    return (s for s in node.shims if isinstance(s, PyTorchShim) and network_of(s) is not None)
 
 
 def skips_update(model: Model) -> bool:
@@ -189,9 +190,10 @@ def skips_update(model: Model) -> bool:
     RETURNS (bool): Whether to skip the update.
     """
     return any(
-        shim._mixed_precision and shim._grad_scaler.found_inf
+        scaler is not None and scaler.found_inf
         for node in model.walk()
         for shim in _networks(node)
+        for scaler in [gradient_scaler_of(shim)]
     )
 
 
@@ -213,7 +215,7 @@ def _drop_gradients(model: Model) -> None:
             if node.has_grad(name):
                 node.set_grad(name, node.ops.alloc(node.get_grad(name).shape))
         for shim in _networks(node):
-            for parameter in shim._model.parameters():
+            for parameter in network_of(shim).parameters():
                 parameter.grad = None
             if isinstance(shim, NetworkShim):
                 shim.scaler.forget()

@@ -10,6 +10,8 @@ from thinc.api import Model, PyTorchShim
 from thinc.util import xp2torch
 from torch import Tensor
 
+from ..private_names import foreach, network_of
+
 # Below this norm, the squares of some numbers may underflow to 0 in float32.
 SMALLEST = 1e-12
 
@@ -53,7 +55,7 @@ def sum_of_squares(tensors: Iterable[Tensor]) -> float:
         return 0.0
     if filled[0].device.type != "cpu":
         # A single kernel for all tensors
-        return float(torch.stack(torch._foreach_norm(filled)).double().square().sum())
+        return float(torch.stack(list(foreach("norm", filled))).double().square().sum())
     return sum(_square(tensor.reshape(-1)) for tensor in filled)
 
 
@@ -80,7 +82,7 @@ def gradients_of_networks(model: Model) -> Iterator[Tensor]:
     """YIELDS (Tensor): The gradients of PyTorch's parameters."""
     for node in model.walk():
         for shim in node.shims:
-            if isinstance(shim, PyTorchShim) and shim._model is not None:
-                for parameter in shim._model.parameters():
+            if isinstance(shim, PyTorchShim) and network_of(shim) is not None:
+                for parameter in network_of(shim).parameters():
                     if parameter.grad is not None:
                         yield parameter.grad

@@ -1,12 +1,13 @@
 """The optimizers of the papers, in addition to thinc's."""
 
-import torch
 from thinc.api import Optimizer
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 from torch import Tensor
+from torch.optim.sgd import sgd
 
 from ..errors import check_value
+from ..private_names import foreach
 from .paper_optimizer import PaperOptimizer
 
 
@@ -66,13 +67,14 @@ class MomentumSGD(PaperOptimizer):
     ) -> None:
         (velocities,) = moments
         if gradient_scale != 1.0 and (self.L2 or not self.momentum):
-            torch._foreach_mul_(gradients, gradient_scale)
+            foreach("mul_", gradients, gradient_scale)
             gradient_scale = 1.0
-        # Each of the tensors is read only once. This is `torch.optim.SGD(fused=True)`
-        torch._fused_sgd_(
+        # What `torch.optim.SGD(fused=True)` calls: each of the tensors is read only once
+        sgd(
             list(weights),
             list(gradients),
-            list(velocities) if self.momentum else [],
+            list(velocities) if self.momentum else [None] * len(weights),
+            fused=True,
             weight_decay=self.L2,
             momentum=self.momentum,
             lr=rate,
@@ -80,7 +82,6 @@ class MomentumSGD(PaperOptimizer):
             dampening=1.0 - gradient_scale,
             nesterov=False,
             maximize=False,
-            is_first_step=False,
         )
 
 
@@ -132,19 +133,19 @@ class Adadelta(PaperOptimizer):
     ) -> None:
         steps, squares = moments
         if gradient_scale != 1.0:
-            torch._foreach_mul_(gradients, gradient_scale)
+            foreach("mul_", gradients, gradient_scale)
         if self.L2:
-            torch._foreach_add_(gradients, weights, alpha=self.L2)
-        torch._foreach_mul_(squares, self.rho)
-        torch._foreach_addcmul_(squares, gradients, gradients, value=1.0 - self.rho)
-        step, divisor = (torch._foreach_add(kept, self.eps) for kept in (steps, squares))
-        torch._foreach_sqrt_(step)
-        torch._foreach_sqrt_(divisor)
-        torch._foreach_div_(step, divisor)
-        torch._foreach_mul_(step, gradients)
-        torch._foreach_mul_(steps, self.rho)
-        torch._foreach_addcmul_(steps, step, step, value=1.0 - self.rho)
-        torch._foreach_add_(weights, step, alpha=-rate)
+            foreach("add_", gradients, weights, alpha=self.L2)
+        foreach("mul_", squares, self.rho)
+        foreach("addcmul_", squares, gradients, gradients, value=1.0 - self.rho)
+        step, divisor = (foreach("add", kept, self.eps) for kept in (steps, squares))
+        foreach("sqrt_", step)
+        foreach("sqrt_", divisor)
+        foreach("div_", step, divisor)
+        foreach("mul_", step, gradients)
+        foreach("mul_", steps, self.rho)
+        foreach("addcmul_", steps, step, step, value=1.0 - self.rho)
+        foreach("add_", weights, step, alpha=-rate)
 
 
 def create_sgd(

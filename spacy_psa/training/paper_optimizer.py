@@ -15,6 +15,7 @@ from thinc.util import torch2xp
 from torch import Tensor
 
 from ..errors import Errors
+from ..private_names import foreach
 
 # Numbers processed at once: 4 MB of each array, most of which stay in the last-level cache during a
 # step. A table of word embeddings is much larger, and each pass over it costs as much as a layer.
@@ -166,7 +167,7 @@ class PaperOptimizer(Optimizer, ABC):
                 by_count[self.nr_update[key]].append((average, w.to(average.dtype)))
             for count, pairs in by_count.items():
                 found, new = zip(*pairs, strict=True)
-                torch._foreach_lerp_(found, new, 1.0 - _decay(count))
+                foreach("lerp_", found, new, 1.0 - _decay(count))
 
     def _state(
         self,

@@ -18,6 +18,7 @@ from thinc.util import xp2torch
 from torch import Tensor
 
 from ..errors import Errors
+from ..private_names import network_of, scaler_state
 
 MEMORIES = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
@@ -126,7 +127,7 @@ def _shims(nodes: dict[str, Model]) -> Iterator[tuple[str, PyTorchShim]]:
         for i, shim in enumerate(node.shims):
             if not isinstance(shim, PyTorchShim):
                 raise ValueError(Errors.P289.format(name=path, kind=type(shim).__name__))
-            if shim._model is not None:
+            if network_of(shim) is not None:
                 yield f"{path}/torch{i}", shim
 
 
@@ -138,13 +139,12 @@ def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
                 yield f"{path}/{name}", xp2torch(node.get_param(name))
     for path, shim in _shims(nodes):
         seen = set()
-        for name, tensor in shim._model.state_dict(keep_vars=True).items():
+        for name, tensor in network_of(shim).state_dict(keep_vars=True).items():
             if id(tensor) not in seen:
                 seen.add(id(tensor))
                 yield f"{path}/{name}", tensor.detach()
-        if shim._grad_scaler._enabled:
-            yield f"{path}:scale", shim._grad_scaler._scale
-            yield f"{path}:growth", shim._grad_scaler._growth_tracker
+        for name, tensor in scaler_state(shim).items():
+            yield f"{path}:{name}", tensor
 
 
 def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorchShim, str]]]:
@@ -154,7 +154,7 @@ def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorc
             if node.has_param(name):
                 yield f"{path}/{name}", (node, name)
     for path, shim in _shims(nodes):
-        for name, _ in shim._model.named_parameters():
+        for name, _ in network_of(shim).named_parameters():
             yield f"{path}/{name}", (shim, name)
 
 
@@ -167,14 +167,14 @@ def _keys(nodes: dict[str, Model]) -> Iterator[tuple[tuple[int, str], str]]:
 def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
     if isinstance(owner, Model):
         return bool(owner.has_grad(name))
-    return owner._model.get_parameter(name).grad is not None
+    return network_of(owner).get_parameter(name).grad is not None
 
 
 def _set_zero_grad(owner: Model | PyTorchShim, name: str) -> None:
     if isinstance(owner, Model):
         owner.set_grad(name, owner.ops.xp.zeros_like(owner.get_param(name)))
     else:
-        parameter = owner._model.get_parameter(name)
+        parameter = network_of(owner).get_parameter(name)
         parameter.grad = torch.zeros_like(parameter)
 
 

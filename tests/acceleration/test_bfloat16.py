@@ -15,6 +15,7 @@ from torch.nn.functional import linear
 from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.bfloat16 import BFloat16Linear
 from spacy_psa.layers.ops import lstm_types
+from spacy_psa.private_names import OrderedLinear
 
 from ..layers.helpers import WEIGHT_CHANGES, in_place, normal, randomized, refusing
 
@@ -105,7 +106,7 @@ def test_numbers_of_rows_are_filled_up(read: list[int]) -> None:
 @keeps_weights
 def test_where_onednn_has_no_order_it_is_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = refusing()
-    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", refuse, raising=False)
+    monkeypatch.setattr(bfloat16, "ONEDNN", OrderedLinear(refuse, bfloat16.RUN_LAYER))
     layer, x = make(), vectors(5)
     with torch.no_grad():
         for _ in range(2):

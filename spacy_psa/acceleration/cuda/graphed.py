@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.modules.module import _global_forward_hooks
 
 from ...errors import Warnings, warn
+from ...private_names import is_dispatched, is_watched
 from .recording import Body, Recording, leave_recording
 
 # A graph takes as long to record as a few steps, so a shape must occur this often before
@@ -63,7 +63,7 @@ class GraphedBody:
         # Gradients of several batches are added up by PyTorch
         has_gradients = any(parameter.grad is not None for parameter in parameters)
         # Hooks would be called while recording only
-        if has_gradients or any(map(_is_watched, modules)):
+        if has_gradients or any(map(is_watched, modules)):
             return body(vectors, lengths)
         graph = self._graph_for(body, network, vectors, lengths, parameters)
         if graph is None:
@@ -78,7 +78,7 @@ class GraphedBody:
             return False
         if not torch.is_grad_enabled() or torch.is_autocast_enabled("cuda"):
             return False
-        if torch._C._len_torch_dispatch_stack():
+        if is_dispatched():
             return False  # something counts operations, or the like
         # All graphs share memory, which must be kept until the gradient has been computed
         run = None if self._pending is None else self._pending()
@@ -151,7 +151,7 @@ class _Replay(torch.autograd.Function):
 def _trained_parameters(modules: list[nn.Module]) -> list[nn.Parameter]:
     """Those of `network.parameters()` that are trained. Walking through the network again takes as
     long as starting a few operations."""
-    parameters = (p for module in modules for p in module._parameters.values())
+    parameters = (p for module in modules for p in module.parameters(recurse=False))
     trained = (p for p in parameters if p is not None and p.requires_grad)
     return list(dict.fromkeys(trained))
 
@@ -169,8 +169,3 @@ def _padded(vectors: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         nn.functional.pad(vectors, (0, 0, 0, positions, 0, rows)),
         nn.functional.pad(lengths, (0, rows), value=1),
     )
-
-
-def _is_watched(layer: nn.Module) -> bool:
-    """Whether a layer has a hook that receives its output."""
-    return bool(layer._forward_hooks or _global_forward_hooks)

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...private_names import foreach
+
 # Maps vectors (batch_size, n, d) and lengths (batch_size,) to scores (batch_size, n, L)
 Body = Callable[[Tensor, Tensor], Tensor]
 
@@ -79,7 +81,7 @@ class Recording:
         with torch.cuda.graph(self._backward, pool=pool):
             self.for_vectors, *parts = _gradients(scores, leaves, self.upstream)
             targets = [gradient for _, gradient in self.gradients]
-            torch._foreach_copy_(targets, [part for part in parts if part is not None])
+            foreach("copy_", targets, [part for part in parts if part is not None])
         self.scores = scores.detach()
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
@@ -120,7 +122,7 @@ def fresh_leaves(network: nn.Module) -> Iterator[dict[nn.Parameter, nn.Parameter
     places = [
         (module, name, parameter)
         for module in network.modules()
-        for name, parameter in module._parameters.items()
+        for name, parameter in module.named_parameters(recurse=False)
         if parameter is not None
     ]
     fresh = {
