@@ -1030,8 +1030,8 @@ class Warnings(metaclass=_Coded):
     )
     W012 = (
         "In bfloat16 on this processor, the last digits of a score depend on the other texts of "
-        "the batch, because another network has been run in this process before one in bfloat16 "
-        "was loaded. Load the latter first, or set the environment variable {variable}={value}."
+        "the batch. To prevent that, set the environment variable {variable}={value} before Python "
+        "starts; set it to DEFAULT to silence this warning."
     )
     W110 = "Found {n} problems in the corpus, the first one: {example}"
     W111 = "The corpus {path} was read with these exceptions: {notes}."

@@ -34,7 +34,7 @@ from ..layers.multihead import MultiHeadSelfAttention
 from ..layers.ops import PLAIN
 from ..layers.recurrent import BiLSTM
 from ..layers.words import WordEmbedding
-from .amx import do_without_amx
+from .amx import warn_of_amx
 from .bfloat16 import BFloat16Linear, rounded
 from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
 
@@ -193,7 +193,7 @@ def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
     """
     if precision == FULL:
         return network
-    do_without_amx()
+    warn_of_amx()
     return REDUCTIONS[precision](network).requires_grad_(False).eval()
 
 
