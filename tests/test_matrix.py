@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_the_oldest_releases_are_the_lower_bounds() -> None:
     }
     assert pinned("oldest", pythons()[0]) == lowest
     assert all(pinned("oldest", python).keys() == lowest.keys() for python in pythons())
+
+
+def test_no_pytorch_is_admitted_that_was_not_tested() -> None:
+    line = re.search(r"^torch==(\d+)\.(\d+)", (ROOT / "constraints.txt").read_text(), re.M)
+    major, minor = map(int, line.groups())
+    torch = required()["torch"].specifier
+    assert f"{major}.{minor}.99" in torch and f"{major}.{minor + 1}.0" not in torch
 
 
 @pytest.mark.parametrize("python", pythons())
