@@ -45,9 +45,7 @@ def has_amx() -> bool:
 def has_bfloat16() -> bool:
     """RETURNS (bool): Whether oneDNN computes in bfloat16 on this processor, as far as PyTorch
     says."""
-    if not torch.backends.mkldnn.is_available():
-        return False
-    found = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    found = _onednn("_is_mkldnn_bf16_supported")
     return found is not None and bool(found())
 
 
@@ -65,11 +63,19 @@ class OrderedLinear(NamedTuple):
 
 def ordered_linear() -> OrderedLinear | None:
     """RETURNS (Optional[OrderedLinear]): The functions; None if PyTorch has them not."""
-    names = "_reorder_linear_weight", "_linear_pointwise"
-    if not torch.backends.mkldnn.is_available():
-        return None
-    order, run = (getattr(torch.ops.mkldnn, name, None) for name in names)
+    order, run = (_onednn(name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
     return None if order is None or run is None else OrderedLinear(order, run.default)
+
+
+def order_of_lstm() -> Callable[..., list[Tensor]] | None:
+    """RETURNS (Optional[Callable[..., List[Tensor]]]): Brings the weights of an LSTM into
+    oneDNN's order; None if PyTorch has it not."""
+    return _onednn("_reorder_mkldnn_rnn_layer_weight")
+
+
+def _onednn(name: str) -> Any:
+    is_available = torch.backends.mkldnn.is_available()
+    return getattr(torch.ops.mkldnn, name, None) if is_available else None
 
 
 def is_dispatched() -> bool:

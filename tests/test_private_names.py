@@ -87,6 +87,7 @@ def test_onednn_is_asked_for_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(torch.ops, "mkldnn", Nothing())
     assert not names.has_bfloat16()
     assert names.ordered_linear() is None
+    assert names.order_of_lstm() is None
 
 
 def test_hooks_are_seen() -> None:

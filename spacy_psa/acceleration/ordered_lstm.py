@@ -5,12 +5,13 @@ PyTorch reorders them in each call, which for a single sentence takes as long as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _global_forward_hooks
 
+from ..private_names import is_watched, order_of_lstm
 from ..tensor_versions import Versions
 
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
@@ -18,9 +19,8 @@ LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
 # oneDNN reorders the weights again, which only costs time.
 STEPS, ROWS = 25, 32
 # What this version of PyTorch supports
-ORDERS_WEIGHTS = torch.backends.mkldnn.is_available() and hasattr(
-    torch.ops.mkldnn, "_reorder_mkldnn_rnn_layer_weight"
-)
+ORDER = order_of_lstm()
+ORDERS_WEIGHTS = ORDER is not None
 RUN_LAYER: Any = torch.ops.aten.mkldnn_rnn_layer.default if ORDERS_WEIGHTS else None
 
 
@@ -31,7 +31,6 @@ def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
     x (Tensor): The vectors.
     RETURNS (bool): Whether it can, and nothing has to be told of it.
     """
-    hooks = lstm._forward_hooks, lstm._forward_pre_hooks, _global_forward_hooks
     return bool(
         ORDERS_WEIGHTS
         and torch.backends.mkldnn.enabled
@@ -41,7 +40,7 @@ def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
         and x.numel()
         and x.shape[-1] == lstm.input_size
         and not torch.is_autocast_enabled("cpu")
-        and not any(hooks)
+        and not (is_watched(lstm) or lstm._forward_pre_hooks)
     )
 
 
@@ -56,7 +55,7 @@ class OrderedLSTM:
         self._versions = Versions([w_input, w_hidden])
         self._width = lstm.hidden_size
         shape = [STEPS, ROWS, lstm.input_size]
-        self._weights = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(
+        self._weights = cast(Callable[..., list[Tensor]], ORDER)(
             w_input, w_hidden, self._width, False, True, False, shape
         )
 

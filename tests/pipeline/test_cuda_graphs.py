@@ -14,7 +14,7 @@ from thinc.api import Adam, require_cpu, require_gpu
 from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
 from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
 
-from ..layers.graph_stand_in import StandIn, use_stand_in
+from ..acceleration.graph_stand_in import StandIn, use_stand_in
 from . import conftest, srl_data
 
 
