@@ -22,7 +22,6 @@ from torch import Tensor
 from spacy_psa.figures.charts import line_plot
 from spacy_psa.figures.images import stack
 from spacy_psa.inference import BACKENDS, LinearChain, Potentials
-from spacy_psa.inference.viterbi import viterbi_torch
 
 from .crf_peers import PEERS, Tasks, installed
 from .report import describe_run, make_parser, table, write
@@ -36,13 +35,12 @@ TASKS = {
     "viterbi": "Best sequences",
 }
 # The maximum number of elements in (tokens, L, L): for any system, and for our backends. "logspace"
-# goes token by token in the log domain, which is slow; "scan" keeps several copies of all matrices
+# goes token by token in the log domain, which is slow
 MAX_NUMBERS = 1 << 30
 MAX_NUMBERS_OURS = {
     "scaled": MAX_NUMBERS,
     "fused": MAX_NUMBERS,
     "logspace": 1 << 26,
-    "scan": 1 << 24,
 }
 # Backends for GPUs, which fall back to another backend on a CPU
 FOR_GPUS = ("fused",)
@@ -103,8 +101,6 @@ def run_case(
     }
     # Viterbi decoding does not depend on the backend
     systems["spacy-psa"] = {"viterbi": lambda: LinearChain(potentials).argmax}
-    if device != "cpu":
-        systems["token by token"] = {"viterbi": lambda: viterbi_torch(potentials)}
     for name, peer in installed().items():
         if n_numbers <= peer.limit:
             systems[name] = peer.make(potentials, labels, direction)

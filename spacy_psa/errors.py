@@ -48,7 +48,7 @@ class Errors(metaclass=_Coded):
     )
     P007 = (
         "Results of the backends 'scaled' and 'fused' can be differentiated only once. For second "
-        "derivatives, choose the backend 'logspace' or 'scan'."
+        "derivatives, choose the backend 'logspace'."
     )
     P014 = "'{name}' must be a positive integer, not {value!r}."
     P015 = (

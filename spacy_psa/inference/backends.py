@@ -46,14 +46,19 @@ class Backend(Protocol):
         ...
 
 
+# The names of backends that there were once
+ALIASES = {"scan": "logspace"}
+
+
 def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
     """Look up a backend.
 
-    name (str): The name.
+    name (str): The name, or an alias.
     backends (Dict[str, Backend]): The available backends.
     RETURNS (Backend): The backend.
     RAISES (ValueError): If there is no backend of this name.
     """
+    name = ALIASES.get(name, name)
     if name not in backends:
         nearest, options = suggestion(name, backends), ", ".join(sorted(backends))
         raise ValueError(Errors.P002.format(name=name, suggestion=nearest, options=options))

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from .array_ops import Array
-from .fused_trellis import FusedTrellis
 from .potentials import Potentials
 from .scores import working_dtype
 from .trellis import Trellis
@@ -44,8 +43,6 @@ def path_entropy(trellis: Trellis) -> Array:
     trellis (Trellis): The trellis of at least one token.
     RETURNS (Array): *Shape:* (counts[0],). From the longest chain to the shortest.
     """
-    if isinstance(trellis, FusedTrellis):
-        return trellis.path_entropies()
     forward = trellis.forward
     entropies = [trellis.ops.zeros(*forward[0].shape)]
     for t in range(1, len(forward)):

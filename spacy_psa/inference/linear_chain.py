@@ -11,24 +11,21 @@ from .backends import Backend, ExpectedCounts, get_backend
 from .constraints import Constraints
 from .entropy import chain_entropy
 from .fused import FusedBackend
-from .fused_trellis import make_trellis
 from .independent import IndependentBackend
 from .logspace import LogSpaceBackend
 from .nbest import KBest, exact_log_partition, k_best
 from .potentials import Potentials
 from .sampling import Generator, draw_labels
 from .scaled import ScaledBackend
-from .scan import ScanBackend
 from .scores import UNKNOWN, check_labels, log_ratio, path_score
 from .spans import SpanQueries, Spans
-from .trellis import Trellis, torch_trellis
+from .trellis import Trellis, numpy_trellis, torch_trellis
 from .viterbi import best_labels
 
 BACKENDS: dict[str, Backend] = {
     "scaled": ScaledBackend(),
     "fused": FusedBackend(),
     "logspace": LogSpaceBackend(),
-    "scan": ScanBackend(),
 }
 INDEPENDENT = IndependentBackend()
 
@@ -48,9 +45,11 @@ class LinearChain:
       fastest there.
     - "fused": Triton kernels that process the whole batch. Differentiable once. The default on
       other devices. Where the kernels are not available, the same as "logspace".
-    - "logspace": token by token on any device. Differentiable any number of times.
-    - "scan": multiplies the matrices of all tokens in a tree. Differentiable any number of times.
-      Needs fewer steps, but more arithmetic and an (L, L) matrix in memory for each token.
+    - "logspace": token by token on any device. Differentiable any number of times. The definition
+      that the others are tested against.
+
+    On a GPU, sums, marginals and best sequences are computed there. Other queries (the k best
+    sequences, samples, entropies and probabilities of spans) are computed on the CPU.
 
     potentials (Potentials): The scores.
     constraints (Optional[Constraints]): Label sequences to rule out.
@@ -164,7 +163,7 @@ class LinearChain:
         _check_count("k", k)
         log_z = self._backend.log_partition(self.potentials.detach())
         labels, log_prob = k_best(self._trellis, k, exact_log_partition(self._trellis, log_z))
-        return KBest(labels, log_prob.to(log_z.dtype))
+        return KBest(labels.to(log_z.device), log_prob.to(log_z))
 
     @property
     def entropy(self) -> Tensor:
@@ -206,7 +205,7 @@ class LinearChain:
 
     @cached_property
     def _trellis(self) -> Trellis:
-        return make_trellis(self.potentials.detach())
+        return numpy_trellis(self.potentials.detach())
 
     def _check_labels(self, labels: Tensor) -> Tensor:
         return check_labels(self.potentials, labels)

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from .array_ops import Array, ArrayOps, NumpyOps
-from .fused_trellis import FusedTrellis
 from .scores import UNKNOWN
 from .trellis import Trellis
 
@@ -49,8 +48,6 @@ def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
     k (int): The number of paths, at least 1.
     RETURNS (RankedPaths): The paths.
     """
-    if isinstance(trellis, FusedTrellis) and (found := trellis.ranked_paths(k)) is not None:
-        return RankedPaths(*found)
     ops, counts = trellis.ops, trellis.layout.counts
     best, reached = _viterbi(trellis)
     ends = trellis.ends(best) + trellis.end

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from .array_ops import Array
-from .fused_trellis import FusedTrellis
 from .potentials import Potentials
 from .scores import UNKNOWN
 from .trellis import Trellis
@@ -53,8 +52,6 @@ def sampled_paths(trellis: Trellis, uniform: Array) -> Array:
     uniform (Array): *Shape:* (N, n). Uniform in [0, 1).
     RETURNS (Array): *Shape:* (N, n). Labels; meaningless for a chain without a possible sequence.
     """
-    if isinstance(trellis, FusedTrellis):
-        return trellis.sampled_paths(uniform)
     ops, forward, numbers = trellis.ops, trellis.forward, trellis.by_step(uniform)
     ends = trellis.ends(forward) + trellis.end
     labels = ops.draw(ends[:, None, :], trellis.ends(numbers))

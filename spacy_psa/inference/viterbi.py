@@ -31,9 +31,8 @@ def best_labels(potentials: Potentials) -> Tensor:
     """
     if potentials.is_independent:
         return potentials.emissions.argmax(dim=1)
-    if potentials.device.type == "cuda":
-        return viterbi_fused(potentials) if can_be_fused(potentials) else viterbi_torch(potentials)
-    return viterbi_numpy(potentials)
+    on_gpu = potentials.device.type == "cuda" and can_be_fused(potentials)
+    return viterbi_fused(potentials) if on_gpu else viterbi_numpy(potentials)
 
 
 def viterbi_numpy(potentials: Potentials) -> Tensor:
@@ -131,47 +130,13 @@ def _take_maximum(x: np.ndarray, *, out: np.ndarray) -> None:
     torch.amax(torch.from_numpy(x), 0, out=torch.from_numpy(out))
 
 
-def viterbi_torch(potentials: Potentials) -> Tensor:
-    """The Viterbi algorithm on the device of the potentials: a loop over time steps only.
-
-    potentials (Potentials): The scores.
-    RETURNS (Tensor): *Shape:* (N,)
-    """
-    layout, device = time_major(potentials.lengths), potentials.device
-    tensors = potentials.tensors()
-    pairwise = tensors.pop("pairwise", None)
-    scores = {name: tensor.detach().double() for name, tensor in tensors.items()}
-    n_labels = potentials.n_labels
-    into = scores["emissions"].new_zeros(n_labels, n_labels)
-    if "transitions" in scores:
-        into = scores["transitions"].t().contiguous()
-    order = torch.from_numpy(layout.order).to(device)
-    best = scores["emissions"][order]
-    best[: layout.chains.size] += scores.get("start", 0.0)
-    for begin, stop, before, before_stop in layout.blocks:
-        summands = best[before:before_stop].unsqueeze(1) + into
-        if pairwise is not None:
-            summands += pairwise[order[begin:stop]].mT
-        best[begin:stop] += summands.amax(dim=2)
-
-    last_rows = torch.from_numpy(layout.last_rows).to(device)
-    path = torch.empty(layout.n_tokens, dtype=torch.long, device=device)
-    path[last_rows] = (best[last_rows] + scores.get("end", 0.0)).argmax(dim=1)
-    for begin, stop, before, before_stop in reversed(layout.blocks):
-        candidates = best[before:before_stop] + into[path[begin:stop]]
-        if pairwise is not None:
-            candidates += pairwise[order[begin:stop], :, path[begin:stop]]
-        path[before:before_stop] = candidates.argmax(dim=1)
-    return path[torch.from_numpy(layout.row_of_token).to(device)]
-
-
 def viterbi_fused(potentials: Potentials) -> Tensor:
     """The Viterbi algorithm in one GPU kernel.
 
     potentials (Potentials): The scores; `can_be_fused` must be true of them.
     RETURNS (Tensor): *Shape:* (N,)
     """
-    from ..kernels.chain_queries import best_paths
+    from ..kernels.best_paths import best_paths
 
     return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]
 

@@ -1,6 +1,6 @@
 """GPU kernels in Triton; each has an alternative in PyTorch.
 
-Modules ending in `_kernels` contain the kernels; `chains`, `chain_queries` and `additive` launch
+Modules ending in `_kernels` contain the kernels; `chains`, `best_paths` and `additive` launch
 them. Triton comes with PyTorch's CUDA builds and is imported only where it is used.
 """
 

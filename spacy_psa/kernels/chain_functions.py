@@ -42,14 +42,10 @@ def load_row(rows, row, labels, n_labels, KIND: tl.constexpr):
 
 
 @triton.jit
-def load_emissions(emissions, row, labels, n_labels, ABSOLUTE: tl.constexpr, KIND: tl.constexpr):
-    """Load the emissions of a token relative to their maximum, and the maximum. With ABSOLUTE, load
-    them unchanged, and 0.
-    """
+def load_emissions(emissions, row, labels, n_labels, KIND: tl.constexpr):
+    """Load the emissions of a token relative to their maximum, and the maximum."""
     own = load_row(emissions, row, labels, n_labels, KIND)
     peak = peak_of(own)
-    if ABSOLUTE:
-        peak = peak * 0
     return own - peak, peak
 
 

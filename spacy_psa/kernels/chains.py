@@ -101,7 +101,6 @@ def pass_messages(
     dtype: torch.dtype,
     *,
     both_sides: bool,
-    absolute: bool = False,
 ) -> Messages:
     """Run the forward algorithm and, concurrently, the backward algorithm.
 
@@ -109,8 +108,6 @@ def pass_messages(
     chains (Chains): The positions of the chains, at least one.
     dtype (torch.dtype): The type of the messages, float32 or float64.
     both_sides (bool): Whether to compute backward messages in addition to forward messages.
-    absolute (bool): Whether to compute absolute messages, which requires float64; by default, they
-        are relative to the maximum of the previous message.
     RETURNS (Messages): The log partition functions and the messages.
     """
     emissions = scores.emissions
@@ -132,7 +129,6 @@ def pass_messages(
             log_z,
             emissions.shape[1],
             HAS_PAIRWISE=scores.pairwise is not None,
-            ABSOLUTE=absolute,
             BLOCK=block,
             TILE=tile,
             num_warps=warps,

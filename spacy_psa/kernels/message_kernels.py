@@ -9,8 +9,7 @@ A message has a number for each label of a token. In the forward message, it is 
 paths that end in this label, including its emission; in the backward message, over all paths that
 continue from it, excluding its emission. Messages are relative to the maximum of the previous
 message and emissions relative to the maximum of their token, so numbers stay small regardless of
-the chain's length and of anything that all labels of a token have in common. With ABSOLUTE, nothing
-is subtracted.
+the chain's length and of anything that all labels of a token have in common.
 """
 
 import triton
@@ -40,7 +39,6 @@ def _pass_messages(
     n_labels,
     HAS_PAIRWISE: tl.constexpr,
     REVERSE: tl.constexpr,
-    ABSOLUTE: tl.constexpr,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -53,7 +51,7 @@ def _pass_messages(
     total = tl.full((), 0.0, tl.float64)
     message = load_row(begin, 0, labels, n_labels, kind)
     if not REVERSE:
-        own, peak = load_emissions(emissions, row, labels, n_labels, ABSOLUTE, kind)
+        own, peak = load_emissions(emissions, row, labels, n_labels, kind)
         message += own
         total += peak.to(tl.float64)
     tl.store(messages + row * n_labels + labels, message, mask=real)
@@ -64,16 +62,15 @@ def _pass_messages(
         token = row
         if not REVERSE:
             token = row + 1
-        own, peak = load_emissions(emissions, token, labels, n_labels, ABSOLUTE, kind)
+        own, peak = load_emissions(emissions, token, labels, n_labels, kind)
         if REVERSE:
             before += own
             row -= 1
         else:
             row += 1
-        if not ABSOLUTE:
-            shift = peak_of(before)
-            before -= shift
-            total += shift.to(tl.float64) + peak.to(tl.float64)
+        shift = peak_of(before)
+        before -= shift
+        total += shift.to(tl.float64) + peak.to(tl.float64)
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
             ways = load_candidate_scores(
@@ -115,7 +112,6 @@ def messages_kernel(
     log_z,
     n_labels,
     HAS_PAIRWISE: tl.constexpr,
-    ABSOLUTE: tl.constexpr,
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -141,7 +137,6 @@ def messages_kernel(
             n_labels,
             HAS_PAIRWISE,
             False,
-            ABSOLUTE,
             BLOCK,
             TILE,
         )
@@ -159,7 +154,6 @@ def messages_kernel(
             n_labels,
             HAS_PAIRWISE,
             True,
-            ABSOLUTE,
             BLOCK,
             TILE,
         )
@@ -195,7 +189,7 @@ def _pass_tangents(
         tangent = tl.load(tangents + row * n_labels + labels, mask=real, other=0.0)
         token = row
         if REVERSE:
-            own, _peak = load_emissions(emissions, row, labels, n_labels, False, kind)
+            own, _peak = load_emissions(emissions, row, labels, n_labels, kind)
             before += own
             row -= 1
         else:

@@ -18,7 +18,7 @@ FIELDS = [
     (),
 ]
 # Backends that can be differentiated any number of times
-DIFFERENTIABLE = ["logspace", "scan"]
+DIFFERENTIABLE = ["logspace"]
 
 ALL = ("transitions", "start", "end", "pairwise")
 

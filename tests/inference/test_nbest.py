@@ -5,11 +5,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from spacy_psa.inference import Constraints, LinearChain, Potentials
 from spacy_psa.inference import array_ops as ops_module
 from spacy_psa.inference.array_ops import NumpyOps, TorchOps
-from spacy_psa.inference.nbest import k_best
+from spacy_psa.inference.nbest import exact_log_partition, k_best
 from spacy_psa.inference.trellis import numpy_trellis, torch_trellis
 
 from .brute_force import BruteForce, random_potentials, split
@@ -215,3 +216,36 @@ def test_queries_on_cuda_equal_those_on_the_cpu():
 def test_k_has_to_be_a_whole_number_above_zero(k):
     with pytest.raises(ValueError, match="P014"):
         LinearChain(random_potentials(3, (2,))).topk(k)
+
+
+def test_log_z_of_a_long_chain_costs_probabilities_no_digits() -> None:
+    # As on a GPU, where backends return log Z in the type of the emissions
+    potentials = random_potentials(3, (200,), dtype=torch.float32)
+    potentials.emissions.add_(500.0)
+    expected = LinearChain(potentials).topk(2)
+    trellis = torch_trellis(potentials)
+    rounded = LinearChain(potentials).log_partition.float()
+    log_z = exact_log_partition(trellis, rounded)
+    assert log_z.dtype == torch.float64
+    found = k_best(trellis, 2, log_z)
+    torch.testing.assert_close(found.log_prob, expected.log_prob, rtol=0, atol=1e-9)
+    # A rounded log Z gives wrong probabilities without an error
+    worse = k_best(trellis, 2, rounded).log_prob.double()
+    assert not torch.allclose(worse, expected.log_prob, rtol=0, atol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_queries_about_chains_on_a_gpu_are_answered_there():
+    potentials = random_potentials(4, (3, 0, 5), dtype=torch.float32)
+    moved = potentials.map(Tensor.cuda)
+    found, expected = LinearChain(moved), LinearChain(potentials)
+    assert torch.equal(found.topk(3).labels, expected.topk(3).labels.cuda())
+    allowed = torch.rand(3, 4) < 0.5
+    for one, other in (
+        (found.topk(3).log_prob, expected.topk(3).log_prob),
+        (found.entropy, expected.entropy),
+        (found.span_probs([(3, 6)], allowed), expected.span_probs([(3, 6)], allowed)),
+    ):
+        torch.testing.assert_close(one, other.cuda().float(), rtol=1e-4, atol=1e-4)
+    assert found.sample(2).device == moved.device

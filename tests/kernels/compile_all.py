@@ -20,7 +20,7 @@ from triton.runtime.jit import JITFunction
 from spacy_psa.acceleration.cuda.fused_scores import fused_scores
 from spacy_psa.inference import Potentials
 from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.inference.fused_trellis import FusedTrellis
+from spacy_psa.inference.viterbi import viterbi_fused
 from spacy_psa.kernels.probe import add_one
 
 TYPES = {
@@ -89,11 +89,7 @@ def launch_all() -> None:
         recursion = FusedRecursion(*arguments, both_sides=True)
         recursion.gradient(torch.ones(5, dtype=computed), pairs=True)
         recursion.derivative(torch.ones(5, n_labels), pairs=True)
-        trellis = FusedTrellis(potentials)
-        trellis.path_entropies()
-        trellis.sampled_paths(torch.zeros(5, 20, dtype=torch.float64))
-        trellis.ranked_paths(3)
-        trellis.ranked_paths(32)
+        viterbi_fused(potentials)
     for dtype in (torch.float32, torch.float16, torch.float64):
         tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
         leaves = [tensor.requires_grad_() for tensor in tensors]
