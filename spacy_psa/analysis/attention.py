@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors
 from ..inference import Constraints, LinearChain
+from ..models.growth import trained_outputs
 from ..models.labeler import sentence_lengths
 from ..models.srl import labeled_propositions
 from ..pipeline.common import LabelSequencePipe
@@ -121,6 +122,9 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
         raise ValueError(Errors.P382.format(name=pipe.name))
     with recording(networks) as runs:
         labeled = label(pipe, doc)
+    # Labels that were added after training are in no layer yet
+    tags = pipe.tags[: trained_outputs(pipe.model)]
+    labeled = _with_first_tags(labeled, len(tags))
     titles = [_titles(run) for run in runs]
     if len(runs) > 1:
         titles = [
@@ -132,7 +136,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
         n = min(end, n_tokens) - start
         if n > 0:
             layers = [
-                Layer(names[view.layer], view, _tags_of(run, view, pipe.tags))
+                Layer(names[view.layer], view, _tags_of(run, view, tags))
                 for run, names in zip(runs, titles, strict=True)
                 for view in layer_views(run, chain, n)
             ]
@@ -151,7 +155,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
         text=one_line(doc.text),
         n_tokens=len(doc),
         n_shown=min(len(doc), n_tokens),
-        tags=list(pipe.tags),
+        tags=tags,
         passages=passages,
         transitions=transitions,
     )
@@ -207,6 +211,13 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
     ]
     constraints = bio_constraints(tuple(pipe.tags))
     return Labeled(np.concatenate(marginals), best, constraints, sequences)
+
+
+def _with_first_tags(labeled: Labeled, n: int) -> Labeled:
+    rules = labeled.constraints
+    if rules is not None:
+        rules = Constraints(rules.transitions[:n, :n], rules.start[:n], rules.end[:n])
+    return replace(labeled, marginals=labeled.marginals[:, :n], constraints=rules)
 
 
 def _titles(run: Recording) -> dict[str, str]:

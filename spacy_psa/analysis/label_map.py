@@ -72,7 +72,8 @@ def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
             raise ValueError(Errors.P384.format(decoder=kind, name=pipe.name))
         vectors = decoder.label_vectors().detach().double().cpu().numpy()
         title = f"{name}, model {i}" if len(networks) > 1 else name
-        found.append(LabelVectors(title, list(pipe.tags), vectors))
+        # Labels that were added after training have no vector yet
+        found.append(LabelVectors(title, pipe.tags[: len(vectors)], vectors))
     return found
 
 

@@ -162,19 +162,3 @@ def padded(potentials: Potentials, n_labels: int) -> Potentials:
     emissions = pad(tensors.pop("emissions"), rows, value=-torch.inf)
     others = {name: pad(scores, sizes[name]) for name, scores in tensors.items()}
     return Potentials(emissions, potentials.lengths, **others)
-
-
-def first_labels(potentials: Potentials, n_labels: int) -> Potentials:
-    """Leave out all but the first labels, to condition on sequences without the others.
-
-    potentials (Potentials): The scores.
-    n_labels (int): The number of labels to keep.
-    RETURNS (Potentials): Their scores.
-    """
-    if n_labels == potentials.n_labels:
-        return potentials
-    tensors = potentials.tensors()
-    part = {name: scores[..., :n_labels] for name, scores in tensors.items()}
-    for name in {"transitions", "pairwise"} & set(part):
-        part[name] = part[name][..., :n_labels, :]
-    return Potentials(lengths=potentials.lengths, **part)

@@ -19,7 +19,7 @@ from ..inference.costs import cost_augmented, error_costs
 from ..inference.divergence import kl_divergence
 from ..inference.label_sets import log_prob_of_sets
 from ..inference.smoothing import smoothed_log_prob
-from ..models.growth import first_labels, trained_outputs
+from ..models.growth import padded
 from ..models.labeler import sentence_lengths
 from ..models.types import SequenceLabeler
 from .common import LabelSequencePipe, loss_and_gradient
@@ -301,8 +301,7 @@ class TagLearner(LabelSequencePipe):
     ) -> dict[str, float]:
         """Train the model to keep the predictions that it made when training was resumed, to
         prevent catastrophic forgetting. The loss is the KL divergence between the two distributions
-        over label sequences. Labels that are newer are left out of both: about them, the earlier
-        model knows nothing.
+        over label sequences. Labels that are newer were impossible then: choose texts without them.
 
         examples (Iterable[Example]): A batch; its annotation is not used.
         drop (float): Dropout rate of thinc's layers.
@@ -318,14 +317,11 @@ class TagLearner(LabelSequencePipe):
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             assert teacher is not None  # without one, there are no documents
-            n_before = trained_outputs(teacher)
-            before = LinearChain(first_labels(teacher.predict(docs), n_before), backend=backend)
-
-            def divergence(leaf: Potentials) -> torch.Tensor:
-                now = LinearChain(first_labels(leaf, n_before), backend=backend)
-                return kl_divergence(before, now)
-
-            return loss_and_gradient(divergence, potentials)
+            known = padded(teacher.predict(docs), potentials.n_labels)
+            before = LinearChain(known, backend=backend)
+            return loss_and_gradient(
+                lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
+            )
 
         return self.learn(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 

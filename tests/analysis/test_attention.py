@@ -274,3 +274,14 @@ def test_components_of_other_kinds_are_an_error(psa: Language) -> None:
 
     with pytest.raises(ValueError, match=r"\[P382\].*'other'"):
         label(Other(), make_doc(psa))
+
+
+@pytest.mark.parametrize("encoder", [LAN, refinement(MARGINALS, "ResidualNorm", 2)])
+def test_labels_that_are_not_trained_yet_are_left_out(encoder: dict[str, object]) -> None:
+    decoder = {"@architectures": "spacy_psa.LabelCRF.v1"}
+    nlp = initialized_nlp("ents", model=tiny_model(encoder=encoder, decoder=decoder))
+    before = look_inside(tagger_of(nlp), make_doc(nlp))
+    tagger_of(nlp).add_label("NEW")
+    after = look_inside(tagger_of(nlp), make_doc(nlp))
+    assert after.tags == before.tags
+    np.testing.assert_array_equal(after.passages[0].marginals, before.passages[0].marginals)

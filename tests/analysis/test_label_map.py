@@ -224,6 +224,15 @@ def test_vectors_are_label_embeddings_or_weights_of_the_output(system: str, deco
     assert found.labels == SPAN_TAGS
 
 
+def test_labels_that_are_not_trained_yet_are_left_out() -> None:
+    tagger = tagger_of(initialized_nlp())
+    before = list(tagger.tags)
+    tagger.add_label("NEW")
+    (found,) = label_vectors("model", tagger)
+    assert found.labels == before
+    assert len(found.vectors) == len(before)
+
+
 def test_each_model_of_an_ensemble_has_its_own() -> None:
     models = {"a": srl_data.tiny_model(), "b": srl_data.tiny_model()}
     nlp = srl_data.make_nlp({"@architectures": "spacy_psa.RoleEnsemble.v1", "*": models})

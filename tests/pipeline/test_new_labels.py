@@ -267,16 +267,13 @@ def test_a_sourced_component_gains_labels() -> None:
     assert score(nlp, teams(nlp)) == 1.0
 
 
-@pytest.mark.parametrize("through_model", [True, False])
-def test_rehearsal_is_silent_about_new_labels(through_model: bool) -> None:
+def test_rehearsal_keeps_new_labels_from_old_texts() -> None:
     nlp = entity_nlp()
-    if through_model:
-        tagger_of(nlp).add_label("TEAM")
     nlp.resume_training()
     tagger_of(nlp).add_label("TEAM")
-    assert tagger_of(nlp).rehearse(raw(make_entities(nlp)))[NAME] == pytest.approx(0.0, abs=1e-3)
+    assert 0.0 < tagger_of(nlp).rehearse(raw(make_entities(nlp)))[NAME] < 5.0
     network = tagger_of(nlp).model.get_ref("network").shims[0].network
-    assert not network.decoder.emission.weight.grad[9:].any()
+    assert (network.decoder.emission.bias.grad[9:] > 0).all()
 
 
 def test_initialization_starts_anew_with_old_and_new_labels() -> None:
