@@ -1,17 +1,12 @@
 """Training data for semantic roles: gold predicates as input, or as spans to train a tagger on."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from spacy.language import Language
 from spacy.tokens import Span, SpanGroup
 from spacy.training import Example
 
 from ..annotation.propositions import PREDICATE_LABEL, get_frames, give_predicates, has_frames
-from .docbins import fast_msgpack
-
-# The number of examples read at a time.
-CHUNK = 1000
 
 Reader = Callable[[Language], Iterator[Example]]
 
@@ -42,18 +37,10 @@ class FrameCorpus:
         nlp (Language): The pipeline.
         YIELDS (Example): The examples.
         """
-        examples = self.corpus(nlp)
-        while True:
-            # Each frame is a span group, which spaCy unpacks slowly. Nothing is yielded within the
-            # patched block, because corpora that are read in parallel can finish in any order.
-            with fast_msgpack():
-                chunk = list(islice(examples, CHUNK))
-            if not chunk:
-                return
-            for example in chunk:
-                if has_frames(example.reference):
-                    self._mark(example)
-                yield example
+        for example in self.corpus(nlp):
+            if has_frames(example.reference):
+                self._mark(example)
+            yield example
 
     def _mark(self, example: Example) -> None:
         frames = get_frames(example.reference)
