@@ -23,7 +23,7 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 from spacy_psa.annotation.propositions import get_frames
-from spacy_psa.cli._cell_scores import count_parameters
+from spacy_psa.cli._reproduction_scores import count_parameters
 from spacy_psa.corpora.docbins import fast_msgpack
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles

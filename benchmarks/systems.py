@@ -25,7 +25,7 @@ from spacy.training import Corpus, Example
 from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
-from spacy_psa.cli._cell_scores import count_parameters
+from spacy_psa.cli._reproduction_scores import count_parameters
 
 from .machine import describe_machine
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..inference import Potentials
 from ..layers.labeler import Layout, SequenceLabelerNetwork
-from ..models.shim import NetworkShim
+from ..models.network_shim import NetworkShim
 from .inspection import Inspection, inspecting
 
 Array = NDArray[np.float64]

@@ -12,17 +12,17 @@ import typer
 from ..errors import Errors
 from ..terminal import msg, show
 from ._assembly import TASKS
-from ._cell_scores import score_cell, write_environment
-from ._cells import (
+from ._reproduction_runs import (
     NAME,
     PARTS,
-    Cell,
     Plan,
+    ReproductionRun,
     data_digests,
-    make_cells,
+    make_runs,
     parse_seeds,
     parse_systems,
 )
+from ._reproduction_scores import score_run, write_environment
 from ._util import atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -199,20 +199,20 @@ def reproduce(
     options = " ".join(options.split())
     plan = replace(plan, options=parse_options(options))
     digests = data_digests(plan.data)
-    cells = make_cells(plan, systems, seeds, digests)
+    runs = make_runs(plan, systems, seeds, digests)
     done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
     found = []
-    for i, cell in enumerate(cells, 1):
-        place = (plan.corpus, plan.task, plan.target, cell.system, cell.seed)
-        name = f"{cell.system}, seed {cell.seed} ({i} of {len(cells)})"
+    for i, run in enumerate(runs, 1):
+        place = (plan.corpus, plan.task, plan.target, run.system, run.seed)
+        name = f"{run.system}, seed {run.seed} ({i} of {len(runs)})"
         known = done.get(place)
-        if known is not None and (known.config, known.data) == (cell.digest, digests):
+        if known is not None and (known.config, known.data) == (run.digest, digests):
             msg.info(f"{name}: already finished")
             found.append(known)
             continue
         msg.divider(name)
-        train_cell(cell, gpu_id)
-        result = score_cell(plan, cell, digests, options, gpu_id)
+        train_run(run, gpu_id)
+        result = score_run(plan, run, digests, options, gpu_id)
         found.append(result)
         # Another process may have added results in the meantime.
         others = read_results(results_path) if results_path.exists() else []
@@ -222,23 +222,23 @@ def reproduce(
     return found
 
 
-def train_cell(cell: Cell, gpu_id: int) -> None:
+def train_run(run: ReproductionRun, gpu_id: int) -> None:
     """Train a system, or resume its training.
 
-    cell (Cell): The system and the seed.
+    run (ReproductionRun): The system and the seed.
     gpu_id (int): The GPU, or -1 for the CPU.
     """
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
     from .train import train
 
-    path = cell.folder / "config.cfg"
+    path = run.folder / "config.cfg"
     with atomic_path(path) as temporary:
-        cell.config.to_disk(temporary)
-    saved = read_checkpoint(cell.folder / CHECKPOINT)
+        run.config.to_disk(temporary)
+    saved = read_checkpoint(run.folder / CHECKPOINT)
     if saved is None or not saved.finished:
-        write_environment(cell.folder, gpu_id)
-    train(path, cell.folder, resume=True, use_gpu=gpu_id)
+        write_environment(run.folder, gpu_id)
+    train(path, run.folder, resume=True, use_gpu=gpu_id)
 
 
 def result_table(results: Sequence[Result]) -> Table:

@@ -20,9 +20,9 @@ from torch.nn.functional import pad
 from ..errors import Errors
 from ..inference import Potentials
 from ..private_names import network_of
-from .blueprint import saved_tensors
+from .network_checks import saved_tensors
+from .network_shim import NetworkShim
 from .precision import networks
-from .shim import NetworkShim
 
 # Unlike moments, averages of weights cannot start from zero
 AVERAGES = "averages"

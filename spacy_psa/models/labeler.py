@@ -17,7 +17,7 @@ from ..layers.labeler import SequenceLabelerNetwork
 from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
 from .growth import grow, padded, resize_output
-from .shim import NetworkShim
+from .network_shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
 from .windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 

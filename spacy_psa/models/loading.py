@@ -16,7 +16,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..messages import unpack
 from ..private_names import function_of, network_of
-from .shim import NetworkShim
+from .network_shim import NetworkShim
 from .srl_ensemble import forward as average
 from .word_shim import WordCharacterShim
 

@@ -9,7 +9,7 @@ from thinc.api import Model
 from ..acceleration.reduced_precision import FULL
 from ..errors import Errors
 from ..private_names import network_of
-from .shim import NetworkShim
+from .network_shim import NetworkShim
 
 
 def networks(model: Model) -> Iterator[NetworkShim]:

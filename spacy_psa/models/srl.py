@@ -20,7 +20,7 @@ from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerN
 from .arrays import flatten, unflatten
 from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
-from .shim import NetworkShim
+from .network_shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 from .windows import cut, make_layout
 

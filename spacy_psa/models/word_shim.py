@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import Errors
 from ..layers import WordCharacterEmbedding
 from .lookup import WordLookup
-from .shim import NetworkShim
+from .network_shim import NetworkShim
 
 
 class WordCharacterShim(NetworkShim):

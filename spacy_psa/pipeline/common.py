@@ -20,11 +20,11 @@ from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
 from ..models.precision import check_trainable
+from .divergence_monitor import Batch, skip_update, skips_update
 from .input_errors import input_errors
 from .saving import SavedPipe
 from .update import update_by
 from .vocabulary import Vocabulary, collect_words
-from .watch import Batch, skip_update, skips_update
 
 
 class LabelSequencePipe(SavedPipe):
@@ -195,7 +195,7 @@ class LabelSequencePipe(SavedPipe):
         RAISES (ValueError): If the data has no tokens, or another number of outputs is configured.
         """
         self._check_examples(get_examples())
-        self._watch = None
+        self._divergence_monitor = None
         collect_words(self, get_examples, nlp, vocabulary)
         n_tags = len(self.tags)
         n_before = self.model.maybe_get_dim("nO")
@@ -246,10 +246,10 @@ class LabelSequencePipe(SavedPipe):
         set_dropout_rate(self.model, drop)
         potentials, backprop = self.model.begin_update(inputs)
         loss, gradient = get_loss(potentials)
-        self.watch.check_loss(self.name, self.model, loss, gradient, docs)
+        self.divergence_monitor.check_loss(self.name, self.model, loss, gradient, docs)
         backprop(gradient)
         # Checked here, since a shared tok2vec is updated before this component
-        self.watch.check_gradients(self.name, self.model, docs)
+        self.divergence_monitor.check_gradients(self.name, self.model, docs)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -264,10 +264,10 @@ class LabelSequencePipe(SavedPipe):
         RAISES (ValueError): If the parameters are no longer finite.
         """
         match_state(sgd, self.model)
-        scale = self.watch.gradient_scale(self.model, self.cfg["max_grad_norm"])
+        scale = self.divergence_monitor.gradient_scale(self.model, self.cfg["max_grad_norm"])
         update = update_by(skip_update if skips_update(self.model) else sgd, scale)
         super().finish_update(update)
-        self.watch.check_update(self.name, update)
+        self.divergence_monitor.check_update(self.name, update)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:
         """Check that the model's scores can be used for prediction.

@@ -15,11 +15,11 @@ from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
+from .divergence_monitor import DivergenceMonitor
 from .input_errors import input_errors
 from .overrides import overridden_settings
 from .restoring import load_or_restore
 from .settings import CFG, Setting, check_saved, check_settings, dump_settings
-from .watch import DivergenceMonitor
 
 
 class SavedPipe(TrainablePipe):
@@ -33,14 +33,14 @@ class SavedPipe(TrainablePipe):
     cfg: dict[str, Any]
     settings: ClassVar[dict[str, Setting]] = {}
     fixed: ClassVar[tuple[str, ...]] = ()
-    _watch: DivergenceMonitor | None = None
+    _divergence_monitor: DivergenceMonitor | None = None
 
     @property
-    def watch(self) -> DivergenceMonitor:
+    def divergence_monitor(self) -> DivergenceMonitor:
         """RETURNS (DivergenceMonitor): Stops training if it diverges."""
-        if self._watch is None:
-            self._watch = DivergenceMonitor()
-        return self._watch
+        if self._divergence_monitor is None:
+            self._divergence_monitor = DivergenceMonitor()
+        return self._divergence_monitor
 
     @input_errors()
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -71,13 +71,13 @@ class SavedPipe(TrainablePipe):
             super().to_disk(temporary, exclude=[*exclude, CFG])
             if CFG not in exclude:
                 (temporary / CFG).write_text(dump_settings(self.cfg), encoding="utf8")
-        self.watch.is_saved |= "model" not in exclude
+        self.divergence_monitor.is_saved |= "model" not in exclude
 
     def _check_saving(self, exclude: Iterable[str]) -> None:
         if CFG not in exclude:
             self.check_cfg()
         if "model" not in exclude:
-            self.watch.check_saving(self.name, self.model)
+            self.divergence_monitor.check_saving(self.name, self.model)
 
     def check_cfg(self) -> None:
         """Check that the settings, which the user may have changed, can be loaded again.
@@ -109,7 +109,7 @@ class SavedPipe(TrainablePipe):
                 read_model(self.model, weights)
 
         load_or_restore(self, load, self._check_loaded, bytes_data, exclude, source="bytes")
-        self._watch = None
+        self._divergence_monitor = None
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SavedPipe:
@@ -138,7 +138,7 @@ class SavedPipe(TrainablePipe):
                 read_model(self.model, (Path(path) / "model").read_bytes())
 
         load_or_restore(self, load, self._check_loaded, path, exclude, source=path)
-        self._watch = None
+        self._divergence_monitor = None
         return self
 
     def _take_settings(self, text: str) -> None:

@@ -16,7 +16,7 @@ from benchmarks import ablation, chunks
 from benchmarks.ablation_switches import SWITCHES, switched_off
 from benchmarks.components import make_pipeline
 from benchmarks.pipelines import Trainer
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 
 SENTENCES = ["We can fish in the old town", "The man sleeps", "Fish", "The old can the fish"]
 

@@ -16,8 +16,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config, ConfigValidationError
 
-from spacy_psa.cli._cells import change, filled
 from spacy_psa.cli._config_errors import config_errors, explain, warn_of_unknown_settings
+from spacy_psa.cli._reproduction_runs import change, filled
 
 from .commands import SmallCorpus, plain, run, succeed
 

@@ -14,9 +14,9 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_psa.cli import _cell_scores
-from spacy_psa.cli._cell_scores import ENVIRONMENT, score_tags
-from spacy_psa.cli._cells import Cell, Plan, make_system, parse_systems
+from spacy_psa.cli import _reproduction_scores
+from spacy_psa.cli._reproduction_runs import Plan, ReproductionRun, make_system, parse_systems
+from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._util import read_docs
 from spacy_psa.cli.conlleval import score_docbins
@@ -165,9 +165,9 @@ def test_documents_of_several_sentences_are_not_scored_by_length(
     DocBin(docs=docs).to_disk(tmp_path / "test.spacy")
     (run_folder,) = (finished / "runs" / "tiny-pos").glob("small-0-*")
     settings = {"components": {"labels": {"spans_key": "chunks"}}}
-    cell = Cell("small", 0, Config(), settings, "labels", "", run_folder)
+    trained = ReproductionRun("small", 0, Config(), settings, "labels", "", run_folder)
     plan = Plan("tiny", "pos", "tag", tmp_path, tmp_path)
-    found = score_tags(plan, cell, run_folder / "model-best", ["test"])
+    found = score_tags(plan, trained, run_folder / "model-best", ["test"])
     assert set(found) == {"test"} and found["test"] == results(finished)[0].test
 
 
@@ -216,7 +216,7 @@ def test_a_result_tells_what_was_trained_with_wherever_it_is_scored(
     before = results(home)
     assert before[0].device == "cpu"
     (home / "results.json").unlink()
-    monkeypatch.setattr(_cell_scores, "find_versions", lambda: {"python": "4"})
+    monkeypatch.setattr(_reproduction_scores, "find_versions", lambda: {"python": "4"})
     small = f"small={folder / 'small.cfg'}"
     assert call(folder, home, "--seeds", "0", "--gpu-id", 0, systems=small).exit_code == 0
     assert updates == [] and gpus == [0]

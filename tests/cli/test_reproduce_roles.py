@@ -9,7 +9,7 @@ import pytest
 from spacy.tokens import DocBin
 from thinc.api import Config
 
-from spacy_psa.cli._cells import Plan, find_component, make_system, parse_systems
+from spacy_psa.cli._reproduction_runs import Plan, find_component, make_system, parse_systems
 from spacy_psa.cli.srl_eval import score_paths
 from spacy_psa.reproduction.page import to_page
 from spacy_psa.reproduction.papers import read_papers

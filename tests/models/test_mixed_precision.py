@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from spacy_psa.models.labeler import build_sequence_labeler
 from spacy_psa.models.mixed_precision import HALF_PRECISIONS, LEAST_SCALE
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.models.srl import build_role_labeler
 
 SETTINGS = [None, *HALF_PRECISIONS]

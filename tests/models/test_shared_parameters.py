@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 from thinc.api import SGD, Adam, ArgsKwargs
 from torch import nn
 
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 
 
 class Encoder(nn.Module):

@@ -11,7 +11,7 @@ import torch
 from thinc.api import SGD, Adam, Linear, Model, Optimizer, chain
 from torch import nn
 
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.models.updating import LeavesGradient
 from spacy_psa.pipeline.update import update_by
 from spacy_psa.training.clipping import gradients_of

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
-from spacy_psa.pipeline import watch
+from spacy_psa.pipeline import divergence_monitor
 from spacy_psa.training.clipping import (
     global_norm,
     gradients_of,
@@ -210,7 +210,9 @@ def test_gradients_are_read_once_for_their_check_and_their_norm(
 ) -> None:
     norms = []
     monkeypatch.setattr(
-        watch, "global_norm", lambda gradients: norms.append(1) or global_norm(gradients)
+        divergence_monitor,
+        "global_norm",
+        lambda gradients: norms.append(1) or global_norm(gradients),
     )
     nlp = initialized_nlp(max_grad_norm=max_norm)
     tagger = tagger_of(nlp)
@@ -218,7 +220,7 @@ def test_gradients_are_read_once_for_their_check_and_their_norm(
     tagger.finish_update(plain_sgd(1.0))
     assert len(norms) == 1
     # No reference keeps the gradients alive
-    assert tagger.watch._norm is None
+    assert tagger.divergence_monitor._norm is None
 
 
 def test_gradients_of_thincs_layers_are_clipped_by_what_they_are() -> None:
@@ -230,7 +232,9 @@ def test_gradients_of_thincs_layers_are_clipped_by_what_they_are() -> None:
     for array in arrays:
         array.numpy()[...] *= 100.0
     norm = global_norm(gradients_of(tagger.model))
-    assert tagger.watch.gradient_scale(tagger.model, 0.01) == pytest.approx(0.01 / norm, rel=1e-6)
+    assert tagger.divergence_monitor.gradient_scale(tagger.model, 0.01) == pytest.approx(
+        0.01 / norm, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0])

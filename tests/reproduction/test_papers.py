@@ -9,7 +9,7 @@ import torch
 from spacy.util import load_model_from_config, registry
 from thinc.api import Config
 
-from spacy_psa.cli._cells import Plan, change, make_system
+from spacy_psa.cli._reproduction_runs import Plan, change, make_system
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.treebank import treebanks
 from spacy_psa.corpora.published import published_corpora

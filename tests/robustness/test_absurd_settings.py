@@ -124,5 +124,5 @@ def test_the_check_changes_no_weights(system: str, monkeypatch: pytest.MonkeyPat
         return {name: values.tobytes() for name, values in found.items()}
 
     checked = hash_of()
-    monkeypatch.setattr("spacy_psa.models.shim.check_size", lambda *_: None)
+    monkeypatch.setattr("spacy_psa.models.network_shim.check_size", lambda *_: None)
     assert hash_of() == checked

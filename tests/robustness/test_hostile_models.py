@@ -25,9 +25,9 @@ from thinc.api import Config
 from torch import nn
 
 from spacy_psa.corpora.docbins import fast_msgpack
-from spacy_psa.models.blueprint import difference, saved_tensors, tensor_difference
 from spacy_psa.models.loading import _check_finite
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_checks import difference, saved_tensors, tensor_difference
+from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.pipeline.checksums import check_bytes, check_folder
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import (

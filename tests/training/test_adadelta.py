@@ -11,7 +11,7 @@ from spacy.util import registry
 from thinc.api import Linear, Model, Optimizer
 from torch import nn
 
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.training.optimizers import Adadelta, create_adadelta
 from spacy_psa.training.schedules import halving
 

@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 from thinc.api import SGD, Adam, ArgsKwargs, Optimizer
 from torch import nn
 
-from spacy_psa.models.shim import NetworkShim
+from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.training.optimizers import create_sgd
 
 

@@ -1,4 +1,4 @@
-"""The scores of a cell of `spacy psa reproduce`, and other facts about its training."""
+"""The scores of a run of `spacy psa reproduce`, and other facts about its training."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._assembly import ROLES
-from ._cells import MORE_PARTS, PARTS, Cell, Plan
 from ._components import load_pipeline
 from ._predictions import use_gpu
+from ._reproduction_runs import MORE_PARTS, PARTS, Plan, ReproductionRun
 from ._util import atomic_path
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ Scores = dict[str, float]
 """Precision, recall, F1 and accuracy, from 0 to 1."""
 
 
-def score_cell(
-    plan: Plan, cell: Cell, digests: dict[str, str], options: str, gpu_id: int
+def score_run(
+    plan: Plan, run: ReproductionRun, digests: dict[str, str], options: str, gpu_id: int
 ) -> Result:
     """Score the best epoch of a trained system.
 
-    plan (Plan): What all cells have in common.
-    cell (Cell): The system and the seed.
+    plan (Plan): What all runs have in common.
+    run (ReproductionRun): The system and the seed.
     digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
     options (str): Settings for all systems.
     gpu_id (int): The GPU to score on, or -1 for the CPU.
@@ -49,31 +49,31 @@ def score_cell(
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
 
-    checkpoint = read_checkpoint(cell.folder / CHECKPOINT)
+    checkpoint = read_checkpoint(run.folder / CHECKPOINT)
     assert checkpoint is not None
     use_gpu(gpu_id)
-    best = cell.folder / "model-best"
+    best = run.folder / "model-best"
     parts = [part for part in (*PARTS[1:], *MORE_PARTS) if part in digests]
     score = score_roles if plan.task == ROLES else score_tags
     nlp = load_pipeline(best)
-    epochs, best_epoch = count_epochs(cell.folder)
+    epochs, best_epoch = count_epochs(run.folder)
     return Result(
         corpus=plan.corpus,
         task=plan.task,
         target=plan.target,
-        system=cell.system,
-        seed=cell.seed,
-        config=cell.digest,
+        system=run.system,
+        seed=run.seed,
+        config=run.digest,
         data=digests,
-        max_epochs=max(cell.settings["training"]["max_epochs"], 0),
-        vectors=describe_vectors(nlp, cell.settings["initialize"]["vectors"]),
+        max_epochs=max(run.settings["training"]["max_epochs"], 0),
+        vectors=describe_vectors(nlp, run.settings["initialize"]["vectors"]),
         options=options,
         epochs=epochs,
         best_epoch=best_epoch,
-        **score(plan, cell, best, parts),
+        **score(plan, run, best, parts),
         parameters=count_parameters(nlp),
         seconds=round(checkpoint.seconds, 1),
-        **read_environment(cell.folder, gpu_id),
+        **read_environment(run.folder, gpu_id),
     )
 
 
@@ -109,11 +109,13 @@ def describe_environment(gpu_id: int) -> dict[str, Any]:
     return {"device": "gpu" if gpu_id >= 0 else "cpu", "versions": find_versions()}
 
 
-def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
+def score_tags(
+    plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
+) -> dict[str, Any]:
     """Score spans, entities or tags as the CoNLL script does.
 
-    plan (Plan): What all cells have in common.
-    cell (Cell): The system and the seed.
+    plan (Plan): What all runs have in common.
+    run (ReproductionRun): The system and the seed.
     pipeline (Path): The folder of the pipeline.
     parts (Sequence[str]): The parts of the corpus.
     RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
@@ -121,7 +123,7 @@ def score_tags(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> 
     """
     from .conlleval import read_tags
 
-    spans_key = cell.settings["components"][cell.component]["spans_key"]
+    spans_key = run.settings["components"][run.component]["spans_key"]
     found: dict[str, Any] = {}
     for part in parts:
         path = plan.data / f"{part}.spacy"
@@ -147,11 +149,13 @@ def _is_sentence(doc: Doc) -> bool:
     return sum(bool(token.is_sent_start) for token in doc) <= 1
 
 
-def score_roles(plan: Plan, cell: Cell, pipeline: Path, parts: Sequence[str]) -> dict[str, Any]:
+def score_roles(
+    plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
+) -> dict[str, Any]:
     """Score semantic roles of given predicates as the CoNLL-2005 evaluator does.
 
-    plan (Plan): What all cells have in common.
-    cell (Cell): The system and the seed.
+    plan (Plan): What all runs have in common.
+    run (ReproductionRun): The system and the seed.
     pipeline (Path): The folder of the pipeline.
     parts (Sequence[str]): The parts of the corpus.
     RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in

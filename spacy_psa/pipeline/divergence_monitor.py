@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..inference import Potentials
-from ..models.shim import NetworkShim
+from ..models.network_shim import NetworkShim
 from ..private_names import gradient_scaler_of, network_of
 from ..tensor_versions import Versions
 from ..training.clipping import (

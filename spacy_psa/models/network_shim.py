@@ -24,8 +24,8 @@ from ..layers.ops import without_autocast
 from ..messages import unpack
 from ..tensor_versions import weights_of
 from . import forking
-from .blueprint import check_size, difference, saved_tensors, tensor_difference
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
+from .network_checks import check_size, difference, saved_tensors, tensor_difference
 from .updating import update_parameters
 
 install()

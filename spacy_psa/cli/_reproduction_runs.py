@@ -35,7 +35,7 @@ N_DIGITS = 8
 
 @dataclass(frozen=True)
 class Plan:
-    """What all cells have in common.
+    """What all runs have in common.
 
     corpus (str): The name of the corpus.
     task (str): The task: a key of `TARGETS`.
@@ -60,7 +60,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ReproductionRun:
     """One training run.
 
     system (str): The system.
@@ -149,16 +149,16 @@ def parse_systems(text: str, task: str) -> dict[str, Path | None]:
     return systems
 
 
-def make_cells(
+def make_runs(
     plan: Plan, systems: Mapping[str, Path | None], seeds: Sequence[int], data: Mapping[str, str]
-) -> list[Cell]:
+) -> list[ReproductionRun]:
     """Create the configs of all runs before any of them starts.
 
     plan (Plan): What they have in common.
     systems (Dict[str, Optional[Path]]): The systems, with the files of custom configs.
     seeds (Sequence[int]): The seeds.
     data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (List[Cell]): The runs, all systems of a seed before the next seed.
+    RETURNS (List[ReproductionRun]): The runs, all systems of a seed before the next seed.
     RAISES (ValueError): If a config is unsuitable.
     """
     configs = {
@@ -166,7 +166,7 @@ def make_cells(
         for system, path in systems.items()
     }
     return [
-        make_cell(plan, system, seed, config, data)
+        make_run(plan, system, seed, config, data)
         for seed in seeds
         for system, config in configs.items()
     ]
@@ -175,7 +175,7 @@ def make_cells(
 def make_system(plan: Plan, name: str) -> Config:
     """Create the config of a system from the papers.
 
-    plan (Plan): What all cells have in common.
+    plan (Plan): What all runs have in common.
     name (str): The system or variant.
     RETURNS (Config): The config.
     """
@@ -200,7 +200,7 @@ def make_system(plan: Plan, name: str) -> Config:
 def read_system(plan: Plan, name: str, path: Path) -> Config:
     """Read a custom config.
 
-    plan (Plan): What all cells have in common.
+    plan (Plan): What all runs have in common.
     name (str): The name of the system.
     path (Path): The config.
     RETURNS (Config): The config.
@@ -243,7 +243,9 @@ def common_settings(plan: Plan) -> dict[str, Any]:
     }
 
 
-def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[str, str]) -> Cell:
+def make_run(
+    plan: Plan, system: str, seed: int, config: Config, data: Mapping[str, str]
+) -> ReproductionRun:
     """Create one run.
 
     plan (Plan): What all runs have in common.
@@ -251,7 +253,7 @@ def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[
     seed (int): The seed.
     config (Config): The config of the system.
     data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (Cell): The run.
+    RETURNS (ReproductionRun): The run.
     RAISES (ValueError): If the config is unsuitable.
     """
     from ..training.saving import learning_settings
@@ -265,7 +267,7 @@ def make_cell(plan: Plan, system: str, seed: int, config: Config, data: Mapping[
     digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
     folder = plan.runs / f"{plan.corpus}-{plan.task}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
     component = find_component(plan, system, settings)
-    return Cell(system, seed, config, settings, component, digest, folder)
+    return ReproductionRun(system, seed, config, settings, component, digest, folder)
 
 
 def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
