@@ -122,7 +122,7 @@ def fresh_leaves(network: nn.Module) -> Iterator[dict[nn.Parameter, nn.Parameter
     places = [
         (module, name, parameter)
         for module in network.modules()
-        for name, parameter in module.named_parameters(recurse=False)
+        for name, parameter in module.named_parameters(recurse=False, remove_duplicate=False)
         if parameter is not None
     ]
     fresh = {
