@@ -61,11 +61,13 @@ class BiLSTM(Tokenwise, nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
+        # In training, nothing is drawn for padding
+        given, x = x, mask.compact(x) if self.training else x
         x = self._dropped(self.input_dropout, x, mask)
         for directions in zip(self.forwards, self.backwards, strict=True):
             states = ops_for(x).bilstm(x, mask, *directions)
             x = self._dropped(self.output_dropout, states, mask)
-        return x
+        return mask.in_form_of(given, x)
 
     def _dropped(self, dropout: nn.Module, x: Tensor, mask: SequenceMask) -> Tensor:
         """Apply dropout; a mask shared by a sentence needs padding."""
