@@ -8,7 +8,8 @@ import numpy as np
 
 from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
-from spacy_psa.inference import BACKENDS, log_product, steps, workspace
+from spacy_psa.inference import BACKENDS
+from spacy_psa.inference.engines import log_product, steps, workspace
 from spacy_psa.layers import Ops
 from spacy_psa.models import updating
 from spacy_psa.pipeline import update

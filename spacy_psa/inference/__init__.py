@@ -1,8 +1,8 @@
 """Linear-chain distributions over label sequences: everything that follows the network's scores."""
 
-from .backends import Backend, ExpectedCounts
 from .constraints import Constraints
 from .costs import cost_augmented, error_costs
+from .engines.backends import Backend, ExpectedCounts
 from .linear_chain import BACKENDS, UNKNOWN, LinearChain
 from .nbest import KBest
 from .potentials import Potentials

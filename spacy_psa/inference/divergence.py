@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .autodiff import without_inference_mode
+from .engines.autodiff import without_inference_mode
 from .linear_chain import LinearChain
 from .scores import working_dtype
 

@@ -7,20 +7,20 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .backends import Backend, ExpectedCounts, get_backend
 from .constraints import Constraints
+from .engines.backends import Backend, ExpectedCounts, get_backend
+from .engines.fused import FusedBackend
+from .engines.independent import IndependentBackend
+from .engines.logspace import LogSpaceBackend
+from .engines.scaled import ScaledBackend
+from .engines.trellis import Trellis, numpy_trellis, torch_trellis
+from .engines.viterbi import best_labels
 from .entropy import chain_entropy
-from .fused import FusedBackend
-from .independent import IndependentBackend
-from .logspace import LogSpaceBackend
 from .nbest import KBest, exact_log_partition, k_best
 from .potentials import Potentials
 from .sampling import Generator, draw_labels
-from .scaled import ScaledBackend
 from .scores import UNKNOWN, check_labels, log_ratio, path_score
 from .spans import SpanQueries, Spans
-from .trellis import Trellis, numpy_trellis, torch_trellis
-from .viterbi import best_labels
 
 BACKENDS: dict[str, Backend] = {
     "scaled": ScaledBackend(),

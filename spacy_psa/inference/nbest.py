@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .array_ops import Array, ArrayOps, NumpyOps
+from .engines.array_ops import Array, ArrayOps, NumpyOps
+from .engines.trellis import Trellis
 from .scores import UNKNOWN
-from .trellis import Trellis
 
 
 class KBest(NamedTuple):

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .engines.trellis import Trellis, with_float64
 from .potentials import Potentials
 from .scores import log_ratio, working_dtype
-from .trellis import Trellis, with_float64
 
 Spans = Sequence[tuple[int, int]] | np.ndarray | Tensor
 

@@ -13,7 +13,7 @@ from ..annotation.rules import TagRules
 from ..annotation.targets import make_target
 from ..errors import Errors, suggestion
 from ..inference import BACKENDS
-from ..inference.backends import get_backend
+from ..inference.engines.backends import get_backend
 from ..models.types import SequenceLabeler
 from . import resuming  # noqa: F401  (shows the scores of sourced components)
 from .confidence import forget_scores, set_scores

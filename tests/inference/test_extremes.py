@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.arrays import Scores
+from spacy_psa.inference.engines.arrays import Scores
+from spacy_psa.inference.engines.log_domain import LogDomainRecursion
 from spacy_psa.inference.layout import time_major
-from spacy_psa.inference.log_domain import LogDomainRecursion
 
 from .brute_force import BruteForce, random_potentials
 
@@ -211,7 +211,7 @@ def test_log_domain_recursion_in_small_pieces(monkeypatch, fields):
     potentials = random_potentials(3, (4, 3, 2, 1, 0), fields=fields)
     names = ("transitions", "start", "end", "pairwise")
     scores = Scores.of(**{**dict.fromkeys(names), **potentials.tensors()})
-    monkeypatch.setattr("spacy_psa.inference.workspace.CHUNK", 20)
+    monkeypatch.setattr("spacy_psa.inference.engines.workspace.CHUNK", 20)
     recursion = LogDomainRecursion(scores, time_major(potentials.lengths))
     gradient = recursion.gradient(np.ones(5))
     brute = BruteForce(potentials)
@@ -228,7 +228,7 @@ def test_log_domain_recursion_in_small_pieces(monkeypatch, fields):
 
 @pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("start", "pairwise")])
 def test_scaled_recursion_in_small_pieces(monkeypatch, fields):
-    monkeypatch.setattr("spacy_psa.inference.workspace.CHUNK", 20)
+    monkeypatch.setattr("spacy_psa.inference.engines.workspace.CHUNK", 20)
     assert_like_enumeration(random_potentials(3, (4, 3, 2, 1, 0), fields=fields), "scaled")
 
 
@@ -276,7 +276,7 @@ def test_ordinary_constraints_and_partial_labels_stay_in_the_exp_domain(monkeypa
     def refuse(*args):
         raise AssertionError("computed again in the log domain")
 
-    monkeypatch.setattr("spacy_psa.inference.recursion.LogDomainRecursion", refuse)
+    monkeypatch.setattr("spacy_psa.inference.engines.recursion.LogDomainRecursion", refuse)
     # BIO with three labels: I-x only after B-x and I-x
     n_labels, inside = 7, {2: 1, 4: 3, 6: 5}
     allowed = np.ones((n_labels, n_labels), dtype=bool)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_psa.inference.log_domain import logsumexp
-from spacy_psa.inference.log_product import LogProduct, mixture_entropy
+from spacy_psa.inference.engines.log_domain import logsumexp
+from spacy_psa.inference.engines.log_product import LogProduct, mixture_entropy
 
 
 def drawn(shape: tuple[int, int], scale: float, forbidden: float, seed: int) -> np.ndarray:

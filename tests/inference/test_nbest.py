@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from spacy_psa.inference import Constraints, LinearChain, Potentials
-from spacy_psa.inference import array_ops as ops_module
-from spacy_psa.inference.array_ops import NumpyOps, TorchOps
+from spacy_psa.inference.engines import array_ops as ops_module
+from spacy_psa.inference.engines.array_ops import NumpyOps, TorchOps
+from spacy_psa.inference.engines.trellis import numpy_trellis, torch_trellis
 from spacy_psa.inference.nbest import exact_log_partition, k_best
-from spacy_psa.inference.trellis import numpy_trellis, torch_trellis
 
 from .brute_force import BruteForce, random_potentials, split
 

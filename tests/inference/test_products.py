@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from spacy_psa.inference.engines.products import FEW, product, sum_of_outer_products
+from spacy_psa.inference.engines.scaled import ScaledBackend
 from spacy_psa.inference.potentials import Potentials
-from spacy_psa.inference.products import FEW, product, sum_of_outer_products
-from spacy_psa.inference.scaled import ScaledBackend
 
 SHAPES = [(0, 3, 2), (1, 1, 1), (5, 7, 3), (300, 45, 45), (40, 150, 120), (64, 200, 200)]
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import Constraints, LinearChain, Potentials
-from spacy_psa.inference.array_ops import NumpyOps, TorchOps
+from spacy_psa.inference.engines.array_ops import NumpyOps, TorchOps
+from spacy_psa.inference.engines.trellis import numpy_trellis, torch_trellis
 from spacy_psa.inference.sampling import sampled_paths
-from spacy_psa.inference.trellis import numpy_trellis, torch_trellis
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS, with_forbidden

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import LinearChain, Potentials
+from spacy_psa.inference.engines.trellis import torch_trellis
 from spacy_psa.inference.spans import SpanQueries
-from spacy_psa.inference.trellis import torch_trellis
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS, with_forbidden

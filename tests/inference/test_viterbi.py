@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.fused import can_be_fused
-from spacy_psa.inference.viterbi import viterbi_fused, viterbi_numpy
+from spacy_psa.inference.engines.fused import can_be_fused
+from spacy_psa.inference.engines.viterbi import viterbi_fused, viterbi_numpy
 
 from .brute_force import BruteForce, random_potentials
 
@@ -50,7 +50,7 @@ def test_kernels_leave_the_potentials_as_they_were(kernel):
 @pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["shared", "pairwise"])
 def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
     potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=0, fields=fields)
-    monkeypatch.setattr("spacy_psa.inference.viterbi.CHUNK", 18)
+    monkeypatch.setattr("spacy_psa.inference.engines.viterbi.CHUNK", 18)
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 
 
@@ -59,7 +59,7 @@ def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
 def test_numpy_kernel_where_pytorch_adds_and_compares(monkeypatch, fields, many):
     potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=3, fields=fields)
     potentials.emissions[4, [0, 2]] = -torch.inf
-    monkeypatch.setattr("spacy_psa.inference.viterbi.MANY", many)
+    monkeypatch.setattr("spacy_psa.inference.engines.viterbi.MANY", many)
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 
 

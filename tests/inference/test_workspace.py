@@ -2,8 +2,9 @@ import tracemalloc
 
 import numpy as np
 
-from spacy_psa.inference import LinearChain, workspace
-from spacy_psa.inference.workspace import Workspace
+from spacy_psa.inference import LinearChain
+from spacy_psa.inference.engines import workspace
+from spacy_psa.inference.engines.workspace import Workspace
 
 from .brute_force import random_potentials
 

@@ -19,8 +19,8 @@ from triton.runtime.jit import JITFunction
 
 from spacy_psa.acceleration.cuda.fused_scores import fused_scores
 from spacy_psa.inference import Potentials
-from spacy_psa.inference.fused import FusedRecursion
-from spacy_psa.inference.viterbi import viterbi_fused
+from spacy_psa.inference.engines.fused import FusedRecursion
+from spacy_psa.inference.engines.viterbi import viterbi_fused
 from spacy_psa.kernels.probe import add_one
 
 TYPES = {

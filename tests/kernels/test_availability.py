@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from spacy_psa.inference import LinearChain, Potentials, fused, viterbi
+from spacy_psa.inference import LinearChain, Potentials
+from spacy_psa.inference.engines import fused, viterbi
 from spacy_psa.kernels import availability, kernels_run_on
 
 from ..inference.brute_force import random_potentials

@@ -17,7 +17,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.fused import FusedRecursion
+from spacy_psa.inference.engines.fused import FusedRecursion
 from spacy_psa.inference.scores import chain_indices
 from spacy_psa.kernels import chains, kernels_run_on
 

@@ -11,7 +11,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.fused import have_kernels, padded_marginals
+from spacy_psa.inference.engines.fused import have_kernels, padded_marginals
 from spacy_psa.kernels import kernels_run_on
 from spacy_psa.layers import LabelEmbeddings, LabelMarginals, LabelTransitions
 from spacy_psa.layers.mask import SequenceMask

@@ -16,7 +16,7 @@ from thinc.api import MPSOps, set_current_ops
 from thinc.util import get_torch_default_device
 
 from spacy_psa.inference import LinearChain
-from spacy_psa.inference.workspace import SMALLEST
+from spacy_psa.inference.engines.workspace import SMALLEST
 
 from ..inference.brute_force import random_potentials
 from ..pipeline import srl_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...inference.fused import have_kernels, padded_marginals
+from ...inference.engines.fused import have_kernels, padded_marginals
 from ...kernels import kernels_run_on
 from ...layers.mask import SequenceMask
 from ...layers.ops import Ops

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .layout import TimeMajor, sum_by
+from ..layout import TimeMajor, sum_by
 from .products import product, sum_of_outer_products
 from .workspace import Workspace, chunks
 

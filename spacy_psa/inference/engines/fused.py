@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..kernels import kernels_run_on
+from ...kernels import kernels_run_on
+from ..potentials import Fields, Potentials
+from ..scores import Places, chain_indices, padded_indices, working_dtype
 from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .logspace import LogSpaceBackend
-from .potentials import Fields, Potentials
-from .scores import Places, chain_indices, padded_indices, working_dtype
 
 if TYPE_CHECKING:
-    from ..kernels.chains import Chains, ChainScores
+    from ...kernels.chains import Chains, ChainScores
 
 # A single program processes each chain. With many labels this leaves most of the GPU idle, whereas
 # token-by-token operations fill it. The break-even point has not been measured yet
@@ -58,7 +58,7 @@ def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, 
 
 
 def _at_places(fields: Fields, places: Places, *, has_gaps: bool) -> tuple[ChainScores, Chains]:
-    from ..kernels.chains import Chains, ChainScores
+    from ...kernels.chains import Chains, ChainScores
 
     return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner, has_gaps)
 
@@ -151,7 +151,7 @@ class FusedRecursion:
         *,
         both_sides: bool,
     ) -> None:
-        from ..kernels import chains as kernels
+        from ...kernels import chains as kernels
 
         self._kernels = kernels
         is_padded = isinstance(lengths, Tensor)

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..layout import TimeMajor, sum_by, time_major
+from ..potentials import Potentials
 from .arrays import Gradient, Scores, to_tensor
 from .autodiff import to_inputs, wants_pairs
 from .backends import ExpectedCounts
 from .curvature import Posterior
-from .layout import TimeMajor, sum_by, time_major
-from .potentials import Potentials
 from .recursion import ScaledRecursion
 
 

@@ -7,10 +7,10 @@ from typing import Any, NoReturn, TypeVar
 import torch
 from torch import Tensor
 
-from ..errors import Errors
+from ...errors import Errors
+from ..potentials import Potentials
+from ..scores import log_ratio, path_score, working_dtype
 from .backends import ExpectedCounts
-from .potentials import Potentials
-from .scores import log_ratio, path_score, working_dtype
 
 Part = TypeVar("Part")
 

@@ -4,8 +4,8 @@ from functools import cached_property
 
 from torch import Tensor
 
+from ..layout import TimeMajor
 from .array_ops import TorchOps
-from .layout import TimeMajor
 from .torch_log_product import TorchLogProduct
 
 

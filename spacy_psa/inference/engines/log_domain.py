@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..layout import TimeMajor
 from .arrays import Gradient, Scores
-from .layout import TimeMajor
 from .workspace import chunks
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..layout import time_major
+from ..potentials import Potentials
+from ..scores import working_dtype
 from .autodiff import AutogradBackend, unused_zero
-from .layout import time_major
-from .potentials import Potentials
-from .scores import working_dtype
 
 
 class LogMatMul(torch.autograd.Function):

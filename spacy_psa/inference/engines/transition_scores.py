@@ -10,9 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
+from ..layout import TimeMajor
 from .array_ops import Array, ArrayOps, NumpyOps
 from .arrays import Scores
-from .layout import TimeMajor
 from .log_domain import logsumexp
 from .log_product import LogProduct, mixture_entropy
 from .workspace import Workspace, chunks

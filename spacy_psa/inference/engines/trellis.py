@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..layout import TimeMajor, time_major
+from ..potentials import Potentials
 from .array_ops import Array, ArrayOps, NumpyOps, TorchOps
 from .arrays import Scores
-from .layout import TimeMajor, time_major
-from .potentials import Potentials
 from .torch_transitions import TorchTransitions
 from .transition_scores import NoTransitions, TransitionScores, make_transition_scores
 

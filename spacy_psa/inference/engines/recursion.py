@@ -13,8 +13,8 @@ inaccurate is recomputed in the log domain.
 
 import numpy as np
 
+from ..layout import TimeMajor, sum_by, time_major
 from .arrays import Gradient, Scores
-from .layout import TimeMajor, sum_by, time_major
 from .log_domain import LogDomainRecursion
 from .steps import DROP_BELOW, Factor, make_steps
 from .workspace import Workspace

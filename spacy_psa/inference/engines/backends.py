@@ -4,8 +4,8 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from ..errors import Errors, suggestion
-from .potentials import Potentials
+from ...errors import Errors, suggestion
+from ..potentials import Potentials
 
 
 class ExpectedCounts(NamedTuple):

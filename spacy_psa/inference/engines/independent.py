@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
+from ..layout import time_major
+from ..potentials import Potentials
+from ..scores import log_ratio, path_score, sum_by_chain, working_dtype
 from .backends import ExpectedCounts
-from .layout import time_major
 from .logspace import LogMatMul
-from .potentials import Potentials
-from .scores import log_ratio, path_score, sum_by_chain, working_dtype
 
 
 class IndependentBackend:
