@@ -14,27 +14,26 @@ from typing import Any
 import spacy
 from thinc.api import Config
 
-from spacy_psa.cli._components import get_tagger
-from spacy_psa.cli._predictions import read_data
-from spacy_psa.cli.calibrate import predict
-from spacy_psa.evaluation.calibration import (
+from spacy_psa.calibration.fitting import SEQUENCES, fit
+from spacy_psa.calibration.held_out import confidences
+from spacy_psa.calibration.plots import THRESHOLDS, reliability_diagram, threshold_plot
+from spacy_psa.calibration.reliability import (
     brier_score,
     expected_calibration_error,
     precision_recall_by_threshold,
     reliability,
 )
-from spacy_psa.evaluation.reliability_plots import reliability_diagram, threshold_plot
+from spacy_psa.cli._components import get_tagger
+from spacy_psa.cli._predictions import read_data
+from spacy_psa.cli.calibrate import predict
 from spacy_psa.figures.images import stack
-from spacy_psa.pipeline.calibration import confidences
-from spacy_psa.pipeline.calibration_fit import SEQUENCES, fit
 
 from .machine import describe_machine
 from .systems import RESULTS
 
 NAME = "calibration"
 COMPONENT = "psa_tagger"
-THRESHOLDS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FINE = [i / 20 for i in range(20)] + [0.99]
+IN_TABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
 def main() -> None:
@@ -93,14 +92,14 @@ def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
         }
     spans = sides["fitted to spans"]["spans"]
     curve = precision_recall_by_threshold(
-        spans.confidence, spans.correct, spans.n_gold, thresholds=THRESHOLDS
+        spans.confidence, spans.correct, spans.n_gold, thresholds=IN_TABLE
     )
     found["thresholds"] = [
         [round(float(value), 4) for value in row]
         for row in zip(curve.thresholds, curve.precision, curve.recall, curve.f1, strict=True)
     ]
     fine = precision_recall_by_threshold(
-        spans.confidence, spans.correct, spans.n_gold, thresholds=FINE
+        spans.confidence, spans.correct, spans.n_gold, thresholds=THRESHOLDS
     )
     diagrams = {
         name: reliability(side["spans"].confidence, side["spans"].correct)

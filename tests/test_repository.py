@@ -33,8 +33,10 @@ ALLOWED = {
     "analysis": {"pipeline", "models", "annotation", "layers", "inference", "training", "figures"},
     "evaluation": {"annotation", "pipeline", "figures"},
     "pipeline": {"models", "annotation", "layers", "inference", "training"},
+    "calibration": {"pipeline", "models", "annotation", "inference", "figures"},
     "reproduction": {"corpora", "evaluation", "figures"},
     "cli": {
+        "calibration",
         "figures",
         "evaluation",
         "reproduction",
@@ -137,9 +139,10 @@ def test_imports_are_relative_within_the_package() -> None:
             assert not (absolute and absolute.startswith("spacy_psa")), f"{path}:{node.lineno}"
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("name", ["spacy_psa", "spacy_psa.calibration"])
+def test_importing_the_package_imports_nothing_heavy(name: str) -> None:
     loaded = in_new_process(
-        "import sys, spacy_psa; print(sorted(m for m in sys.modules "
+        f"import sys, {name}; print(sorted(m for m in sys.modules.keys() - {{'{name}'}} "
         "if m.split('.')[0] in ('torch', 'spacy', 'thinc', 'numpy') or m.startswith('spacy_psa.')))"
     )
     assert loaded == "[]"
@@ -152,7 +155,7 @@ def test_importing_the_commands_does_not_import_torch() -> None:
     )
     loaded = ast.literal_eval(in_new_process(script))
     folders = {name.split(".")[1] for name in loaded}
-    assert not folders & {"layers", "inference", "models", "pipeline", "training"}
+    assert not folders & {"layers", "inference", "models", "pipeline", "training", "calibration"}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))

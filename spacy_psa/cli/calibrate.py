@@ -12,8 +12,7 @@ import typer
 
 from ..atomic_files import atomic_folder
 from ..errors import Errors
-from ..terminal import msg
-from ._calibration import Calibration, draw_calibration, print_calibration
+from ..terminal import msg, show
 from ._components import get_tagger, load_tagger
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
 from ._predictions import join_names, read_data, use_gpu, words_alone
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..pipeline.calibration import HeldOut
+    from ..calibration.fitting import Calibration
+    from ..calibration.held_out import HeldOut
 
 
 class Unit(str, Enum):
@@ -84,6 +84,8 @@ def calibrate_cli(
         found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
         print_calibration(found, n_bins=bins)
         if plot is not None:
+            from ..calibration.plots import draw_calibration
+
             save_image(plot, draw_calibration(found, n_bins=bins))
             msg.good(f"Saved the reliability diagram to {plot}")
         path = save_temperature(nlp, name, found.fit.temperature, output)
@@ -103,9 +105,9 @@ def calibrate(
     RETURNS (Calibration): The temperature, and its effect.
     RAISES (ValueError): If they lack the annotation that the component predicts.
     """
+    from ..calibration.fitting import Calibration, fit
+    from ..calibration.held_out import confidences
     from ..evaluation.layers import make_layer
-    from ..pipeline.calibration import confidences
-    from ..pipeline.calibration_fit import fit
     from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
@@ -119,11 +121,11 @@ def calibrate(
     batches = predict(nlp, name, gold)
     with ProgressBar(desc="Fitting", unit=" steps", disable=None, leave=False) as progress:
 
-        def show(temperature: float, loss: float) -> None:
+        def tell(temperature: float, loss: float) -> None:
             progress.set_postfix_str(f"T = {temperature:.4f}, loss = {loss:.4f}", refresh=False)
             progress.update()
 
-        found = fit(component, batches, unit=unit, on_step=show)
+        found = fit(component, batches, unit=unit, on_step=tell)
     before, after = (
         confidences(component, ProgressBar(batches, title, disable=None, leave=False), temperature)
         for title, temperature in (
@@ -145,7 +147,7 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
     """
     from spacy.util import minibatch
 
-    from ..pipeline.calibration import hold_out
+    from ..calibration.held_out import hold_out
     from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
@@ -157,6 +159,61 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
             batches.append(hold_out(component, *zip(*pairs, strict=True)))
             progress.update(len(pairs))
     return batches
+
+
+def print_calibration(found: Calibration, *, n_bins: int) -> None:
+    """Print the quality of the probabilities before and after.
+
+    found (Calibration): The result.
+    n_bins (int): Number of bins for the calibration error.
+    """
+    from ..calibration.reliability import brier_score, expected_calibration_error
+    from ..figures.tables import DASH, Table, percent
+
+    fit, worse = found.fit, False
+    rows = [
+        ["temperature", f"{found.initial:.4f}", f"{fit.temperature:.4f}"],
+        ["NLL per sentence (nats)", f"{fit.nll_before:.4f}", f"{fit.nll_after:.4f}"],
+    ]
+    for unit in found.after:
+        sides = [side[unit] for side in (found.before, found.after)]
+        args = [(side.confidence, side.correct) for side in sides]
+        some = all(len(side.correct) for side in sides)
+        errors = [expected_calibration_error(*pair, n_bins=n_bins) for pair in args]
+        worse |= unit == found.unit and errors[1] > errors[0]
+        briers = [f"{brier_score(*pair):.4f}" for pair in args]
+        means = [[percent(a.mean()) for a in column] for column in zip(*args, strict=True)]
+        confident, right = means if some else [[DASH, DASH]] * 2
+        rows += [
+            [f"{unit}: correct (%)", *right],
+            [f"{unit}: mean confidence (%)", *confident],
+            [f"{unit}: ECE (%)", *map(percent, errors)],
+            [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
+        ]
+    msg.divider(f"Calibration of {found.component}")
+    show(Table("", ["", "before", "after"], rows).to_text())
+    show(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
+    if worse:
+        msg.warn(
+            f"The calibration error of {found.unit} has increased. Predicted and missed "
+            f"{found.unit} call for different temperatures: --fit {found.unit} uses only those "
+            "that are predicted."
+        )
+    if fit.at_bound:
+        msg.warn(
+            f"The temperature {fit.temperature:g} is the limit of the range, and the best one may "
+            "lie beyond. The data may be too easy, too small, or part of the training data."
+        )
+
+
+def _left_out(found: Calibration) -> str:
+    reasons = {
+        "without annotation": found.fit.n_unknown - found.n_new,
+        "with labels unknown to the component": found.n_new,
+        "whose annotation violates the tag scheme or rules": found.fit.n_impossible,
+    }
+    told = [f"{n} {reason}" for reason, n in reasons.items() if n]
+    return f"; left out: {', '.join(told)}" if told else ""
 
 
 def check_folder(output: Path | None, source: Path, plot: Path | None = None) -> None:

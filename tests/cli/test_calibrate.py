@@ -16,8 +16,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_psa.calibration.temperature import HIGHEST, LOWEST
 from spacy_psa.cli import calibrate as command
-from spacy_psa.inference.temperature import HIGHEST, LOWEST
 
 from ..pipeline.conftest import (
     WORDS,

@@ -8,10 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_psa.calibration.temperature import HIGHEST, LOWEST, LabeledBatch, fit_temperature
 from spacy_psa.inference import Constraints, LinearChain, Potentials
-from spacy_psa.inference.temperature import HIGHEST, LOWEST, LabeledBatch, fit_temperature
 
-from .brute_force import BruteForce, random_potentials
+from ..inference.brute_force import BruteForce, random_potentials
 
 LENGTHS = (3, 0, 2, 4, 1, 3)
 FIELDS = [(), ("transitions",), ("transitions", "start", "end", "pairwise")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,9 +15,11 @@ from spacy.training import Example
 from ..annotation.base import UNKNOWN
 from ..annotation.schemes import OUTSIDE, Span
 from ..inference import LinearChain, Potentials
-from ..inference.temperature import LabeledBatch
 from ..models.labeler import sentence_lengths
-from .tagger import PSATagger
+from .temperature import LabeledBatch
+
+if TYPE_CHECKING:
+    from ..pipeline.tagger import PSATagger
 
 
 @dataclass(frozen=True)

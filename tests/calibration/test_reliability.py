@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_psa.evaluation.calibration import (
+from spacy_psa.calibration.reliability import (
     brier_score,
     expected_calibration_error,
     precision_recall_by_threshold,

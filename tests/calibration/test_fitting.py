@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from spacy.tokens import Span
 
-from spacy_psa.pipeline.calibration import HeldOut, confidences, hold_out
-from spacy_psa.pipeline.calibration_fit import fit, minimize
+from spacy_psa.calibration.fitting import fit, minimize
+from spacy_psa.calibration.held_out import HeldOut, confidences, hold_out
 
-from .conftest import gold_doc, make_docs, tagger_of, trained_nlp
+from ..pipeline.conftest import gold_doc, make_docs, tagger_of, trained_nlp
 
 
 def held_out() -> tuple[object, list[HeldOut]]:

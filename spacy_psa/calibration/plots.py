@@ -10,10 +10,18 @@ import numpy as np
 from ..errors import Errors
 from ..figures.charts import bar_plot, line_plot
 from ..figures.images import stack
+from .reliability import (
+    Reliability,
+    ThresholdCurve,
+    precision_recall_by_threshold,
+    reliability,
+)
 
 if TYPE_CHECKING:
-    from .calibration import Reliability, ThresholdCurve
+    from .fitting import Calibration
 
+# Even steps, and a last one near 1, where most predictions lie
+THRESHOLDS = [*(i / 20 for i in range(20)), 0.99]
 DIAGONAL = "perfect calibration"
 PERCENT = (0.0, 100.0)
 
@@ -72,6 +80,36 @@ def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
         f"score of {unit} kept (%)",
         title,
         x_range=PERCENT,
+    )
+
+
+def draw_calibration(found: Calibration, *, n_bins: int) -> str:
+    """Draw a reliability diagram, and precision and recall by threshold.
+
+    found (Calibration): The result.
+    n_bins (int): Number of bins in the diagram.
+    RETURNS (str): An SVG image for what the component predicts: spans, or tokens with labels.
+    RAISES (ValueError): If it predicts nothing.
+    """
+    diagrams = {}
+    for title, temperature, sides in (
+        ("before", found.initial, found.before),
+        ("after", found.fit.temperature, found.after),
+    ):
+        side = sides[found.unit]
+        bins = reliability(side.confidence, side.correct, n_bins=n_bins)
+        error = 100.0 * bins.expected_error
+        diagrams[f"{title}: T = {temperature:.3f}, ECE {error:.2f} %"] = bins
+    # `side` is that of the last iteration: after calibration
+    curve = precision_recall_by_threshold(
+        side.confidence, side.correct, side.n_gold, thresholds=THRESHOLDS
+    )
+    name = f"{found.unit} of {found.component}"
+    return stack(
+        [
+            reliability_diagram(diagrams, found.unit, f"Reliability: {name}"),
+            threshold_plot(curve, found.unit, f"Scores by threshold after calibration: {name}"),
+        ]
     )
 
 

@@ -10,11 +10,11 @@ from spacy.tokens import Doc, Span
 
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.targets import make_target
+from spacy_psa.calibration.held_out import confidences, hold_out
+from spacy_psa.calibration.temperature import fit_temperature
 from spacy_psa.inference import LinearChain
-from spacy_psa.inference.temperature import fit_temperature
-from spacy_psa.pipeline.calibration import confidences, hold_out
 
-from .conftest import gold_doc, make_docs, tagger_of, trained_nlp
+from ..pipeline.conftest import TARGETS, gold_doc, make_docs, tagger_of, trained_nlp
 
 
 def golden(nlp: Language) -> list[Doc]:
@@ -51,6 +51,7 @@ def test_existing_annotation_is_no_part_of_what_is_tempered():
     assert not found.correct[0]
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("temperature", [1.0, 4.0])
 def test_confidences_are_the_scores_that_users_get(target, temperature):
     nlp = trained_nlp(target, probabilities=True)
@@ -70,6 +71,7 @@ def test_confidences_are_the_scores_that_users_get(target, temperature):
         np.testing.assert_allclose(found["spans"].confidence, scores, atol=1e-6)
 
 
+@pytest.mark.parametrize("target", TARGETS)
 def test_what_was_learnt_by_heart_is_right(target):
     nlp = trained_nlp(target)
     batch = hold_out(tagger_of(nlp), make_docs(nlp), golden(nlp))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp, log
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import Errors
-from ..inference.temperature import HIGHEST, LOWEST, TemperatureFit, fit_temperature, mean_nll
-from .calibration import HeldOut, confidences
-from .tagger import PSATagger
+from .held_out import Confidences, HeldOut, confidences
+from .temperature import HIGHEST, LOWEST, TemperatureFit, fit_temperature, mean_nll
+
+if TYPE_CHECKING:
+    from ..pipeline.tagger import PSATagger
 
 SEQUENCES = "sequences"
 GRID = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
@@ -20,6 +23,32 @@ PRECISION = 2e-3  # of log T
 LEAST = 1e-12  # A wrong prediction with probability 1 must not outweigh everything else
 
 OnStep = Callable[[float, float], None]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The quality of a component's probabilities before and after calibration.
+
+    component (str): The component's name.
+    initial (float): Its temperature before.
+    fit (TemperatureFit): The fitted temperature.
+    n_new (int): Sentences left out because they have labels unknown to the component.
+    before (Dict[str, Confidences]): Confidence and correctness of its predictions, for "tokens"
+        and, if it predicts spans, for "spans".
+    after (Dict[str, Confidences]): The same at the fitted temperature.
+    """
+
+    component: str
+    initial: float
+    fit: TemperatureFit
+    n_new: int
+    before: dict[str, Confidences]
+    after: dict[str, Confidences]
+
+    @property
+    def unit(self) -> str:
+        """RETURNS (str): What the component predicts: "tokens" or "spans"."""
+        return list(self.after)[-1]
 
 
 def fit(
