@@ -34,10 +34,10 @@ from spacy.vocab import Vocab
 
 from spacy_psa.cli.convert import convert as psa_convert
 from spacy_psa.cli.export import export as psa_export
+from spacy_psa.corpora.conversion_options import TARGETS
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.export import WRITERS
 from spacy_psa.corpora.readers import get_format
-from spacy_psa.corpora.targets import TARGETS
 
 from .machine import describe_machine
 

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from spacy_psa.evaluation.counts import SCORES, count
 from spacy_psa.evaluation.layers import make_layer
 from spacy_psa.evaluation.sentences import pair_sentences
-from spacy_psa.pipeline.precision import reduce_pipeline
+from spacy_psa.pipeline.quantization import reduce_pipeline
 
 from .machine import describe_machine
 from .pipelines import tagging

@@ -25,7 +25,7 @@ from ..pipeline.role_spaces import without_space
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.tag_queries import TagQueries
 from ..printable import one_line
-from .recording import Array, LayerView, Recording, labeler_networks, layer_views, recording
+from .activations import Array, LayerView, Recording, labeler_networks, layer_views, recording
 
 N_TOKENS = 32
 START, END = "(start)", "(end)"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .activations import Array
 from .attention import Passage
-from .recording import Array
 
 MAX_DISTANCE = 15
 

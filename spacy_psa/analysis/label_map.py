@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import Errors
 from ..pipeline.common import LabelSequencePipe
+from .activations import labeler_networks
 from .label_groups import in_order
-from .recording import labeler_networks
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import Errors, suggestion
 from .base import Target
 from .label_sets import LabelSets
-from .spans import EntsTarget, SpansTarget, SpanTarget
+from .span_targets import EntsTarget, SpansTarget, SpanTarget
 from .tokens import MorphTarget, PosTarget, TagTarget, TokenTarget
 
 TOKEN_TARGETS: dict[str, type[TokenTarget]] = {

@@ -151,13 +151,13 @@ def convert(
     """
     import srsly
 
+    from ..corpora.conversion_options import check_targets, parse_options, target_layers
     from ..corpora.docbins import make_doc_bin
     from ..corpora.docs import group_sentences
     from ..corpora.iob import LAYERS as SPAN_LAYERS
     from ..corpora.problems import Problems
     from ..corpora.readers import check_n_sents
     from ..corpora.stats import CorpusStats
-    from ..corpora.targets import check_targets, parse_options, target_layers
     from ._inputs import check_alike, find_format, note_unread_inputs, plan
 
     inputs = [input_paths] if isinstance(input_paths, Path) else list(input_paths)

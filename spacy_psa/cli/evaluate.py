@@ -267,7 +267,7 @@ def _to_markdown(reports: Sequence[Report], title: str) -> str:
 
 
 def _to_html(reports: Sequence[Report], title: str) -> str:
-    from ..evaluation.page import to_html
+    from ..evaluation.report_page import to_html
 
     return to_html(reports, title)
 

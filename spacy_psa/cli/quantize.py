@@ -79,7 +79,7 @@ def quantize(
         suitable.
     RAISES (OSError): If there is no such pipeline, or the folder cannot be written to.
     """
-    from ..pipeline.precision import reduce_pipeline
+    from ..pipeline.quantization import reduce_pipeline
 
     nlp = load_pipeline(model)
     source = Path(nlp.path)

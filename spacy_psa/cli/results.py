@@ -39,7 +39,7 @@ def write_page(paths: list[Path]) -> str:
     RETURNS (str): The page, in Markdown.
     RAISES (ValueError): If a file does not exist, or is not a valid results file.
     """
-    from ..reproduction.page import to_page
+    from ..reproduction.paper_tables import to_page
     from ..reproduction.papers import read_papers
     from ..reproduction.results import read_results
 

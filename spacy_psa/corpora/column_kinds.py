@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
 
+from .column_spans import Pair, find_misfits
 from .columns import Row
-from .spans import Pair, find_misfits
 
 PLACEHOLDERS = frozenset(("_", "-", "-X-", "*"))
 # The last ones are not tags, but nearly: the reader names the lines of those.

@@ -13,12 +13,12 @@ from pathlib import Path
 from spacy.parts_of_speech import IDS as UPOS_IDS
 
 from ..errors import Errors
+from .column_spans import SpanColumn
 from .columns import MAX_SENTENCE_TOKENS, Row
 from .conllu_columns import UNKNOWN, Columns, find_columns, misc_tag, read_header
 from .lines import read_lines
 from .problems import Problems
 from .sentence import Sentence
-from .spans import SpanColumn
 
 # The package `conllu` parses every field into objects and reads some 57,000 lines per second. We
 # need only seven of the ten columns, as strings, which is several times as fast.

@@ -13,9 +13,9 @@ from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 
 from ..errors import Errors
 from .column_kinds import Values, column_values, kind, scheme_of
+from .column_layers import SPAN_KINDS, find_layers
 from .formats import FORMATS, Format
 from .lines import read_lines
-from .roles import SPAN_KINDS, find_roles
 from .samples import Sample, take_sample
 
 # The first columns of comments, in formats that have them.
@@ -111,7 +111,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     kinds = [kind(values, sample.width) for values in columns]
     if _is_conllu(columns, kinds):
         return Detection(FORMATS["conllu"], {}, "Found conllu, by its 10 columns")
-    roles = find_roles(columns, kinds, targets) or {}
+    roles = find_layers(columns, kinds, targets) or {}
     line = sample.sentences[0][0].line
     if len(roles.keys() - {"words", "lemmas", "spaces"}) == 0:
         known = "; ".join(

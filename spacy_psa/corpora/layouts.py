@@ -9,11 +9,11 @@ from pathlib import Path
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
+from .column_spans import SpanColumn
 from .columns import Row, read_columns, split_documents
 from .pipes import rereading
 from .problems import Problems
 from .sentence import Sentence
-from .spans import SpanColumn
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
 SPAN_LAYERS = ("chunks", "ents")

@@ -22,7 +22,7 @@ from ..inference import Potentials
 from ..private_names import network_of
 from .network_checks import saved_tensors
 from .network_shim import NetworkShim
-from .precision import networks
+from .quantization import networks
 
 # Unlike moments, averages of weights cannot start from zero
 AVERAGES = "averages"

@@ -14,10 +14,10 @@ from torch import nn
 from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
-from .arrays import flatten, to_rows, unflatten
 from .concat import output_width
 from .growth import grow, padded, resize_output
 from .network_shim import NetworkShim
+from .thinc_arrays import flatten, to_rows, unflatten
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
 from .windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 

@@ -17,10 +17,10 @@ from ..acceleration.cuda.graphed import GraphedBody
 from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerNetwork
-from .arrays import flatten, unflatten
 from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .network_shim import NetworkShim
+from .thinc_arrays import flatten, unflatten
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 from .windows import cut, make_layout
 

@@ -19,10 +19,10 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
-from ..models.precision import check_trainable
+from ..models.quantization import check_trainable
 from .divergence_monitor import Batch, skip_update, skips_update
 from .input_errors import input_errors
-from .saving import SavedPipe
+from .serialization import SavedPipe
 from .update import update_by
 from .vocabulary import Vocabulary, collect_words
 

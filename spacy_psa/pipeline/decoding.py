@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from torch import Tensor
 
-from ..annotation.frames import role_constraints
+from ..annotation.frame_tags import role_constraints
 from ..inference import Constraints, LinearChain, Potentials
 
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..annotation.frames import read_roles
+from ..annotation.frame_tags import read_roles
 from ..annotation.schemes import SCHEMES, Span, split_tag
 from ..errors import check_value
 from ..inference import Potentials

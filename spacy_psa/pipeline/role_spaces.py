@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..annotation.frames import space_copies
+from ..annotation.frame_tags import space_copies
 from ..annotation.schemes import OUTSIDE
 from ..inference import Potentials
 from ..inference.copies import with_copies

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from ..annotation.frames import read_roles
+from ..annotation.frame_tags import read_roles
 from ..annotation.propositions import Frame
 from ..errors import Errors, Warnings, warn
 from ..inference import Potentials

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Optimizer
 
-from ..annotation.frames import check_arguments, gold_frames, gold_tags, role_tags
+from ..annotation.frame_tags import check_arguments, gold_frames, gold_tags, role_tags
 from ..annotation.propositions import PREDICATE_LABEL, Frame, get_frames
 from ..errors import Errors
 from ..inference import UNKNOWN, LinearChain, Potentials

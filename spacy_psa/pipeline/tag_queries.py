@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ..annotation.rules import TagRules
 from ..annotation.schemes import Span
-from ..annotation.spans import SCHEME
+from ..annotation.span_targets import SCHEME
 from ..errors import Errors
 from ..inference import LinearChain, Potentials
 from ..inference.sampling import Generator

@@ -20,8 +20,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from thinc.api import Config
 
+from spacy_psa.analysis.activations import labeler_networks
 from spacy_psa.analysis.attention import Insight, Layer, look_inside
-from spacy_psa.analysis.recording import labeler_networks
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.pipeline.common import LabelSequencePipe
 

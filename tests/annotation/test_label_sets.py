@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy_psa.annotation.base import UNKNOWN, Target
 from spacy_psa.annotation.targets import make_target
 
-from .test_frames import CountingExample
+from .test_frame_tags import CountingExample
 
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]
 VOCAB = English().vocab

@@ -12,7 +12,7 @@ from spacy_psa.annotation.propositions import (
     join_continuations,
 )
 
-from .test_frames import FRAME, WORDS, example, example_of_frames, make_doc
+from .test_frame_tags import FRAME, WORDS, example, example_of_frames, make_doc
 
 
 def test_predicates_are_given_without_arguments() -> None:

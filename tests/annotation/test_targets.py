@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_psa.annotation.base import UNKNOWN, Target
-from spacy_psa.annotation.spans import SpanTarget, _align_ents, _read_ents
+from spacy_psa.annotation.span_targets import SpanTarget, _align_ents, _read_ents
 from spacy_psa.annotation.targets import TARGETS, make_target
 
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]

@@ -11,7 +11,7 @@ from thinc.api import Config
 
 from spacy_psa.cli._reproduction_runs import Plan, find_component, make_system, parse_systems
 from spacy_psa.cli.srl_eval import score_paths
-from spacy_psa.reproduction.page import to_page
+from spacy_psa.reproduction.paper_tables import to_page
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, read_results
 

@@ -51,7 +51,7 @@ TARGETS, CHAIN = "tests/annotation/test_targets.py", "tests/inference/test_linea
 FIRST = {"annotation": TARGETS, "inference": CHAIN}
 # MORE: additional tests of a module. ONLY: slow tests that concern one module and no other.
 OF_FRAMES = ["tests/corpora/test_frames.py", "tests/pipeline/test_srl_frames.py"]
-MORE = {"annotation/frames.py": OF_FRAMES, "annotation/propositions.py": OF_FRAMES}
+MORE = {"annotation/frame_tags.py": OF_FRAMES, "annotation/propositions.py": OF_FRAMES}
 ONLY = {"tests/annotation/test_schemes.py": "annotation/schemes.py"}
 
 # A mutant may loop forever or allocate an array of any size. Its limit is a multiple of the CPU

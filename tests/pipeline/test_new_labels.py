@@ -17,7 +17,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Model, Optimizer
 
 from spacy_psa.models.growth import grow
-from spacy_psa.pipeline.precision import reduce_pipeline
+from spacy_psa.pipeline.quantization import reduce_pipeline
 from spacy_psa.training.optimizers import create_adadelta, create_sgd
 
 from .conftest import (

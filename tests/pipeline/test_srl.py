@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_psa.annotation.frames import gold_tags
+from spacy_psa.annotation.frame_tags import gold_tags
 from spacy_psa.annotation.propositions import Frame, get_frames, has_frames, set_frames
 from spacy_psa.pipeline.predicates import Predicate, set_predicates
 from spacy_psa.training.optimizers import create_adadelta

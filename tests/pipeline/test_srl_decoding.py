@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.util import registry
 
-from spacy_psa.annotation.frames import read_roles, role_tags
+from spacy_psa.annotation.frame_tags import read_roles, role_tags
 from spacy_psa.annotation.propositions import Frame
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import Potentials

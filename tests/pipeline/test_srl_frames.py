@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_psa.annotation.frames import gold_frames, gold_tags, read_roles
+from spacy_psa.annotation.frame_tags import gold_frames, gold_tags, read_roles
 from spacy_psa.annotation.propositions import Frame, clear_frames, get_frames, set_frames
 from spacy_psa.pipeline.frames import format_frames
 from spacy_psa.pipeline.srl_scorer import score_examples

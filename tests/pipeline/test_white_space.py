@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_psa.annotation.frames import read_roles, role_tags
+from spacy_psa.annotation.frame_tags import read_roles, role_tags
 from spacy_psa.annotation.propositions import Frame
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.schemes import SCHEMES

@@ -1,9 +1,14 @@
 import pytest
 
+from spacy_psa.corpora.conversion_options import (
+    TARGETS,
+    check_targets,
+    parse_options,
+    target_layers,
+)
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.sentence import LAYERS, Sentence
 from spacy_psa.corpora.stats import CorpusStats
-from spacy_psa.corpora.targets import TARGETS, check_targets, parse_options, target_layers
 
 
 def test_every_layer_is_a_target():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spacy_psa.reproduction.page import Notes, needs, to_page
+from spacy_psa.reproduction.paper_tables import Notes, needs, to_page
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, TrainingSettings
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from spacy_psa.annotation.schemes import SCHEMES, read_spans
 from spacy_psa.corpora.column_kinds import scheme_of
+from spacy_psa.corpora.column_spans import SpanColumn
 from spacy_psa.corpora.columns import Row
 from spacy_psa.corpora.iob import read_iob
 from spacy_psa.corpora.problems import Problems
-from spacy_psa.corpora.spans import SpanColumn
 
 COLUMNS = ("word", "NER")
 

@@ -11,8 +11,8 @@ import pytest
 
 from spacy_psa.evaluation.groups import ByVocabulary
 from spacy_psa.evaluation.layers import make_layer
-from spacy_psa.evaluation.page import plots, to_html
 from spacy_psa.evaluation.report import Report, Settings, evaluate
+from spacy_psa.evaluation.report_page import plots, to_html
 
 from .helpers import random_pairs, spanned, tagged
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from thinc.api import NumpyOps
 
-from spacy_psa.models.arrays import flatten, unflatten
+from spacy_psa.models.thinc_arrays import flatten, unflatten
 
 OPS = NumpyOps()
 ROWS = np.arange(12, dtype="f").reshape(6, 2)

@@ -17,7 +17,7 @@ _CHUNKS = frozenset(
 _ENOUGH, _MAX_TAGS, _RATIO = 200, 60, 4
 
 
-def find_roles(
+def find_layers(
     columns: Sequence[Values], kinds: Sequence[str], targets: Collection[str] = ()
 ) -> dict[str, int] | None:
     """Tell which layer each column has.

@@ -17,7 +17,7 @@ from spacy.util import ignore_error, registry
 
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.schemes import SCHEMES
-from spacy_psa.pipeline.rules import create_all_rules, create_span_rules
+from spacy_psa.pipeline.rule_sources import create_all_rules, create_span_rules
 
 from ..cli.commands import succeed
 from ..documentation import CONFIGURATION
@@ -36,7 +36,7 @@ SPAN_RULES = {"@misc": "spacy_psa.SpanRules.v1", "spans_key": "ruler"}
 BIOES = SCHEMES["BIOES"]
 
 
-@registry.misc("test_rules.capitals.v1")
+@registry.misc("test_rule_sources.capitals.v1")
 def create_capitals(label: str) -> Any:
     """Exclude tokens without capital letters from spans of a label."""
     return lambda doc: [
@@ -44,7 +44,7 @@ def create_capitals(label: str) -> Any:
     ]
 
 
-@registry.misc("test_rules.digits.v1")
+@registry.misc("test_rule_sources.digits.v1")
 def create_digits(label: str) -> Any:
     """Give numbers a certain tag."""
     return lambda doc: [Rule(token.i, token.i + 1, label) for token in doc if token.text.isdigit()]
@@ -155,14 +155,14 @@ def test_rules_of_several_sources_add_up() -> None:
 
 
 def test_a_function_that_forbids_a_label() -> None:
-    nlp = nlp_with("ents", {"@misc": "test_rules.capitals.v1", "label": "PER"})
+    nlp = nlp_with("ents", {"@misc": "test_rule_sources.capitals.v1", "label": "PER"})
     doc = nlp("ann saw Bob . ANN saw berlin .")
     assert ("Bob", "PER") in entities(doc)
     assert all(token.text != token.lower_ for token in doc if token.ent_type_ == "PER")
 
 
 def test_a_function_that_requires_a_tag() -> None:
-    nlp = nlp_with("tag", {"@misc": "test_rules.digits.v1", "label": "CC"})
+    nlp = nlp_with("tag", {"@misc": "test_rule_sources.digits.v1", "label": "CC"})
     assert [token.tag_ for token in nlp("They eat 12 3 ham .")][2:4] == ["CC", "CC"]
 
 
@@ -213,7 +213,7 @@ def test_other_batches_go_on_after_an_error() -> None:
 
 def test_rules_are_saved_with_the_config(tmp_path: Path) -> None:
     gazetteer = {**SPAN_RULES, "score": "require", "labels": {"GPE": "PER"}}
-    numbers = {"@misc": "test_rules.digits.v1", "label": "LOC"}
+    numbers = {"@misc": "test_rule_sources.digits.v1", "label": "LOC"}
     block = {"@misc": "spacy_psa.AllRules.v1", "*": {"gazetteer": gazetteer, "numbers": numbers}}
     nlp = nlp_with("ents", block)
     nlp.add_pipe("span_ruler", first=True).add_patterns([NEW_YORK])

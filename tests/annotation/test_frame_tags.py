@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Alignment, Example
 from spacy.vocab import Vocab
 
-from spacy_psa.annotation.frames import check_arguments, gold_frames, gold_tags
+from spacy_psa.annotation.frame_tags import check_arguments, gold_frames, gold_tags
 from spacy_psa.annotation.propositions import Frame, set_frames
 
 WORDS = ["So", ".", "Mary", "borrowed", "some", "books", "."]

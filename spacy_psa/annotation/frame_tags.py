@@ -14,7 +14,7 @@ from .alignment import align_span, same_tokens
 from .propositions import PREDICATE_LABEL, Frame, get_frames, stored_frames
 from .schemes import OUTSIDE, SCHEMES, split_tag, transition_mask
 from .schemes import Span as LabeledSpan
-from .spans import check_spans
+from .span_targets import check_spans
 
 SCHEME = SCHEMES["BIO"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spacy.language import Language
 from thinc.api import Model
 
-from ..models.precision import reduce_model
+from ..models.quantization import reduce_model
 
 
 def reduce_pipeline(nlp: Language, precision: str) -> int:
