@@ -31,23 +31,23 @@ def find_layers(
     words = _find_words(columns, kinds)
     if words is None:
         return None
-    roles = {"words": words}
+    layers = {"words": words}
     if "spaces" in kinds:
-        roles["spaces"] = kinds.index("spaces")
+        layers["spaces"] = kinds.index("spaces")
     spans = [i for i, found in enumerate(kinds) if found in SPAN_KINDS]
     rest = []
     for i, found in enumerate(kinds):
         is_before = not spans or i < spans[-1]
         if i != words and (found == "values" or (found == "constant" and is_before)):
-            if "lemmas" not in roles and _are_lemmas(columns[i], columns[words]):
-                roles["lemmas"] = i
+            if "lemmas" not in layers and _are_lemmas(columns[i], columns[words]):
+                layers["lemmas"] = i
             elif _may_be_tags(columns[i]):
                 rest.append(i)
     known = [i for i in rest if _share_of_tags(columns[i]) > 0.5]
     if known or (rest and (spans or len(rest) == 1)):
-        roles["tags"] = (known or rest)[0]
-    roles.update(_find_spans(columns, kinds, spans, roles))
-    return _suit(roles, set(targets))
+        layers["tags"] = (known or rest)[0]
+    layers.update(_find_spans(columns, kinds, spans, layers))
+    return _suit(layers, set(targets))
 
 
 def _find_words(columns: Sequence[Values], kinds: Sequence[str]) -> int | None:
@@ -65,13 +65,13 @@ def _find_words(columns: Sequence[Values], kinds: Sequence[str]) -> int | None:
 
 
 def _find_spans(
-    columns: Sequence[Values], kinds: Sequence[str], spans: Sequence[int], roles: dict[str, int]
+    columns: Sequence[Values], kinds: Sequence[str], spans: Sequence[int], layers: dict[str, int]
 ) -> dict[str, int]:
     """The columns of chunks and entities."""
     chunks = next((i for i in spans if kinds[i] == "spans" and _are_chunks(columns[i])), None)
     # In CoNLL-2003, the last columns are part of speech, chunk and entity.
     last = len(kinds) - 2
-    if chunks is None and list(spans) == [last, last + 1] and roles.get("tags") == last - 1:
+    if chunks is None and list(spans) == [last, last + 1] and layers.get("tags") == last - 1:
         chunks = last
     others = [i for i in spans if i != chunks]
     # One without labels is the first of nested entities, or belongs to a sample without any.
@@ -84,20 +84,20 @@ def _find_spans(
     return {layer: i for layer, i in found.items() if i is not None}
 
 
-def _suit(roles: dict[str, int], targets: set[str]) -> dict[str, int]:
+def _suit(layers: dict[str, int], targets: set[str]) -> dict[str, int]:
     """Let the targets tell what the only column of tags of spans is."""
     spans = {"ents": "ents", "spans": "chunks"}
     for target, layer in spans.items():
         (other,) = set(spans.values()) - {layer}
-        if target in targets and layer not in roles and other in roles:
+        if target in targets and layer not in layers and other in layers:
             other_target = next(name for name, value in spans.items() if value == other)
             if other_target not in targets:
-                roles[layer] = roles.pop(other)
-    if "tag" in targets and "tags" not in roles and not targets & spans.keys():
+                layers[layer] = layers.pop(other)
+    if "tag" in targets and "tags" not in layers and not targets & spans.keys():
         for layer in spans.values():
-            if layer in roles:
-                roles["tags"] = roles.pop(layer)
-    return roles
+            if layer in layers:
+                layers["tags"] = layers.pop(layer)
+    return layers
 
 
 def _flat(values: Values) -> list[str]:

@@ -111,19 +111,19 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     kinds = [kind(values, sample.width) for values in columns]
     if _is_conllu(columns, kinds):
         return Detection(FORMATS["conllu"], {}, "Found conllu, by its 10 columns")
-    roles = find_layers(columns, kinds, targets) or {}
+    layers = find_layers(columns, kinds, targets) or {}
     line = sample.sentences[0][0].line
-    if len(roles.keys() - {"words", "lemmas", "spaces"}) == 0:
+    if len(layers.keys() - {"words", "lemmas", "spaces"}) == 0:
         known = "; ".join(
             f"{form.name} ({', '.join(form.columns)})" for form in FORMATS.values() if form.columns
         )
         raise ValueError(
             Errors.P117.format(path=path, line=line, found=sample.width, formats=known)
         )
-    name, options = _options(sample, kinds, roles)
+    name, options = _options(sample, kinds, layers)
     command = " ".join([f"--format {name}", *starmap(_option_text, options.items())])
-    texts = [_column_text(columns[i], kinds[i], i, roles) for i in range(sample.width)]
-    if min(roles.values()) < roles["words"]:
+    texts = [_column_text(columns[i], kinds[i], i, layers) for i in range(sample.width)]
+    if min(layers.values()) < layers["words"]:
         raise ValueError(
             Errors.P183.format(path=path, line=line, columns=", ".join(texts), command=command)
         )
@@ -131,7 +131,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
         FORMATS[name],
         options,
         f"Found {name}, {_separator_text(sample)} {', '.join(texts)}. Same as: {command}",
-        has_labels="tags" in roles or not {"spans", "bare", "labels"}.isdisjoint(kinds),
+        has_labels="tags" in layers or not {"spans", "bare", "labels"}.isdisjoint(kinds),
     )
 
 
@@ -165,32 +165,32 @@ def _is_conllu(columns: Sequence[Values], kinds: Sequence[str]) -> bool:
 
 
 def _options(
-    sample: Sample, kinds: Sequence[str], roles: dict[str, int]
+    sample: Sample, kinds: Sequence[str], layers: dict[str, int]
 ) -> tuple[str, dict[str, Any]]:
     """The name of the format that has these columns, and its options."""
     if sample.joined_by and sample.width == 3:
-        roles.setdefault("tags", 1)
+        layers.setdefault("tags", 1)
     options: dict[str, Any] = {}
-    main = next(layer for layer in ("ents", "chunks", "tags") if layer in roles)
-    for layer, index in roles.items():
+    main = next(layer for layer in ("ents", "chunks", "tags") if layer in layers)
+    for layer, index in layers.items():
         option = "tag_column" if layer == main else _OPTIONS[layer]
         default = {"words": 0, main: sample.width - 1}.get(layer)
         if index != default:
             options[option] = index
-    if kinds[roles[main]] == "bare" and main != "tags":
+    if kinds[layers[main]] == "bare" and main != "tags":
         options["label"] = DEFAULT_LABEL
-    if kinds[roles[main]] == "labels" and main != "tags":
+    if kinds[layers[main]] == "labels" and main != "tags":
         options["prefixes"] = False
     for name in ("separator", "comment", "header", "joined_by"):
         if getattr(sample, name):
             options[name] = getattr(sample, name)
-    order = tuple(sorted(roles, key=roles.__getitem__))
-    name = _ORDERS.get(order, "iob") if len(roles) == sample.width else "iob"
+    order = tuple(sorted(layers, key=layers.__getitem__))
+    name = _ORDERS.get(order, "iob") if len(layers) == sample.width else "iob"
     plain = {"pos_column": 1, "chunk_column": 2}
     is_plain = options.items() <= plain.items() and name != "tagged"
     if is_plain and name != "iob" and not (name == "conll2000" and sample.has_boundaries):
         return name, {}
-    if roles.keys() == {"words", "tags"} and not sample.has_boundaries:
+    if layers.keys() == {"words", "tags"} and not sample.has_boundaries:
         return "tagged", options
     return "iob", options if main == "ents" else {**options, "layer": main}
 
@@ -206,9 +206,9 @@ def _option_text(name: str, value: Any) -> str:
     return f"--option {shlex.quote(f'{name}={text}')}"
 
 
-def _column_text(values: Values, found: str, index: int, roles: dict[str, int]) -> str:
+def _column_text(values: Values, found: str, index: int, layers: dict[str, int]) -> str:
     """What a column has, and where it goes."""
-    layer = next((layer for layer, i in roles.items() if i == index), None)
+    layer = next((layer for layer, i in layers.items() if i == index), None)
     if layer == "words":
         return "word"
     what = {"outside": "only O", "bare": "bare B, I, O", "labels": "labels without prefixes"}
