@@ -171,10 +171,10 @@ def import_code(path: Path | None) -> None:
         import_file("python_code", path)
 
 
-def show_validation_error(path: Path) -> AbstractContextManager[object]:
+def show_validation_error(path: Path, **settings: Any) -> AbstractContextManager[object]:
     """Print errors in a config as spaCy's commands do; otherwise, they are raised."""
     own = _spacy("show_validation_error")
-    return nullcontext() if own is None else own(path)
+    return nullcontext() if own is None else own(path, **settings)
 
 
 def config_overrides(arguments: list[str], **settings: Any) -> dict[str, Any]:

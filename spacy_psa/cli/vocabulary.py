@@ -39,9 +39,9 @@ def vocabulary_cli(
     psa_srl as `spacy init labels` does, for [initialize.components]. Use --limit for a reader that
     never ends. Settings can be overridden by options such as --paths.train train.spacy.
     """
-    from spacy.cli._util import import_code, parse_config_overrides
+    from ..private_names import config_overrides, import_code
 
-    overrides = parse_config_overrides(ctx.args)
+    overrides = config_overrides(ctx.args)
     import_code(code_path)
     with user_errors():
         n_docs, n_words = write_vocabulary(config_path, output_path, overrides, limit=limit)
@@ -61,10 +61,10 @@ def write_vocabulary(
     RAISES (ValueError): If the config is not valid, or the corpus cannot be read or has no tokens.
     RAISES (OutputError): If a file cannot be written.
     """
-    from spacy.cli._util import show_validation_error
     from spacy.util import load_config, load_model_from_config, resolve_dot_names
 
     from ..pipeline.common import LabelSequencePipe
+    from ..private_names import show_validation_error
 
     with show_validation_error(config_path, hint_fill=False), config_errors():
         config = load_config(config_path, overrides=overrides, interpolate=False)
