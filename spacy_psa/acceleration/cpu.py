@@ -61,25 +61,19 @@ class CPUPrediction(Ops):
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
     ) -> Tensor:
         """See `Ops`. Weights are kept in oneDNN's order until they change."""
-        padded = mask.padded(x)
-        states = self._both_ways(padded, mask, forwards, backwards)
-        if states is None:
+        both = self._in_order(forwards, x), self._in_order(backwards, x)
+        if both[0] is None or both[1] is None:
             return super().bilstm(x, mask, forwards, backwards)
-        left, right = states
-        return mask.in_form_of(x, torch.cat([left, mask.reversed(right)], dim=2))
-
-    def _both_ways(
-        self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
-    ) -> tuple[Tensor, Tensor] | None:
-        """The states of both directions in the order in which they read; None if oneDNN does not
-        read them. Shapes: (batch_size, n, width)."""
-        left, right = (self._in_order(layer, x) for layer in (forwards, backwards))
-        if left is None or right is None:
-            return None
+        padded = mask.padded(x)
         # Time-major, as oneDNN reads them
-        turned = mask.reversed(x).transpose(0, 1).contiguous()
-        steps = x.transpose(0, 1).contiguous()
-        return left.read(steps).transpose(0, 1), right.read(turned).transpose(0, 1)
+        steps = padded.transpose(0, 1).contiguous()
+        left = both[0].read(steps)
+        if not mask.is_padded:
+            right = both[1].read(steps, turned=True)
+        else:
+            turned = mask.reversed(padded).transpose(0, 1).contiguous()
+            right = mask.reversed(both[1].read(turned).transpose(0, 1)).transpose(0, 1)
+        return mask.in_form_of(x, torch.cat([left, right], dim=2).transpose(0, 1))
 
     def _in_order(self, layer: nn.Module, x: Tensor) -> OrderedLSTM | None:
         if not (isinstance(layer, nn.LSTM) and can_be_ordered(layer, x)):
@@ -100,15 +94,18 @@ class CPUPrediction(Ops):
         """See `Ops`."""
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         if len(mask.lengths) <= self._few_words:
-            states = self._both_ways(embedding(characters), mask, forwards, backwards)
-            if states is not None:
-                return torch.cat([mask.last(found) for found in states], dim=1)
+            vectors = embedding(characters)
+            left, right = (self._in_order(layer, vectors) for layer in directions)
+            if left is not None and right is not None:
+                turned = mask.reversed(vectors).transpose(0, 1).contiguous()
+                found = left.read(vectors.transpose(0, 1).contiguous()), right.read(turned)
+                return torch.cat([mask.last(part.transpose(0, 1)) for part in found], dim=1)
         if len(mask.lengths) <= self._few_words or not may_be_packed(*directions):
             return super().last_states(characters, mask, embedding, *directions)
         sizes, places, last = steps_of(mask)
         inputs = embedding(characters.flatten()[places])
-        found = packed_bilstm(inputs, sizes, *directions)
-        return found[:, last].transpose(0, 1).flatten(1)
+        states = packed_bilstm(inputs, sizes, *directions)
+        return states[:, last].transpose(0, 1).flatten(1)
 
     def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
         """See `Ops`. The representations of words are kept until the weights change."""

@@ -67,10 +67,11 @@ class OrderedLSTM:
         """
         return self._versions.are_those_of(cast(list[Tensor], lstm.all_weights[0][:2]))
 
-    def read(self, steps: Tensor) -> Tensor:
+    def read(self, steps: Tensor, *, turned: bool = False) -> Tensor:
         """Compute the states.
 
         steps (Tensor): Contiguous. Shape: (n, batch_size, d).
+        turned (bool): Whether to read from the last step to the first.
         RETURNS (Tensor): Shape: (n, batch_size, width).
         """
         zeros = steps.new_zeros(steps.shape[1], self._width)
@@ -81,7 +82,7 @@ class OrderedLSTM:
             *self._biases,
             zeros,
             zeros,
-            False,  # reverse
+            turned,
             [],  # batch_sizes
             LSTM_MODE,
             self._width,
