@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import requires
 from pathlib import Path
@@ -47,6 +48,10 @@ ALLOWED = {
         "training",
     },
 }
+
+# Modules of one name in several folders: the same thing as a definition and as a registered block
+# or component, as a notation and as its probabilities, or for a model and for a pipeline.
+SAME_MEANING = {"decoders", "deepatt", "label_sets", "labeler", "quantization", "srl"}
 
 
 def modules(folder: Path = PACKAGE) -> list[Path]:
@@ -129,6 +134,12 @@ def test_allowed_imports_have_no_circle() -> None:
         free = {folder for folder, below in left.items() if not below & set(left)}
         assert free, f"a circle among {sorted(left)}"
         left = {folder: below for folder, below in left.items() if folder not in free}
+
+
+def test_modules_of_one_name_have_one_meaning() -> None:
+    # A command's module has the name that users type, which is often that of what it shows
+    counts = Counter(path.stem for path in modules() if path.parent.name != "cli")
+    assert {name for name, n in counts.items() if n > 1} == {*SAME_MEANING, "__init__"}
 
 
 def test_imports_are_relative_within_the_package() -> None:
