@@ -25,7 +25,6 @@ from ..layers.position_bias import (
     PSABias,
     TokenOffsetBias,
     TokenPositionBias,
-    TokenwiseBias,
     clipped_distances,
     clipped_offsets,
     for_pairs,
@@ -110,7 +109,7 @@ class Float64Bias(nn.Module):
         return self.layer(x.double())
 
 
-class BFloat16TokenBias(TokenwiseBias, nn.Module):
+class BFloat16TokenBias(nn.Module):
     """A `TokenPositionBias` or `TokenOffsetBias` with its product in bfloat16.
 
     projection (nn.Linear): Maps tokens to a score for each clipped distance or offset.
@@ -127,14 +126,13 @@ class BFloat16TokenBias(TokenwiseBias, nn.Module):
         self.columns = columns
         self.max_distance = max_distance
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
-        return for_pairs(self.projection(x), mask, self.columns, self.max_distance)
+        return for_pairs(self.projection(x), self.columns, self.max_distance)
 
 
 @singledispatch

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..layers.interfaces import CharacterPart
-from ..layers.words import read_words
+from ..layers.ops import PLAIN
 from ..tensor_versions import Versions, weights_of
 
 # Words in the cache (8 MB at width 100), so that a long-running process does not grow.
@@ -63,7 +63,7 @@ class CharacterCache:
                 return self._table.index_select(0, places)
             index = torch.from_numpy(np.array(new, dtype=np.int64))
             new_characters, new_lengths = (t.index_select(0, index) for t in (characters, lengths))
-            found = output = read_words(part, new_characters, new_lengths)
+            found = output = PLAIN.words(part, new_characters, new_lengths)
             if len(new) < len(keys):
                 output = self._table.index_select(0, places.clamp_(min=0))
                 output.index_copy_(0, index, found)

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..layers.ops import without_autocast
 from .tiles import Tile, sum_over_queries, tiles
 
 # Up to here, e^{2q} and e^{2k} are normal float32 numbers. Where their product is infinite, r is 0.
@@ -51,7 +50,7 @@ def tiled_scores(
         tensor.requires_grad for tensor in (queries, keys, weight)
     )
     is_mixed = torch.is_autocast_enabled(queries.device.type)
-    with without_autocast(queries.device):
+    with torch.autocast(queries.device.type, enabled=False):
         scores: Tensor = _TiledScores.apply(queries, keys, weight, lengths, is_trained)
     return scores if is_mixed else scores.to(dtype)
 
@@ -180,7 +179,7 @@ def _sums(
         (rows, queries, d), (rows, keys, d).
     """
     parts = _parts(r)
-    with without_autocast(r.device):  # in which backward() may have been called
+    with torch.autocast(r.device.type, enabled=False):  # in which backward() may have been called
         for_weight = torch.bmm(grad.view(len(parts), 1, -1), parts)
     _times_slope(grad.unsqueeze(-1), r, grad_input=r)
     for_queries = torch.sum(r, dim=2, out=for_queries)

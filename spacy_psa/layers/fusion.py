@@ -11,7 +11,6 @@ from .initialization import glorot_, linear
 from .interfaces import Gate
 from .mask import SequenceMask, Tokenwise, masked_softmax
 from .ops import full_precision, ops_for
-from .position_bias import positional_bias
 
 
 class AdditiveSelfAttention(nn.Module):
@@ -55,8 +54,8 @@ class AdditiveSelfAttention(nn.Module):
         masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
-            with full_precision(x) as (values,):
-                position = positional_bias(self.bias, values, mask)
+            with full_precision(mask.padded(x)) as (values,):
+                position = self.bias(values)
             if position is not None:
                 scores = scores + position
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))

@@ -37,31 +37,22 @@ def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Line
     return layer
 
 
-def initialize_lstm(lstm: nn.LSTM) -> nn.LSTM:
-    """Give an LSTM Glorot weights, gate by gate, and zero biases.
-
-    PyTorch stacks the four gates in one matrix, whose fan-out is four times that of a gate.
-
-    lstm (nn.LSTM): The layer. Changed in place.
-    RETURNS (nn.LSTM): The layer.
-    """
-    for name, parameter in lstm.named_parameters():
-        if name.startswith("weight"):
-            for gate in parameter.chunk(4, dim=0):
-                glorot_(gate)
-        else:
-            nn.init.zeros_(parameter)
-    return lstm
-
-
 def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
-    """Create a unidirectional LSTM over padded batches, initialized as in the papers.
+    """Create a unidirectional LSTM over padded batches, with Glorot weights, gate by gate, and zero
+    biases. PyTorch stacks the four gates in one matrix, whose fan-out is four times that of a gate.
 
     input_width (int): Width of the input.
     hidden_width (int): Width of the output.
     RETURNS (nn.LSTM): The layer.
     """
-    return initialize_lstm(nn.LSTM(input_width, hidden_width, batch_first=True))
+    layer = nn.LSTM(input_width, hidden_width, batch_first=True)
+    for name, parameter in layer.named_parameters():
+        if name.startswith("weight"):
+            for gate in parameter.chunk(4, dim=0):
+                glorot_(gate)
+        else:
+            nn.init.zeros_(parameter)
+    return layer
 
 
 def uniform_embedding_(weight: Tensor) -> Tensor:

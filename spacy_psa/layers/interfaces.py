@@ -45,10 +45,6 @@ class Decoder(Protocol):
         ...
 
 
-class _Wide(Protocol):
-    width: int
-
-
 def width_of(layer: nn.Module) -> int:
     """Read the width of a layer's output. In PyTorch's type annotations, any attribute of a module
     may be a tensor or another module.
@@ -57,4 +53,4 @@ def width_of(layer: nn.Module) -> int:
     RETURNS (int): Its `width`.
     RAISES (AttributeError): If the layer has no `width`.
     """
-    return cast(_Wide, layer).width
+    return cast(int, layer.width)

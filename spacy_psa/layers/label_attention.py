@@ -52,7 +52,41 @@ class ReLUProjection(LinearProjection):
         return torch.relu(self.linear(x))
 
 
-class LabelAttention(nn.Module):
+class LabelReader(nn.Module):
+    """Attends to labels: `distributions` finds how much, and `read` what there is to read."""
+
+    def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Compute the distributions over labels. Shape: (batch_size, n, heads, L), or
+        (tokens, heads, L) without padding."""
+        raise NotImplementedError
+
+    def read(self, distributions: Tensor) -> Tensor:
+        """Compute what tokens read of the labels. Shape: (batch_size, n, d), or (tokens, d)."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
+        """Attend to labels.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tuple[Tensor, Tensor]): Ĥ, (batch_size, n, d), and the attention weights,
+            (batch_size, n, heads, L); or (tokens, d) and (tokens, heads, L).
+        """
+        distributions = self.distributions(x, mask)
+        return self.read(distributions), distributions
+
+    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
+        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): `labels`, the attention weights (see `distributions`). Shape:
+            (batch_size, n, heads, L).
+        """
+        return {"labels": self.distributions(mask.padded(x), mask)}
+
+
+class LabelAttention(LabelReader):
     """Multi-head attention of tokens to labels: the inference sublayer of BiLSTM-LAN.
 
         α_i = softmax((H W^Q_i)(X W^K_i)ᵀ / √(d / k))
@@ -119,27 +153,6 @@ class LabelAttention(nn.Module):
             context = weights @ values
         return context.transpose(0, 1).reshape(*distributions.shape[:-2], -1)
 
-    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
-        """Attend to labels.
-
-        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tuple[Tensor, Tensor]): Ĥ, (batch_size, n, d), and the attention weights,
-            (batch_size, n, heads, L); or (tokens, d) and (tokens, heads, L).
-        """
-        distributions = self.distributions(x, mask)
-        return self.read(distributions), distributions
-
-    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
-
-        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`, the attention weights (see `distributions`). Shape:
-            (batch_size, n, heads, L).
-        """
-        return {"labels": self.distributions(mask.padded(x), mask)}
-
 
 class LabelAttentionDecoder(nn.Module):
     """The output layer of BiLSTM-LAN: the attention weights of a single head are the prediction.
@@ -173,7 +186,7 @@ class LabelAttentionDecoder(nn.Module):
         super().__init__()
         self.labels = labels
         self.scale = math.sqrt(labels.width) if scaled else 1.0
-        make = projection or _identity
+        make = projection or (lambda width: nn.Identity())
         self.query = make(labels.width)
         self.key = make(labels.width)
 
@@ -194,7 +207,3 @@ class LabelAttentionDecoder(nn.Module):
     def transition_scores(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): Nothing: labels are independent of each other."""
         return {}
-
-
-def _identity(width: int) -> nn.Module:
-    return nn.Identity()

@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from .initialization import linear
+from .label_attention import LabelReader
 from .labels import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
 from .ops import full_precision, ops_for
 
 
-class LabelMarginals(nn.Module):
+class LabelMarginals(LabelReader):
     """Attention to labels, normalized over whole label sequences.
 
         φ(y', y, h_t) = A_{y', y} + h_tᵀ v_y                         (equation 6)
@@ -62,27 +63,6 @@ class LabelMarginals(nn.Module):
         values = self.value(self.labels.weight)
         with full_precision(distributions, values) as (weights, values):
             return weights.squeeze(-2) @ values
-
-    def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
-        """Attend to labels.
-
-        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tuple[Tensor, Tensor]): ĥ, (batch_size, n, d), and the marginals,
-            (batch_size, n, 1, L); or (tokens, d) and (tokens, 1, L).
-        """
-        distributions = self.distributions(x, mask)
-        return self.read(distributions), distributions
-
-    def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
-
-        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`, the marginals (see `distributions`). Shape:
-            (batch_size, n, 1, L).
-        """
-        return {"labels": self.distributions(mask.padded(x), mask)}
 
 
 class LabelCRFDecoder(nn.Module):

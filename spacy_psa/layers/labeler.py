@@ -87,7 +87,10 @@ class SequenceLabelerNetwork(nn.Module):
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
         rows = torch.from_numpy(layout.rows).to(x.device)
-        fields = {name: _in_token_order(scores, rows) for name, scores in parts.items()}
+        # The whole network may be in half precision, which is not enough for inference
+        fields = {
+            name: _wide(torch.cat(scores).index_select(0, rows)) for name, scores in parts.items()
+        }
         with full_precision(x):
             fields.update(self.decoder.transition_scores())
         return Potentials(lengths=layout.lengths, **fields)
@@ -110,11 +113,8 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
         yield part.view(*bucket.index.shape, x.shape[1])
 
 
-def _in_token_order(parts: list[Tensor], rows: Tensor) -> Tensor:
-    """The scores of all positions, in the order of `rows`."""
-    scores = torch.cat(parts).index_select(0, rows)
-    # The whole network may be in half precision, which is not enough for inference
-    return scores.to(torch.promote_types(scores.dtype, torch.float32))
+def _wide(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class PredicateMask(nn.Module):

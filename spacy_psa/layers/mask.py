@@ -131,12 +131,8 @@ class SequenceMask:
         RETURNS (Tensor): True if the column is a real position (and, without `include_self`, not
             the row's own). Shape: (batch_size or 1, 1 or width, width), boolean.
         """
-        return self.positions.unsqueeze(1) if include_self else self._other_pairs
-
-    @cached_property
-    def _other_pairs(self) -> Tensor:
-        others = ~torch.eye(self.width, dtype=torch.bool, device=self.lengths.device)
-        return self.positions.unsqueeze(1) & others
+        real = self.positions.unsqueeze(1)
+        return real if include_self else real & ~torch.eye(self.width, device=real.device).bool()
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:

@@ -12,7 +12,6 @@ from ..errors import Errors
 from .initialization import linear
 from .mask import SequenceMask, Tokenwise
 from .ops import full_precision, ops_for
-from .position_bias import positional_bias
 
 
 class MultiHeadSelfAttention(Tokenwise, nn.Module):
@@ -149,8 +148,10 @@ class MultiHeadSelfAttention(Tokenwise, nn.Module):
 
     def _positions(self, x: Tensor, mask: SequenceMask) -> Tensor | None:
         """The additive part of the biases. Shape: (batch_size or 1, n_heads or 1, n, n)."""
-        with full_precision(x) as (x,):
-            positions = [positional_bias(bias, x, mask) for bias in self.biases]
+        if not len(self.biases):
+            return None
+        with full_precision(mask.padded(x)) as (x,):
+            positions = [bias(x) for bias in self.biases]
         found = [position for position in positions if position is not None]
         return torch.stack(found, dim=1) if found else None
 

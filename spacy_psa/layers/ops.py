@@ -9,7 +9,7 @@ mixed precision or for tracing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .interfaces import CharacterPart
     from .mask import SequenceMask
 
+# Characters, including padding, that are read at a time, so that memory does not grow with the
+# number of distinct words. The words of a batch of ordinary size are read at once.
+CHARACTER_POSITIONS = 1 << 17
 # Registered by device and whether gradients are recorded
 _registered: dict[tuple[str, bool], Ops] = {}
 _chosen: ContextVar[Ops | None] = ContextVar("chosen", default=None)
@@ -143,15 +146,20 @@ class Ops:
         return torch.cat([mask.last(left), mask.last(right)], dim=1)
 
     def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Represent words by their characters.
+        """Represent words by their characters, so many at a time that memory stays bounded.
 
         part (CharacterPart): Represents words.
-        characters, lengths (Tensor): Its input. Shapes: (words, longest word) and (words,).
+        characters, lengths (Tensor): Its input, words sorted by length, longest first.
+            Shapes: (words, longest word) and (words,).
         RETURNS (Tensor): Shape: (words, width).
         """
-        from .words import read_words
-
-        return read_words(part, characters, lengths)
+        outputs, first = [], 0
+        while first < len(lengths):
+            longest = int(lengths[first])
+            piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
+            outputs.append(part(characters[piece, :longest], lengths[piece]))
+            first = piece.stop
+        return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
 
     def marginals(
         self, emissions: Tensor, mask: SequenceMask, transitions: dict[str, Tensor]
@@ -247,14 +255,3 @@ def lstm_precision(x: Tensor) -> Iterator[Tensor]:
 def lstm_types() -> set[torch.dtype]:
     """RETURNS (Set[torch.dtype]): The types of LSTMs on this CPU."""
     return {torch.float32, torch.bfloat16} if has_bfloat16() else {torch.float32}
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Turn mixed precision off.
-
-    device (torch.device): The device to turn it off for.
-    RETURNS (ContextManager): The context without it; it does nothing if mixed precision is off.
-    """
-    if not torch.is_autocast_enabled(device.type):
-        return nullcontext()
-    return torch.autocast(device.type, enabled=False)

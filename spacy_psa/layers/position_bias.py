@@ -9,20 +9,14 @@ attribute `masks_self` says whether tokens are also prevented from attending to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from .initialization import glorot_
-from .mask import SequenceMask
 
-
-class Columns(Protocol):
-    """`clipped_distances` or `clipped_offsets`."""
-
-    def __call__(self, n: int, most: int, *, like: Tensor) -> Tensor: ...
+Columns = Callable[..., Tensor]  # `clipped_distances` or `clipped_offsets`
 
 
 def clipped_distances(n: int, most: int, *, like: Tensor) -> Tensor:
@@ -52,47 +46,19 @@ def _offsets(n: int, like: Tensor) -> Tensor:
     return order.unsqueeze(1) - order.unsqueeze(0)
 
 
-class TokenwiseBias:
-    """A positional bias that also accepts token vectors without padding, and a mask. It maps
-    (tokens, d) to (batch_size or 1, n, n), as it does (batch_size, n, d) without a mask."""
-
-
-def positional_bias(bias: nn.Module, x: Tensor, mask: SequenceMask | None) -> Tensor | None:
-    """Compute a positional bias, adding padding if it needs it.
-
-    bias (nn.Module): Maps (batch_size, n, d) to (batch_size or 1, n, n) or None.
-    x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-    mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
-    RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
-    """
-    if mask is None or x.dim() == 3:
-        found: Tensor | None = bias(x)
-    elif isinstance(bias, TokenwiseBias):
-        found = bias(x, mask)
-    else:
-        found = bias(mask.padded(x))
-    return found
-
-
-def for_pairs(
-    scores: Tensor, mask: SequenceMask | None, columns: Columns, max_distance: int
-) -> Tensor:
+def for_pairs(scores: Tensor, columns: Columns, max_distance: int) -> Tensor:
     """Look up the score of each pair of positions.
 
-    scores (Tensor): The scores of each token. Shape: (batch_size, n, m), or (tokens, m) without
-        padding.
-    mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+    scores (Tensor): The scores of each token. Shape: (batch_size, n, m).
     columns (Callable): Computes which scores to read: `clipped_distances` or `clipped_offsets`.
     max_distance (int): The distance at which they are clipped.
     RETURNS (Tensor): Shape: (batch_size, n, n).
     """
-    if mask is not None:
-        scores = mask.padded(scores)
     found = columns(scores.shape[1], max_distance, like=scores)
     return scores.gather(2, found.unsqueeze(0).expand(len(scores), -1, -1))
 
 
-class GaussianBias(TokenwiseBias, nn.Module):
+class GaussianBias(nn.Module):
     """The distance-aware Gaussian bias: G_ij = −(i − j)² / (2ε²), with ε = k / 2.
 
     window (float): The window size k, in tokens.
@@ -106,20 +72,17 @@ class GaussianBias(TokenwiseBias, nn.Module):
         super().__init__()
         self.epsilon = window / 2
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d), or
-            (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (1, n, n).
         """
-        n = x.shape[1] if mask is None else mask.width
-        squared = _offsets(n, x).to(x.dtype).square()
+        squared = _offsets(x.shape[1], x).to(x.dtype).square()
         return (-squared / (2 * self.epsilon**2)).unsqueeze(0)
 
 
-class TokenPositionBias(TokenwiseBias, nn.Module):
+class TokenPositionBias(nn.Module):
     """The token-specific position bias: P_ij(x_i) = x_iᵀ R_m + (vᵀ R_m + b), m = min(|i − j|, r).
 
     R has a row for each distance from 0 to r. Row 0 is used only if a token may attend to itself;
@@ -140,23 +103,22 @@ class TokenPositionBias(TokenwiseBias, nn.Module):
         self.vector = nn.Parameter(glorot_(torch.empty(width)))
         self.bias = nn.Parameter(torch.zeros(1))
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         # First x_iᵀ R_m + (vᵀ R_m + b) for every m: n·r dot products instead of n².
         by_distance = linear(x, self.relative, self.constant())
-        return for_pairs(by_distance, mask, clipped_distances, self.max_distance)
+        return for_pairs(by_distance, clipped_distances, self.max_distance)
 
     def constant(self) -> Tensor:
         """RETURNS (Tensor): What is the same for all tokens, vᵀ R_m + b. Shape: (r + 1,)."""
         return self.relative @ self.vector + self.bias
 
 
-class TokenOffsetBias(TokenwiseBias, nn.Module):
+class TokenOffsetBias(nn.Module):
     """The direction-aware token-specific position bias: P_ij(x_i) = x_iᵀ W_C(i−j).
 
     C(q) = clip(q, −r, r), so W has 2r + 1 rows; row m is for the offset m − r. Equation 12 of the
@@ -176,18 +138,17 @@ class TokenOffsetBias(TokenwiseBias, nn.Module):
         self.max_distance = max_distance
         self.relative = nn.Parameter(glorot_(torch.empty(2 * max_distance + 1, width)))
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         by_offset = linear(x, self.relative)
-        return for_pairs(by_offset, mask, clipped_offsets, self.max_distance)
+        return for_pairs(by_offset, clipped_offsets, self.max_distance)
 
 
-class PSABias(TokenwiseBias, nn.Module):
+class PSABias(nn.Module):
     """The positional bias of position-aware self-attention, Ψ = M + α·G + (1 − α)·P.
 
     α is trainable and stays in (0, 1), as the sigmoid of a parameter that starts at 0. (The paper
@@ -227,26 +188,25 @@ class PSABias(TokenwiseBias, nn.Module):
         """The trade-off α between G and P; None if there is neither. Shape: (1,)."""
         return None if self.trade_off is None else torch.sigmoid(self.trade_off)
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor | None:
+    def forward(self, x: Tensor) -> Tensor | None:
         """Compute the additive part of the bias, α·G + (1 − α)·P. The mask M is given by
         `masks_self` and is not added, since the softmax of a row of −∞ is undefined.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
         """
         alpha = self.alpha
         if alpha is None:
             return None
         if self.token_position is None:
-            return None if self.gaussian is None else alpha * self.gaussian(x, mask)
-        position = self.token_position(x, mask)
+            return None if self.gaussian is None else alpha * self.gaussian(x)
+        position = self.token_position(x)
         if self.gaussian is None:
             return (1 - alpha) * position
-        return torch.lerp(position, self.gaussian(x, mask), alpha)
+        return torch.lerp(position, self.gaussian(x), alpha)
 
 
-class BiasMixture(TokenwiseBias, nn.Module):
+class BiasMixture(nn.Module):
     """A weighted mean of biases, Ψ = Σ_i α_i·B_i with trainable α_i > 0, Σ_i α_i = 1.
 
     This is the positional bias of the first version of PSA, Ψ = α₁·M + α₂·P + α₃·G. The mask M is
@@ -279,11 +239,10 @@ class BiasMixture(TokenwiseBias, nn.Module):
         """
         return None if self.trade_off is None else torch.softmax(self.trade_off, dim=0)
 
-    def forward(self, x: Tensor, mask: SequenceMask | None = None) -> Tensor | None:
+    def forward(self, x: Tensor) -> Tensor | None:
         """Compute the additive part of the mixture. The mask is given by `masks_self`.
 
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (Optional[SequenceMask]): The lengths of the sentences, if there is no padding.
+        x (Tensor): Token vectors. Shape: (batch_size, n, d).
         RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
         """
         alphas = self.alphas
@@ -292,7 +251,7 @@ class BiasMixture(TokenwiseBias, nn.Module):
         weights = alphas[int(self.has_mask_weight) :]
         total = None
         for weight, bias in zip(weights, self.biases, strict=True):
-            position = positional_bias(bias, x, mask)
+            position = bias(x)
             if position is not None:
                 term = weight * position
                 total = term if total is None else total + term

@@ -11,10 +11,6 @@ from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
 from .ops import ops_for
 
-# Characters, including padding, that the network reads at a time, so that memory does not grow
-# with the number of distinct words. The words of a batch of ordinary size are read at once.
-CHARACTER_POSITIONS = 1 << 17
-
 
 class WordEmbedding(nn.Module):
     """Trainable rows, combined with fixed vectors passed by the caller.
@@ -103,20 +99,3 @@ class WordCharacterEmbedding(nn.Module):
             parts.append(ops.words(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
-
-
-def read_words(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-    """Represent words, so many at a time that memory stays bounded.
-
-    part (CharacterPart): Represents words.
-    characters, lengths (Tensor): Its input, words sorted by length, longest first.
-        Shapes: (words, longest word) and (words,).
-    RETURNS (Tensor): Shape: (words, width).
-    """
-    outputs, first = [], 0
-    while first < len(lengths):
-        longest = int(lengths[first])
-        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
-        outputs.append(part(characters[piece, :longest], lengths[piece]))
-        first = piece.stop
-    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]

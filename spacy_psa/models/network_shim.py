@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from ..acceleration import install
 from ..acceleration.reduced_precision import FULL, REDUCTIONS, reduce_precision
 from ..errors import Errors
-from ..layers.ops import without_autocast
 from ..messages import unpack
 from ..tensor_versions import weights_of
 from . import forking
@@ -121,7 +120,7 @@ class NetworkShim(PyTorchShim):
         """
         forking.note_network()
         # Even within the caller's autocast: results cached here are reused by later predictions
-        with torch.no_grad(), without_autocast(inputs.args[0].device):
+        with torch.no_grad(), torch.autocast(inputs.args[0].device.type, enabled=False):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:

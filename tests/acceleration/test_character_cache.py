@@ -16,10 +16,9 @@ from spacy_psa.layers import (
     CharacterCNN,
     WordCharacterEmbedding,
     WordEmbedding,
+    ops,
     using,
 )
-from spacy_psa.layers import words as words_module
-from spacy_psa.layers.words import read_words
 
 from ..layers.helpers import assert_close, randomized
 
@@ -176,9 +175,9 @@ def test_words_are_read_in_pieces_of_bounded_size(monkeypatch):
     part.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].numel()))
     batch = words([1, 2, 3], [4, 5, 6], [7, 8], [1, 2], [3])
     expected = part(*batch)
-    monkeypatch.setattr(words_module, "CHARACTER_POSITIONS", 6)
+    monkeypatch.setattr(ops, "CHARACTER_POSITIONS", 6)
     sizes.clear()
-    assert_close(read_words(part, *batch), expected, 1e-12)
+    assert_close(PLAIN.words(part, *batch), expected, 1e-12)
     assert sizes == [6, 5] or max(sizes) <= 6
 
 
