@@ -51,6 +51,5 @@ def width_of(layer: nn.Module) -> int:
 
     layer (nn.Module): The layer.
     RETURNS (int): Its `width`.
-    RAISES (AttributeError): If the layer has no `width`.
     """
     return cast(int, layer.width)

@@ -56,12 +56,11 @@ class LabelReader(nn.Module):
     """Attends to labels: `distributions` finds how much, and `read` what there is to read."""
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Compute the distributions over labels. Shape: (batch_size, n, heads, L), or
-        (tokens, heads, L) without padding."""
+        """Compute distributions over labels. Shape: (..., heads, L)."""
         raise NotImplementedError
 
     def read(self, distributions: Tensor) -> Tensor:
-        """Compute what tokens read of the labels. Shape: (batch_size, n, d), or (tokens, d)."""
+        """Compute what tokens read of the labels. Shape: (..., d)."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:

@@ -87,10 +87,11 @@ class SequenceLabelerNetwork(nn.Module):
             for name, scores in by_name.items():
                 parts.setdefault(name, []).append(scores.flatten(0, 1))
         rows = torch.from_numpy(layout.rows).to(x.device)
-        # The whole network may be in half precision, which is not enough for inference
-        fields = {
-            name: _wide(torch.cat(scores).index_select(0, rows)) for name, scores in parts.items()
-        }
+        fields = {}
+        for name, scores in parts.items():
+            found = torch.cat(scores).index_select(0, rows)
+            # The whole network may be in half precision, which is not enough for inference
+            fields[name] = found.to(torch.promote_types(found.dtype, torch.float32))
         with full_precision(x):
             fields.update(self.decoder.transition_scores())
         return Potentials(lengths=layout.lengths, **fields)
@@ -111,10 +112,6 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
     rows = nn.functional.embedding(index.to(x.device), x)
     for bucket, part in zip(buckets, rows.split([b.index.size for b in buckets]), strict=True):
         yield part.view(*bucket.index.shape, x.shape[1])
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class PredicateMask(nn.Module):

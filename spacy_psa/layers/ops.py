@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from .interfaces import CharacterPart
     from .mask import SequenceMask
 
-# Characters, including padding, that are read at a time, so that memory does not grow with the
-# number of distinct words. The words of a batch of ordinary size are read at once.
+# Characters, including padding, that are read at a time: those of a batch of ordinary size
 CHARACTER_POSITIONS = 1 << 17
 # Registered by device and whether gradients are recorded
 _registered: dict[tuple[str, bool], Ops] = {}
@@ -176,7 +175,6 @@ class Ops:
 
 
 PLAIN = Ops()
-"""The definitions."""
 
 
 def register(device: str, *, training: Ops, prediction: Ops) -> None:
