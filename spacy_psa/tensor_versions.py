@@ -8,14 +8,16 @@ from torch import Tensor, nn
 
 from .private_names import tensors_of, version_of
 
+_CHANGES = "psa_changes"  # an attribute of tensors
+
 
 class Versions:
     """The versions of weights (or gradients) that something was computed from: their memory
-    addresses and how often PyTorch has recorded a change.
+    addresses and how often a change was recorded, by PyTorch or by `record_change`.
 
     Code that changes weights without PyTorch's knowledge, with `.data` or NumPy, must tell it with
-    `torch.autograd.graph.increment_version`, as `NetworkShim` does: comparing all numbers each time
-    would take as long as what is kept saves.
+    `torch.autograd.graph.increment_version`: comparing all numbers each time would take as long as
+    what is kept saves.
 
     weights (Sequence[Tensor]): The weights.
     """
@@ -35,6 +37,16 @@ class Versions:
         return _versions(weights) == self._versions
 
 
+def record_change(weight: Tensor) -> None:
+    """Record that an optimizer has changed a weight, unknown to PyTorch: `nlp.update` updates a
+    shared embedding before the gradient of the components that listen to it has come back, which
+    PyTorch would refuse.
+
+    weight (Tensor): The weight.
+    """
+    setattr(weight, _CHANGES, getattr(weight, _CHANGES, 0) + 1)
+
+
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
     """Iterate over the parameters and buffers of layers, without those of their submodules. With
     `modules()`, this takes a fraction of the time of `parameters()`.
@@ -48,9 +60,13 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
                 yield tensor
 
 
-def _versions(weights: Sequence[Tensor]) -> list[tuple[int, object]]:
+def _versions(weights: Sequence[Tensor]) -> list[tuple[int, int, object]]:
     # PyTorch does not record changes of inference-mode weights; a new object equals nothing else
     return [
-        (weight.data_ptr(), object() if weight.is_inference() else version_of(weight))
+        (
+            weight.data_ptr(),
+            getattr(weight, _CHANGES, 0),
+            object() if weight.is_inference() else version_of(weight),
+        )
         for weight in weights
     ]

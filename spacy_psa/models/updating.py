@@ -9,7 +9,8 @@ from thinc.api import Optimizer
 from thinc.types import FloatsXd
 from thinc.util import torch2xp, xp2torch
 from torch import Tensor, nn
-from torch.autograd.graph import increment_version
+
+from ..tensor_versions import record_change
 
 Key = tuple[int, str]
 
@@ -43,7 +44,7 @@ class LeavesGradient(Protocol):
 def update_parameters(
     optimizer: Optimizer, parameters: Mapping[Key, nn.Parameter], *, together: bool
 ) -> None:
-    """Update parameters in place, and drop their gradients.
+    """Update parameters in place, unknown to PyTorch, and drop their gradients.
 
     optimizer (Optimizer): Called with the key, the parameter and its gradient.
     parameters (Mapping[Tuple[int, str], nn.Parameter]): The parameters that have gradients, by
@@ -54,8 +55,7 @@ def update_parameters(
         _update(optimizer, parameters, together=together)
     finally:  # even if the optimizer fails halfway
         for parameter in parameters.values():
-            # An optimizer may have changed the memory without PyTorch's knowledge
-            increment_version(parameter)
+            record_change(parameter)
 
 
 def _update(
@@ -63,7 +63,7 @@ def _update(
 ) -> None:
     ours = optimizer if isinstance(optimizer, LeavesGradient) else None
     if together and ours is not None:
-        weights = [parameter.detach() for parameter in parameters.values()]
+        weights = [parameter.data for parameter in parameters.values()]
         gradients = [cast(Tensor, parameter.grad) for parameter in parameters.values()]
         ours.update_together(list(parameters), weights, gradients)
         for parameter in parameters.values():
@@ -72,11 +72,11 @@ def _update(
     for key, parameter in parameters.items():
         gradient = cast(Tensor, parameter.grad)
         if ours is not None:
-            ours.update_only(key, parameter.detach(), gradient)
+            ours.update_only(key, parameter.data, gradient)
         else:
-            array = cast(FloatsXd, torch2xp(parameter.detach()))
+            array = cast(FloatsXd, torch2xp(parameter.data))
             updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(gradient)))
             if updated is not array:
-                parameter.detach().copy_(xp2torch(updated, device=parameter.device))
+                parameter.data.copy_(xp2torch(updated, device=parameter.device))
         # Not zeroed: `nlp.rehearse` collects gradients first and uses them after this.
         parameter.grad = None

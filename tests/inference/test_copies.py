@@ -17,6 +17,8 @@ LENGTHS = (4, 0, 3)
 
 def continues(previous: str, tag: str) -> bool:
     """Whether a tag goes on with the span of the previous one."""
+    if previous[0] in "ES":
+        return False  # conlleval goes on from E to B where tags are not well-formed
     return len(read_spans([previous, tag])) == 1 and "O" not in (previous, tag)
 
 

@@ -13,7 +13,7 @@ import pytest
 from ..documentation import ROOT
 
 pytest.importorskip("triton", reason="Triton is not installed")
-KERNELS = ROOT / "spacy_psa/kernels"
+FOLDERS = [ROOT / "spacy_psa/kernels", ROOT / "spacy_psa/acceleration/cuda"]
 
 
 def test_all_kernels_compile(tmp_path: Path) -> None:
@@ -29,6 +29,8 @@ def test_all_kernels_compile(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     compiled = {line.split()[0] for line in done.stdout.splitlines() if f" {capability} " in line}
-    sources = [path.read_text(encoding="utf8") for path in KERNELS.glob("*.py")]
+    sources = [
+        path.read_text(encoding="utf8") for folder in FOLDERS for path in folder.glob("*.py")
+    ]
     launched = {name for text in sources for name in re.findall(r"def (\w+_kernel)\(", text)}
     assert compiled == launched

@@ -14,6 +14,7 @@ from thinc.api import SGD, Adam, ArgsKwargs, Optimizer
 from torch import nn
 
 from spacy_psa.models.network_shim import NetworkShim
+from spacy_psa.tensor_versions import Versions
 from spacy_psa.training.optimizers import create_sgd
 
 
@@ -195,18 +196,18 @@ def test_averages_are_used_for_a_while() -> None:
 
 
 class Keeper(nn.Module):
-    """Keeps twice its weight until PyTorch knows of a change."""
+    """Keeps twice its weight until a change is recorded."""
 
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
-        self.version, self.double = -1, None
+        self.versions, self.double = Versions(), None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.training:
             return 2 * self.weight * x
-        if self.version != self.weight._version:
-            self.version, self.double = self.weight._version, 2 * self.weight
+        if not self.versions.are_those_of([self.weight]):
+            self.versions, self.double = Versions([self.weight]), 2 * self.weight
         return self.double * x
 
 

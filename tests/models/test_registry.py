@@ -35,6 +35,7 @@ def entry_points() -> list[tuple[str, str, str]]:
     return [
         (group, *(part.strip() for part in line.split("=")))
         for group, lines in groups.items()
+        if group != "console_scripts"
         for line in lines.strip().splitlines()
     ]
 

@@ -120,7 +120,9 @@ def test_weights_that_are_not_finite_are_noticed(number: float, in_network: bool
 def test_a_step_of_our_optimizers_that_is_too_large_is_noticed() -> None:
     model, _ = make_model()
     set_gradients(model, 0)
-    update = update_by(create_sgd(math.inf))
+    optimizer = create_sgd()
+    optimizer.learn_rate = math.inf  # create_sgd refuses it
+    update = update_by(optimizer)
     model.finish_update(update)
     assert not update.is_finite
 

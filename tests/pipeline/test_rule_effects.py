@@ -74,6 +74,7 @@ def test_required_spans_are_always_there_and_forbidden_ones_never(
         tagger.tags,
         rules=lambda doc: rules,
         keep_existing=True,
+        allow_space=False,
     )
     chain = LinearChain(given_rules, constraints=tagger.constraints)
     for ids in [chain.argmax, *chain.sample(5, generator=generator).T]:

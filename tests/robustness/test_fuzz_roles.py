@@ -28,7 +28,7 @@ from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.models.srl import labeled_propositions, predict_in_parts
 from spacy_psa.pipeline.decoding import GreedyDecoding
 from spacy_psa.pipeline.frames import format_frames
-from spacy_psa.pipeline.predicates import PREDICATES_KEY
+from spacy_psa.pipeline.predicates import PREDICATES_KEY, VerbPredicates
 from spacy_psa.pipeline.role_rules import ConstrainedDecoding
 from spacy_psa.pipeline.srl_scorer import score_examples
 
@@ -144,7 +144,10 @@ def test_each_predicate_has_a_frame_and_the_rest_stays(nlp: Language, some: Sent
     assert doc.text == before.text
     attributes = ["ORTH", "NORM", "SPACY", "SENT_START", "LEMMA", "POS", "TAG", "HEAD", "DEP"]
     assert doc.to_array(attributes).tolist() == before.to_array(attributes).tolist()
-    expected = sorted(predicate.token for predicate in some.predicates)
+    # White space can be given as a predicate, but a tag does not make it one
+    by_tag = isinstance(srl_of(nlp).predicates, VerbPredicates)
+    given = (predicate.token for predicate in some.predicates)
+    expected = sorted(i for i in given if not (by_tag and before[i].is_space))
     assert [frame.predicate.i for frame in doc._.frames] == expected
     assert [span.start for span in doc.spans[FRAMES_KEY]] == expected
     assert all(len(span) == 1 and span.label_ for span in doc.spans[FRAMES_KEY])

@@ -209,7 +209,7 @@ def test_the_pipeline_that_is_left_can_be_loaded(
 
 def test_a_batcher_that_leaves_nothing_over_is_an_error(tmp_path: Path) -> None:
     write_corpora(tmp_path)
-    batcher = {"@batchers": "spacy.batch_by_padded.v1", "size": 0, "buffer": 5}
+    batcher = {"@batchers": "spacy.batch_by_padded.v1", "size": 1, "buffer": 5}
     config = write_config(
         tmp_path,
         training={"max_epochs": 1},
