@@ -26,7 +26,7 @@ test: $(READY)
 nightly: export OMP_NUM_THREADS = 1
 nightly: export PSA_TESTS = nightly
 nightly: $(READY)
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m 'nightly or not nightly' tests/robustness $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m 'nightly or not nightly' tests/robustness tests/inference $(PYTEST_ARGS)
 
 # Tests the oldest and newest supported releases with each installed Python.
 test-matrix:

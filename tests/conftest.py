@@ -34,11 +34,23 @@ FOUND = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {group: FOUND.select(group=group) for group in FOUND.groups}
 
 
+# In these, gradients by interpreted kernels take minutes; tests/kernels has some of each
+INTERPRETED_NIGHTLY = {
+    "test_extremes.py",
+    "test_gradients.py",
+    "test_invariance.py",
+    "test_smoothing.py",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests of "fused" unless its kernels run on the CPU: otherwise, it is another backend."""
-    if kernels_run_on(torch.device("cpu")):
-        return
     skip = pytest.mark.skip(reason="no Triton that interprets kernels: tests/kernels has a GPU's")
+    interpreted = kernels_run_on(torch.device("cpu"))
     for item in items:
         if getattr(item, "callspec", None) and item.callspec.params.get("backend") == "fused":
-            item.add_marker(skip)
+            if not interpreted:
+                item.add_marker(skip)
+            elif item.path.name in INTERPRETED_NIGHTLY:
+                item.add_marker(pytest.mark.nightly)
