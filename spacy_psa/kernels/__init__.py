@@ -1,7 +1,8 @@
-"""GPU kernels in Triton; each has an alternative in PyTorch.
+"""GPU kernels in Triton for the sums, marginals and best sequences of chains.
 
-Modules ending in `_kernels` contain the kernels; `chains`, `best_paths` and `additive` launch
-them. Triton comes with PyTorch's CUDA builds and is imported only where it is used.
+Modules ending in `_kernels` contain the kernels; `chains` and `best_paths` launch them. Additive
+attention has its own in `acceleration.cuda`. Triton comes with PyTorch's CUDA builds and is
+imported only where it is used.
 """
 
 from .availability import kernels_run_on
