@@ -15,6 +15,7 @@ from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from .concat import output_width
+from .encoders import build_chain
 from .growth import grow, padded, resize_output
 from .network_shim import NetworkShim
 from .thinc_arrays import flatten, to_rows, unflatten
@@ -24,7 +25,7 @@ from .windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 
 def build_sequence_labeler(
     tok2vec: Tok2Vec,
-    encoder: EncoderBuilder,
+    encoder: EncoderBuilder | None,
     decoder: DecoderBuilder,
     max_length: int = 512,
     overlap: int = 64,
@@ -41,7 +42,8 @@ def build_sequence_labeler(
     tok2vec (Tok2Vec): Embeds tokens: `spacy_psa.WordCharEmbed.v1`, or any of spaCy's, e.g.
         `spacy.HashEmbedCNN.v2`, `spacy.Tok2VecListener.v1`,
         `spacy-transformers.TransformerListener.v1`.
-    encoder (EncoderBuilder): Contextualizes tokens, e.g. `spacy_psa.PSAEncoder.v1`.
+    encoder (Optional[EncoderBuilder]): Contextualizes tokens, e.g. `spacy_psa.PSAEncoder.v1`. None
+        if `tok2vec` does so, e.g. a pretrained transformer: the decoder scores its vectors.
     decoder (DecoderBuilder): Scores labels, e.g. `spacy_psa.CRF.v1`.
     max_length (int): Maximum number of tokens that the encoder sees at once.
     overlap (int): Minimum number of tokens that neighboring windows share.
@@ -79,14 +81,14 @@ def build_sequence_labeler(
 
 
 def _make_network(
-    encoder: EncoderBuilder,
+    encoder: EncoderBuilder | None,
     decoder: DecoderBuilder,
     cuda_graphs: bool,
     *,
     input_width: int,
     n_labels: int,
 ) -> nn.Module:
-    encoder_module = encoder(input_width, n_labels)
+    encoder_module = (encoder or build_chain())(input_width, n_labels)
     decoder_module = decoder(encoder_module, n_labels)
     return SequenceLabelerNetwork(
         encoder_module, decoder_module, run=GraphedBody() if cuda_graphs else None

@@ -131,6 +131,18 @@ def test_the_gradient_of_the_input_is_that_of_the_output(length: int) -> None:
     assert network.shims[0].network.encoder.width == 4
 
 
+def test_without_an_encoder_the_decoder_scores_the_vectors() -> None:
+    model = build_sequence_labeler(make_tok2vec(nO=WIDTH), None, build_crf(), 20, 6)
+    model.set_dim("nO", 5)
+    model.initialize(X=[make_doc(2)])
+    docs = [make_doc(3), make_doc(0), make_doc(50)]
+    found = model.predict(docs).emissions
+    emission = model.get_ref("network").shims[0].network.decoder.emission
+    vectors = np.vstack(forward_random(model.layers[0], docs, False)[0])
+    expected = emission(torch.from_numpy(vectors))
+    torch.testing.assert_close(found, expected.detach(), atol=1e-6, rtol=0.0)
+
+
 def test_gradients_of_all_potentials_reach_the_parameters() -> None:
     model = make_model().initialize(X=[make_doc(2)])
     potentials, backprop = model.begin_update([make_doc(3)])

@@ -28,10 +28,11 @@ from .conftest import (
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 8, "upstream": "tok2vec"}
 
 
-def listening_nlp(target: str = "tag") -> Language:
+def listening_nlp(target: str = "tag", **overrides: Any) -> Language:
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": HASH})
-    nlp.add_pipe(NAME, config={"model": tiny_model(tok2vec=LISTENER), "target": target})
+    model = tiny_model(tok2vec=LISTENER, **overrides)
+    nlp.add_pipe(NAME, config={"model": model, "target": target})
     fix_random_seed(0)
     nlp.initialize(lambda: make_examples(nlp))
     return nlp
@@ -58,6 +59,16 @@ def test_learns_behind_a_listener(target: str) -> None:
     nlp = listening_nlp(target)
     learn(nlp, 40)
     assert nlp.evaluate(make_examples(nlp))[SCORES[target]] == 1.0
+
+
+def test_a_crf_directly_on_the_shared_embedding(tmp_path: Path) -> None:
+    nlp = listening_nlp(encoder=None)
+    learn(nlp, 40)
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert loaded.config["components"][NAME]["model"]["encoder"] is None
+    assert_same_weights(weights(loaded), weights(nlp))
+    assert loaded.evaluate(make_examples(loaded))["tag_acc"] == 1.0
 
 
 def test_the_gradient_reaches_the_shared_embedding() -> None:
