@@ -8,7 +8,7 @@ from torch import Tensor
 
 from spacy_psa.acceleration import install
 from spacy_psa.acceleration.tiled_scores import tiled_scores
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.inference.engines.triton import kernels_run_on
 from spacy_psa.layers import PLAIN, SequenceMask, ops_for
 
 from .kernels_timing import Sides, table_by_size, timed

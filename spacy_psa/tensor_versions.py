@@ -11,7 +11,7 @@ from .private_names import tensors_of, version_of
 _CHANGES = "psa_changes"  # an attribute of tensors
 
 
-class Versions:
+class TensorVersions:
     """The versions of weights (or gradients) that something was computed from: their memory
     addresses and how often a change was recorded, by PyTorch or by `record_change`.
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.inference.engines.triton import kernels_run_on
 
 # Tests run networks in float32 before those in bfloat16: see `spacy_psa.acceleration.amx`
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -34,7 +34,7 @@ FOUND = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {group: FOUND.select(group=group) for group in FOUND.groups}
 
 
-# In these, gradients by interpreted kernels take minutes; tests/kernels has some of each
+# In these, gradients by interpreted kernels take minutes; tests/inference/triton has some of each
 INTERPRETED_NIGHTLY = {
     "test_extremes.py",
     "test_gradients.py",
@@ -46,7 +46,7 @@ INTERPRETED_NIGHTLY = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests of "fused" unless its kernels run on the CPU: otherwise, it is another backend."""
-    skip = pytest.mark.skip(reason="no Triton that interprets kernels: tests/kernels has a GPU's")
+    skip = pytest.mark.skip(reason="no Triton that interprets kernels: see tests/inference/triton")
     interpreted = kernels_run_on(torch.device("cpu"))
     for item in items:
         if getattr(item, "callspec", None) and item.callspec.params.get("backend") == "fused":

@@ -23,10 +23,9 @@ FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py
 # Which of our folders each folder may import from, besides itself and `errors`.
 ALLOWED = {
     "layers": {"inference"},
-    "inference": {"kernels"},
-    "kernels": set(),
+    "inference": set(),
     "figures": set(),
-    "acceleration": {"layers", "inference", "kernels"},
+    "acceleration": {"layers", "inference"},
     "annotation": {"inference"},
     "models": {"acceleration", "layers", "inference"},
     "training": {"annotation"},
@@ -96,14 +95,14 @@ def test_every_folder_has_its_place() -> None:
     assert set(FOLDERS) == set(ALLOWED)
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "kernels", "acceleration"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "acceleration"])
 def test_the_networks_know_nothing_of_spacy(folder: str) -> None:
     for path in modules(PACKAGE / folder):
         roots = {name.split(".")[0] for name in imports(path)}
         assert roots.isdisjoint({"spacy", "thinc", "srsly", "catalogue", "confection"}), path.name
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "kernels", "acceleration"])
+@pytest.mark.parametrize("folder", ["layers", "inference", "acceleration"])
 def test_the_networks_are_usable_without_spacy(folder: str) -> None:
     loaded = in_new_process(
         f"import sys, spacy_psa.{folder}; print({{'spacy', 'thinc'}} & set(sys.modules))"

@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 
 from ..layers.ops import PLAIN, ops_for
 from ..private_names import OrderedLinear, ordered_linear
-from ..tensor_versions import Versions
+from ..tensor_versions import TensorVersions
 
 # What this version of PyTorch supports
 ONEDNN = ordered_linear()
@@ -85,12 +85,12 @@ def _may_bypass(x: Tensor) -> bool:
 
 
 class OrderedWeight:
-    """A copy of a weight in oneDNN's order, until `Versions` reports a change. Threads may share
-    it. Copies of it, also in other processes, are empty.
+    """A copy of a weight in oneDNN's order, until `TensorVersions` reports a change. Threads
+    may share it. Copies of it, also in other processes, are empty.
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Versions, Tensor | None] | None = None
+        self._kept: tuple[TensorVersions, Tensor | None] | None = None
 
     def __reduce__(self) -> tuple[type[OrderedWeight], tuple[()]]:
         return OrderedWeight, ()
@@ -104,7 +104,7 @@ class OrderedWeight:
         """
         kept = self._kept
         if kept is None or not kept[0].are_those_of([weight]):
-            kept = self._kept = Versions([weight]), in_order(weight)
+            kept = self._kept = TensorVersions([weight]), in_order(weight)
         return kept[1]
 
 

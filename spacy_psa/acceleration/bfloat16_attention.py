@@ -14,7 +14,7 @@ from functools import singledispatch
 import torch
 from torch import Tensor, nn
 
-from ..kernels import kernels_run_on
+from ..inference.engines.triton import kernels_run_on
 from ..layers.fusion import AdditiveSelfAttention
 from ..layers.mask import SequenceMask
 from ..layers.ops import ops_for

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..layers.interfaces import CharacterPart
 from ..layers.ops import PLAIN
-from ..tensor_versions import Versions, weights_of
+from ..tensor_versions import TensorVersions, weights_of
 
 # Words in the cache (8 MB at width 100), so that a long-running process does not grow.
 CACHE_SIZE = 20_000
@@ -23,13 +23,13 @@ UNKNOWN = -1
 
 
 class CharacterCache:
-    """A cache of words' character representations, valid until `Versions` reports that the weights
-    have changed. Threads may share it. Copies of it, also in other processes, are empty.
+    """A cache of words' character representations, valid until `TensorVersions` reports that the
+    weights have changed. Threads may share it. Copies of it, also in other processes, are empty.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._versions = Versions()
+        self._versions = TensorVersions()
         self._rows: dict[bytes, int] = {}
         self._table = torch.empty(0, 0)
         _caches.add(self)
@@ -55,7 +55,7 @@ class CharacterCache:
             weights = list(weights_of(part.modules()))
             if not self._versions.are_those_of(weights):
                 self._clear()
-                self._versions = Versions(weights)
+                self._versions = TensorVersions(weights)
             rows = [self._rows.get(key, UNKNOWN) for key in keys]
             new = [i for i, row in enumerate(rows) if row == UNKNOWN]
             places = torch.from_numpy(np.array(rows, dtype=np.int64))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..private_names import is_watched, order_of_lstm
-from ..tensor_versions import Versions
+from ..tensor_versions import TensorVersions
 
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
 # The numbers of steps and rows that weights are reordered for. For shapes that need another order,
@@ -52,7 +52,7 @@ class OrderedLSTM:
 
     def __init__(self, lstm: nn.LSTM) -> None:
         w_input, w_hidden, *self._biases = cast(list[Tensor], lstm.all_weights[0])
-        self._versions = Versions([w_input, w_hidden])
+        self._versions = TensorVersions([w_input, w_hidden])
         self._width = lstm.hidden_size
         shape = [STEPS, ROWS, lstm.input_size]
         self._weights = cast(Callable[..., list[Tensor]], ORDER)(

@@ -29,7 +29,7 @@ from torch.nn.functional import embedding, pad
 from ..layers.characters import CharacterBiLSTM
 from ..layers.fusion import AdditiveSelfAttention, ContextFusion, FusionGate
 from ..layers.labeler import SequenceLabelerNetwork
-from ..layers.mask import SequenceMask, Tokenwise
+from ..layers.mask import PackedLayer, SequenceMask
 from ..layers.multihead import MultiHeadSelfAttention
 from ..layers.ops import PLAIN
 from ..layers.recurrent import BiLSTM
@@ -43,7 +43,7 @@ FULL = "fp32"
 WORD_LENGTHS = 6, 10, 16, 26, 50
 
 
-class BFloat16BiLSTM(Tokenwise, nn.Module):
+class BFloat16BiLSTM(PackedLayer, nn.Module):
     """A `BiLSTM` with bfloat16 weights and no dropout.
 
     layer (BiLSTM): The layer in full precision. Its parts are reused and modified.

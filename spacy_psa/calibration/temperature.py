@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from ..inference.chain_scores import UNKNOWN, check_labels, sum_by_chain, working_dtype
 from ..inference.constraints import Constraints
 from ..inference.label_sets import log_prob_of_sets
 from ..inference.linear_chain import LinearChain
 from ..inference.potentials import Potentials
-from ..inference.scores import UNKNOWN, check_labels, sum_by_chain, working_dtype
 
 LOWEST, HIGHEST = 0.05, 20.0
 TOLERANCE = 1e-5  # of log T

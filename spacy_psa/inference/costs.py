@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .chain_scores import UNKNOWN, check_labels
 from .potentials import Potentials
-from .scores import UNKNOWN, check_labels
 
 
 def cost_augmented(potentials: Potentials, labels: Tensor, costs: Tensor) -> Potentials:

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .chain_scores import working_dtype
 from .engines.autodiff import without_inference_mode
 from .linear_chain import LinearChain
-from .scores import working_dtype
 
 
 def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:

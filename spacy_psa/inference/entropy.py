@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from .chain_scores import working_dtype
 from .engines.array_ops import Array
 from .engines.trellis import Trellis
 from .potentials import Potentials
-from .scores import working_dtype
 
 
 def chain_entropy(trellis: Trellis, potentials: Potentials) -> Tensor:

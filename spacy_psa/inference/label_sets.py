@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from .chain_scores import UNKNOWN, log_ratio
 from .constraints import Constraints
 from .copies import with_copies
 from .linear_chain import LinearChain
-from .scores import UNKNOWN, log_ratio
 
 
 def log_prob_of_sets(

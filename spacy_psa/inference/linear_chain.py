@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .chain_scores import UNKNOWN, check_labels, log_ratio, path_score
 from .constraints import Constraints
 from .engines.backends import Backend, ExpectedCounts, get_backend
-from .engines.fused import FusedBackend
 from .engines.independent import IndependentBackend
 from .engines.logspace import LogSpaceBackend
+from .engines.max_product import best_labels
 from .engines.scaled import ScaledBackend
 from .engines.trellis import Trellis, numpy_trellis, torch_trellis
-from .engines.viterbi import best_labels
+from .engines.triton.backend import FusedBackend
 from .entropy import chain_entropy
 from .nbest import KBest, exact_log_partition, k_best
 from .potentials import Potentials
 from .sampling import Generator, draw_labels
-from .scores import UNKNOWN, check_labels, log_ratio, path_score
 from .spans import SpanQueries, Spans
 
 BACKENDS: dict[str, Backend] = {

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .chain_scores import UNKNOWN
 from .engines.array_ops import Array, ArrayOps, NumpyOps
 from .engines.trellis import Trellis
-from .scores import UNKNOWN
 
 
 class KBest(NamedTuple):

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .chain_scores import UNKNOWN
 from .engines.array_ops import Array
 from .engines.trellis import Trellis
 from .potentials import Potentials
-from .scores import UNKNOWN
 
 Generator = torch.Generator | np.random.Generator
 

@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .chain_scores import sum_by_chain, working_dtype
 from .layout import time_major
 from .linear_chain import UNKNOWN, LinearChain
 from .potentials import Potentials
-from .scores import sum_by_chain, working_dtype
 
 
 def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> Tensor:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from .chain_scores import log_ratio, working_dtype
 from .engines.trellis import Trellis, with_float64
 from .potentials import Potentials
-from .scores import log_ratio, working_dtype
 
 Spans = Sequence[tuple[int, int]] | np.ndarray | Tensor
 

@@ -12,7 +12,7 @@ from .label_attention import (
     ReLUProjection,
 )
 from .label_marginals import LabelCRFDecoder, LabelMarginals
-from .labels import LabelEmbeddings, LabelSet, LabelTransitions
+from .label_parameters import LabelEmbeddings, LabelSet, LabelTransitions
 from .mask import SequenceMask, masked_softmax
 from .multihead import MultiHeadSelfAttention
 from .ops import PLAIN, Ops, ops_for, register, using

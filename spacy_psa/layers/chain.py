@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 
 from .interfaces import width_of
-from .mask import SequenceMask, apply_tokenwise
+from .mask import SequenceMask, apply_packed
 
 
 class Chain(nn.Module):
@@ -35,5 +35,5 @@ class Chain(nn.Module):
             return x
         tokens = mask.compact(x)
         for encoder in self.encoders:
-            tokens = apply_tokenwise(encoder, tokens, mask)
+            tokens = apply_packed(encoder, tokens, mask)
         return mask.padded(tokens)

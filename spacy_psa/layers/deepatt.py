@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch.nn.functional import glu
 
-from .mask import SequenceMask, Tokenwise, apply_tokenwise
+from .mask import PackedLayer, SequenceMask, apply_packed
 from .multihead import MultiHeadSelfAttention
 from .recurrent import BiLSTM
 
@@ -93,14 +93,14 @@ class DeepAtt(nn.Module):
         """
         tokens = self.input(mask.compact(x)) * self.input_scale
         if self.positions is not None:
-            tokens = apply_tokenwise(self.positions, tokens, mask)
+            tokens = apply_packed(self.positions, tokens, mask)
         tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
             tokens = sublayer(tokens, mask)
         return mask.padded(tokens)
 
 
-class ResidualSublayer(Tokenwise, nn.Module):
+class ResidualSublayer(PackedLayer, nn.Module):
     """A sub-layer with its residual connection: LayerNorm(X + Dropout(Sub-Layer(X))).
 
     sublayer (nn.Module): Maps (batch_size, n, width) and a mask to the same shape.
@@ -125,7 +125,7 @@ class ResidualSublayer(Tokenwise, nn.Module):
         RETURNS (Tensor): The same shape.
         """
         tokens = mask.compact(x)
-        output = self.norm(tokens + self.dropout(apply_tokenwise(self.sublayer, tokens, mask)))
+        output = self.norm(tokens + self.dropout(apply_packed(self.sublayer, tokens, mask)))
         return mask.in_form_of(x, output)
 
 
@@ -136,7 +136,7 @@ def _attention(width: int, n_heads: int, dropout: float) -> MultiHeadSelfAttenti
     return attention
 
 
-class FeedForwardSublayer(Tokenwise, nn.Module):
+class FeedForwardSublayer(PackedLayer, nn.Module):
     """Two linear maps of each token with a ReLU in between: ReLU(X W₁) W₂.
 
     width (int): Width d of the token vectors, input and output.
@@ -167,7 +167,7 @@ class FeedForwardSublayer(Tokenwise, nn.Module):
         return self.output(self.dropout(self.hidden(x).relu()))
 
 
-class RecurrentSublayer(Tokenwise, nn.Module):
+class RecurrentSublayer(PackedLayer, nn.Module):
     """A bidirectional LSTM whose directions are summed to keep the width.
 
         y_t = h→_t + h←_t

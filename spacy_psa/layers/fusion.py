@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .initialization import glorot_, linear
 from .interfaces import Gate
-from .mask import SequenceMask, Tokenwise, masked_softmax
+from .mask import PackedLayer, SequenceMask, masked_softmax
 from .ops import full_precision, ops_for
 
 
@@ -142,7 +142,7 @@ class ScalarGate(FusionGate):
         super().__init__(width, 1)
 
 
-class ContextFusion(Tokenwise, nn.Module):
+class ContextFusion(PackedLayer, nn.Module):
     """The self-attentional context fusion layer.
 
         s̃_i = tanh(W⁽ᶻ²⁾ tanh(W⁽ᶻ¹⁾s_i + b))                         (equation 12)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .initialization import linear
-from .labels import LabelEmbeddings
+from .label_parameters import LabelEmbeddings
 from .mask import SequenceMask
 from .ops import full_precision
 

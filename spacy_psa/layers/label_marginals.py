@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .initialization import linear
 from .label_attention import LabelReader
-from .labels import LabelEmbeddings, LabelTransitions
+from .label_parameters import LabelEmbeddings, LabelTransitions
 from .mask import SequenceMask
 from .ops import full_precision, ops_for
 

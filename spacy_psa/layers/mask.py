@@ -149,12 +149,12 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     return weights.masked_fill(forbidden, 0.0)
 
 
-class Tokenwise:
+class PackedLayer:
     """A layer that accepts token vectors with or without padding, and a mask. It maps (tokens, d)
     to (tokens, width), and (batch_size, n, d) to (batch_size, n, width)."""
 
 
-def apply_tokenwise(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
+def apply_packed(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor:
     """Run a layer on tokens without padding, adding padding if the layer needs it.
 
     layer (nn.Module): Maps (batch_size, n, d) and a mask to (batch_size, n, width).
@@ -162,7 +162,7 @@ def apply_tokenwise(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Ten
     mask (SequenceMask): The lengths of the sentences.
     RETURNS (Tensor): Shape: (tokens, width), or (batch_size, n, width).
     """
-    if isinstance(layer, Tokenwise):
+    if isinstance(layer, PackedLayer):
         output: Tensor = layer(tokens, mask)
         return output
     return mask.in_form_of(tokens, layer(mask.padded(tokens), mask))

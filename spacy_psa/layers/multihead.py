@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from .initialization import linear
-from .mask import SequenceMask, Tokenwise
+from .mask import PackedLayer, SequenceMask
 from .ops import full_precision, ops_for
 
 
-class MultiHeadSelfAttention(Tokenwise, nn.Module):
+class MultiHeadSelfAttention(PackedLayer, nn.Module):
     """Multi-head self-attention with an optional positional bias.
 
         head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V

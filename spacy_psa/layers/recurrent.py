@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from .dropout import SharedDropout
 from .initialization import lstm
-from .mask import SequenceMask, Tokenwise
+from .mask import PackedLayer, SequenceMask
 from .ops import ops_for
 
 
-class BiLSTM(Tokenwise, nn.Module):
+class BiLSTM(PackedLayer, nn.Module):
     """A bidirectional LSTM with dropout on its input and its output.
 
     Each layer is computed by `Ops.bilstm`, so that padding never affects a token.

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from .interfaces import width_of
-from .labels import LabelEmbeddings, LabelTransitions
-from .mask import SequenceMask, apply_tokenwise
+from .label_parameters import LabelEmbeddings, LabelTransitions
+from .mask import SequenceMask, apply_packed
 
 
 class Concatenation(nn.Module):
@@ -88,7 +88,7 @@ class RefiningLayer(nn.Module):
         RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and the distributions
             over labels, (tokens, heads, L).
         """
-        hidden = apply_tokenwise(self.recurrent, x, mask)
+        hidden = apply_packed(self.recurrent, x, mask)
         refined, distributions = self.refine(hidden, mask)
         return self.connection(hidden, refined), distributions
 
@@ -139,7 +139,7 @@ class LabelRefinement(nn.Module):
         tokens = self.input_dropout(mask.compact(x))
         for layer in self.layers:
             tokens, _ = layer(tokens, mask)
-        return mask.padded(apply_tokenwise(self.last, tokens, mask))
+        return mask.padded(apply_packed(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
         """Compute each refining layer's distributions over the labels of each token. (For the last

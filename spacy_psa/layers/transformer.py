@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .initialization import linear
-from .mask import SequenceMask, Tokenwise, apply_tokenwise
+from .mask import PackedLayer, SequenceMask, apply_packed
 from .multihead import MultiHeadSelfAttention
 
 
@@ -75,7 +75,7 @@ class PreNorm(PostNorm):
         return x + self.dropout(sublayer(self.norm(x)))
 
 
-class TransformerLayer(Tokenwise, nn.Module):
+class TransformerLayer(PackedLayer, nn.Module):
     """Multi-head self-attention and a feed-forward network, each with a residual connection.
 
     attention (MultiHeadSelfAttention): The attention.
@@ -189,7 +189,7 @@ class TransformerEncoder(nn.Module):
         """
         tokens = self.input(mask.compact(x))
         if self.positions is not None:
-            tokens = apply_tokenwise(self.positions, tokens, mask)
+            tokens = apply_packed(self.positions, tokens, mask)
         tokens = self.dropout(tokens)
         for layer in self.layers:
             tokens = layer(tokens, mask)

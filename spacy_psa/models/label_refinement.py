@@ -18,7 +18,7 @@ from ..layers.label_attention import (
     ReLUProjection,
 )
 from ..layers.label_marginals import LabelCRFDecoder, LabelMarginals
-from ..layers.labels import LabelEmbeddings, LabelSet, LabelTransitions
+from ..layers.label_parameters import LabelEmbeddings, LabelSet, LabelTransitions
 from ..layers.refinement import Concatenation, LabelRefinement, RefiningLayer, ResidualNorm
 from .types import DecoderBuilder, EncoderBuilder, PartBuilder, check_dropout
 

@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from ..models.network_shim import NetworkShim
 from ..private_names import gradient_scaler_of, network_of
-from ..tensor_versions import Versions
+from ..tensor_versions import TensorVersions
 from ..training.clipping import (
     clipping_scale,
     global_norm,
@@ -73,7 +73,7 @@ class DivergenceMonitor:
         self.problem: str | None = None
         self.is_saved = False
         self._batch = Batch()
-        self._norm: tuple[Versions, float] | None = None
+        self._norm: tuple[TensorVersions, float] | None = None
 
     def check_loss(
         self, name: str, model: Model, loss: float, gradient: Potentials, docs: Sequence[Doc]
@@ -109,7 +109,7 @@ class DivergenceMonitor:
         arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
         norm = global_norm([*arrays, *tensors])
         # Changes to arrays cannot be tracked
-        self._norm = None if arrays else (Versions(tensors), norm)
+        self._norm = None if arrays else (TensorVersions(tensors), norm)
         if isfinite(norm) or skips_update(model):
             self.problem = None
             return
@@ -118,7 +118,7 @@ class DivergenceMonitor:
     def gradient_scale(self, model: Model, max_norm: float | None) -> float:
         """Compute the factor for all gradients that clips their global norm. The norm computed by
         `check_gradients` is reused if the gradients have not changed since, as far as PyTorch can
-        tell: see `Versions`.
+        tell: see `TensorVersions`.
 
         model (Model): The model.
         max_norm (Optional[float]): The maximum norm; None for no clipping.

@@ -3,7 +3,7 @@ import torch
 
 from spacy_psa.acceleration import install
 
-from ..kernels.conftest import CPU as INTERPRETED
+from ..inference.triton.conftest import CPU as INTERPRETED
 from ..layers.conftest import CUDA
 
 install()

@@ -14,7 +14,7 @@ from spacy_psa.acceleration.cuda import operations
 from spacy_psa.acceleration.cuda.fused_scores import fused_scores
 from spacy_psa.acceleration.cuda.operations import CUDAOps
 from spacy_psa.acceleration.cuda.score_launchers import lengths_on
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.inference.engines.triton import kernels_run_on
 
 from ..layers.helpers import assert_close, mask_of, normal
 

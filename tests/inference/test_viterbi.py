@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines.fused import can_be_fused
-from spacy_psa.inference.engines.viterbi import viterbi_fused, viterbi_numpy
+from spacy_psa.inference.engines.max_product import viterbi_fused, viterbi_numpy
+from spacy_psa.inference.engines.triton.backend import can_be_fused
 
 from .brute_force import BruteForce, random_potentials
 
@@ -50,7 +50,7 @@ def test_kernels_leave_the_potentials_as_they_were(kernel):
 @pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[3]], ids=["shared", "pairwise"])
 def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
     potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=0, fields=fields)
-    monkeypatch.setattr("spacy_psa.inference.engines.viterbi.CHUNK", 18)
+    monkeypatch.setattr("spacy_psa.inference.engines.max_product.CHUNK", 18)
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 
 
@@ -59,7 +59,7 @@ def test_numpy_kernel_in_small_pieces(monkeypatch, fields):
 def test_numpy_kernel_where_pytorch_adds_and_compares(monkeypatch, fields, many):
     potentials = random_potentials(3, (4, 4, 3, 2, 2, 1), scale=3, fields=fields)
     potentials.emissions[4, [0, 2]] = -torch.inf
-    monkeypatch.setattr("spacy_psa.inference.engines.viterbi.MANY", many)
+    monkeypatch.setattr("spacy_psa.inference.engines.max_product.MANY", many)
     assert viterbi_numpy(potentials).tolist() == BruteForce(potentials).argmax.tolist()
 
 
@@ -106,7 +106,7 @@ def test_small_differences_between_large_float32_scores_count(kernel):
 @pytest.mark.parametrize("numbers", [16, 64])
 def test_interpreted_kernel_in_small_tiles(monkeypatch, fields, numbers):
     pytest.importorskip("triton", reason="Triton is not installed")
-    monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.TILE", numbers)
     potentials = random_potentials(11, (6, 3, 1), scale=0, fields=fields)
     assert viterbi_interpreted(potentials).tolist() == viterbi_numpy(potentials).tolist()
 

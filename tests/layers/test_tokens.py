@@ -17,8 +17,8 @@ from spacy_psa.layers.deepatt import (
 )
 from spacy_psa.layers.label_attention import LabelAttention
 from spacy_psa.layers.label_marginals import LabelMarginals
-from spacy_psa.layers.labels import LabelEmbeddings, LabelTransitions
-from spacy_psa.layers.mask import Tokenwise, apply_tokenwise
+from spacy_psa.layers.label_parameters import LabelEmbeddings, LabelTransitions
+from spacy_psa.layers.mask import PackedLayer, apply_packed
 from spacy_psa.layers.multihead import MultiHeadSelfAttention
 from spacy_psa.layers.refinement import LabelRefinement, RefiningLayer, ResidualNorm
 from spacy_psa.layers.transformer import TransformerEncoder, TransformerLayer
@@ -76,7 +76,7 @@ lengths = pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @lengths
 def test_tokens_come_to_the_same_as_padded_ones(name, lengths, learns):
     layer = randomized(LAYERS[name]())
-    assert isinstance(layer, Tokenwise)
+    assert isinstance(layer, PackedLayer)
     mask, found = mask_of(lengths), []
     for is_packed in (False, True):
         x = batch_of(lengths, WIDTH)
@@ -144,7 +144,7 @@ class Shift(nn.Module):
 
 def test_other_layers_are_given_padded_batches():
     mask, tokens = mask_of([3, 1]), torch.arange(4.0).unsqueeze(1)
-    assert apply_tokenwise(Shift(), tokens, mask).flatten().tolist() == [2.0, 0.0, 1.0, 0.0]
+    assert apply_packed(Shift(), tokens, mask).flatten().tolist() == [2.0, 0.0, 1.0, 0.0]
     layer = RefiningLayer(Shift(), REFINES["attention"](), ResidualNorm(WIDTH)).double()
     output, _ = layer(mask.pack(batch_of([3, 1], WIDTH)), mask)
     assert output.shape == (4, WIDTH)

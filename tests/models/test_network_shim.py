@@ -14,7 +14,7 @@ from thinc.api import SGD, Adam, ArgsKwargs, Optimizer
 from torch import nn
 
 from spacy_psa.models.network_shim import NetworkShim
-from spacy_psa.tensor_versions import Versions
+from spacy_psa.tensor_versions import TensorVersions
 from spacy_psa.training.optimizers import create_sgd
 
 
@@ -201,13 +201,13 @@ class Keeper(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
-        self.versions, self.double = Versions(), None
+        self.versions, self.double = TensorVersions(), None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.training:
             return 2 * self.weight * x
         if not self.versions.are_those_of([self.weight]):
-            self.versions, self.double = Versions([self.weight]), 2 * self.weight
+            self.versions, self.double = TensorVersions([self.weight]), 2 * self.weight
         return self.double * x
 
 

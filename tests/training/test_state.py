@@ -14,7 +14,7 @@ from thinc.api import Adam, Linear, Model, Optimizer, PyTorchWrapper, Shim, chai
 from thinc.layers import HashEmbed
 from torch import nn
 
-from spacy_psa.tensor_versions import Versions
+from spacy_psa.tensor_versions import TensorVersions
 from spacy_psa.training.optimizers import create_sgd
 from spacy_psa.training.state import read_state, write_state
 
@@ -102,7 +102,7 @@ def test_training_goes_on_where_it_was(kind: str, skip: str) -> None:
 def test_restored_weights_are_known_to_have_changed() -> None:
     nlp, other = make_pipeline(0), make_pipeline(1)
     tensors = list(other.pipeline[1][1].model.shims[0]._model.parameters())
-    before = Versions(tensors)
+    before = TensorVersions(tensors)
     assert before.are_those_of(tensors)
     write_state(other, Adam(0.01), [], *read_state(nlp, Adam(0.01), []))
     # So layers do not use what they keep of the earlier ones

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...inference.engines.fused import have_kernels, padded_marginals
-from ...kernels import kernels_run_on
+from ...inference.engines.triton import kernels_run_on
+from ...inference.engines.triton.backend import have_kernels, padded_marginals
 from ...layers.mask import SequenceMask
 from ...layers.ops import Ops
 from ..tiled_scores import tiled_scores

@@ -6,7 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
-from ...kernels.launching import OPTIONS, on_device
+from ...inference.engines.triton.launching import OPTIONS, on_device
 from .score_kernels import gradient_kernel, scores_kernel
 
 # Tile sizes: the accumulator, (queries, keys, features), stays in the registers of four warps

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ...errors import Errors
+from ..chain_scores import log_ratio, path_score, working_dtype
 from ..potentials import Potentials
-from ..scores import log_ratio, path_score, working_dtype
 from .backends import ExpectedCounts
 
 Part = TypeVar("Part")

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from ..chain_scores import log_ratio, path_score, sum_by_chain, working_dtype
 from ..layout import time_major
 from ..potentials import Potentials
-from ..scores import log_ratio, path_score, sum_by_chain, working_dtype
 from .backends import ExpectedCounts
 from .logspace import LogMatMul
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..chain_scores import working_dtype
 from ..layout import time_major
 from ..potentials import Potentials
-from ..scores import working_dtype
 from .autodiff import AutogradBackend, unused_zero
 
 

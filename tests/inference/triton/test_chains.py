@@ -17,11 +17,11 @@ from torch import Tensor
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines.fused import FusedRecursion
-from spacy_psa.inference.scores import chain_indices
-from spacy_psa.kernels import chains, kernels_run_on
+from spacy_psa.inference.chain_scores import chain_indices
+from spacy_psa.inference.engines.triton import chains, kernels_run_on
+from spacy_psa.inference.engines.triton.backend import FusedRecursion
 
-from ..inference.brute_force import random_potentials
+from ..brute_force import random_potentials
 
 ALL = ("transitions", "start", "end", "pairwise")
 FIELDS = [("transitions", "start", "end"), ("transitions",), ("start", "end"), ALL]
@@ -123,17 +123,17 @@ def test_tiles_and_stretches_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Tiles of 1, 4 or all labels with 16 labels in a block; of 1, 1 or 32 labels with 64
-    monkeypatch.setattr("spacy_psa.kernels.chains.TILE", numbers)
-    monkeypatch.setattr("spacy_psa.kernels.chains.WIDE_TILE", numbers)
-    monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 3)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.TILE", numbers)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.WIDE_TILE", numbers)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.STRETCH", 3)
     for n_labels, lengths in ((13, (6, 4, 1)), (37, (2, 1))):
         potentials = random_potentials(n_labels, lengths, dtype=torch.float32, fields=fields)
         assert_like_the_cpu(on(device, potentials))
 
 
 def test_few_programs(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacy_psa.kernels.chains.PROGRAMS", 1)
-    monkeypatch.setattr("spacy_psa.kernels.chains.STRETCH", 1)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.PROGRAMS", 1)
+    monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.STRETCH", 1)
     assert_like_the_cpu(on(device, random_potentials(4, (6, 4, 1), dtype=torch.float32)))
 
 

@@ -1,13 +1,17 @@
-"""Triton kernels for the best label sequences of linear chains, with one program for each chain.
+"""The Viterbi algorithm on a GPU, with one program for each chain.
 
 Scores are added in float64 and in the same order as on the CPU, so that ties are broken in the same
 way.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from .chain_functions import load_candidate_scores, load_row
+from .chains import Chains, ChainScores, blocks_of
+from .functions import load_candidate_scores, load_row
+from .launching import OPTIONS, on_device
 
 
 @triton.jit
@@ -77,3 +81,37 @@ def viterbi_kernel(
             ways += tl.load(own + places, mask=real, other=0.0).to(tl.float64)
         label = tl.minimum(tl.argmax(ways, axis=0), n_labels - 1)
         tl.store(path + row, label)
+
+
+def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
+    """Find the best label sequences with Viterbi decoding (Viterbi 1967).
+
+    scores (ChainScores): The scores.
+    chains (Chains): The positions of the chains.
+    RETURNS (Tuple[Tensor, Tensor]): The labels, int64, *Shape:* (N,), and the score of the best
+        path to each label of each token, float64, *Shape:* (N, L).
+    """
+    emissions = scores.emissions
+    n_labels = emissions.shape[1]
+    best = torch.empty_like(emissions, dtype=torch.float64)
+    path = emissions.new_empty(len(emissions), dtype=torch.long)
+    block, tile, warps = blocks_of(n_labels)
+    with on_device(emissions):
+        viterbi_kernel[(len(chains.sizes),)](
+            emissions,
+            scores.transitions,
+            emissions if scores.pairwise is None else scores.pairwise,
+            scores.start,
+            scores.end,
+            chains.firsts,
+            chains.sizes,
+            best,
+            path,
+            n_labels,
+            HAS_PAIRWISE=scores.pairwise is not None,
+            BLOCK=block,
+            TILE=tile,
+            num_warps=warps,
+            **OPTIONS,
+        )
+    return path, best

@@ -1,8 +1,8 @@
 """The forward-backward algorithm in GPU kernels, launched once per batch instead of once per token.
 
 Forward and backward messages are passed in the log domain; everything else follows from them for
-all tokens at once. The kernels are in `kernels.message_kernels`. This module combines their
-results, as `recursion` and `curvature` do on the CPU.
+all tokens at once. The kernels are in `message_kernels`. This module combines their results, as
+`recursion` and `curvature` do on the CPU.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ...kernels import kernels_run_on
-from ..potentials import Fields, Potentials
-from ..scores import Places, chain_indices, padded_indices, working_dtype
-from .autodiff import to_inputs, wants_pairs
-from .backends import ExpectedCounts
-from .logspace import LogSpaceBackend
+from ...chain_scores import Places, chain_indices, padded_indices, working_dtype
+from ...potentials import Fields, Potentials
+from ..autodiff import to_inputs, wants_pairs
+from ..backends import ExpectedCounts
+from ..logspace import LogSpaceBackend
+from .availability import kernels_run_on
 
 if TYPE_CHECKING:
-    from ...kernels.chains import Chains, ChainScores
+    from .chains import Chains, ChainScores
 
 # A single program processes each chain. With many labels this leaves most of the GPU idle, whereas
 # token-by-token operations fill it. The break-even point has not been measured yet
@@ -58,13 +58,13 @@ def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, 
 
 
 def _at_places(fields: Fields, places: Places, *, has_gaps: bool) -> tuple[ChainScores, Chains]:
-    from ...kernels.chains import Chains, ChainScores
+    from .chains import Chains, ChainScores
 
     return ChainScores.of(*fields), Chains(places.first, places.sizes, places.inner, has_gaps)
 
 
 class FusedBackend(LogSpaceBackend):
-    """Sums over label sequences in Triton kernels, see `fused`; if they are not available, in
+    """Sums over label sequences in Triton kernels; if they are not available, in
     PyTorch, token by token. Log-scores and marginals can be differentiated once.
     """
 
@@ -151,7 +151,7 @@ class FusedRecursion:
         *,
         both_sides: bool,
     ) -> None:
-        from ...kernels import chains as kernels
+        from . import chains as kernels
 
         self._kernels = kernels
         is_padded = isinstance(lengths, Tensor)

@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from ..errors import Warnings, warn
+from ....errors import Warnings, warn
 
 # Earlier versions crash the process when compiling some kernels. Triton 3.3 came with PyTorch 2.7.
 OLDEST = (3, 3)
@@ -42,7 +42,7 @@ def _works(device: torch.device) -> bool:
         if _version_of(triton.__version__) < OLDEST:
             oldest = ".".join(map(str, OLDEST))
             raise RuntimeError(f"version {triton.__version__} is older than {oldest}")
-        from .probe import add_one
+        from .launching import add_one
 
         if add_one(torch.ones(3, device=device)).tolist() == [2.0, 2.0, 2.0]:
             return True

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ..documentation import ROOT
+from ...documentation import ROOT
 
 pytest.importorskip("triton", reason="Triton is not installed")
-FOLDERS = [ROOT / "spacy_psa/kernels", ROOT / "spacy_psa/acceleration/cuda"]
+FOLDERS = [ROOT / "spacy_psa/inference/engines/triton", ROOT / "spacy_psa/acceleration/cuda"]
 
 
 def test_all_kernels_compile(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_all_kernels_compile(tmp_path: Path) -> None:
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
     environment.pop("TRITON_INTERPRET", None)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.compile_all", str(capability)],
+        [sys.executable, "-m", "tests.inference.triton.compile_all", str(capability)],
         cwd=ROOT,
         env=environment,
         capture_output=True,

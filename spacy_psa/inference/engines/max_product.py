@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..layout import TimeMajor, time_major
 from ..potentials import Potentials
-from .fused import can_be_fused, for_kernels
+from .triton.backend import can_be_fused, for_kernels
 
 # The summands of one step, (rows, L, L), are processed in chunks that fit in the last-level cache
 CHUNK = 1 << 19
@@ -136,7 +136,7 @@ def viterbi_fused(potentials: Potentials) -> Tensor:
     potentials (Potentials): The scores; `can_be_fused` must be true of them.
     RETURNS (Tensor): *Shape:* (N,)
     """
-    from ...kernels.best_paths import best_paths
+    from .triton.viterbi import best_paths
 
     return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]
 

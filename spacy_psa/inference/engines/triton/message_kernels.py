@@ -15,7 +15,7 @@ the chain's length and of anything that all labels of a token have in common.
 import triton
 import triton.language as tl
 
-from .chain_functions import (
+from .functions import (
     load_candidate_scores,
     load_emissions,
     load_row,

@@ -1,6 +1,6 @@
 """Compile all kernels as they are launched, for a GPU that need not be present.
 
-    python -m tests.kernels.compile_all 80 90
+    python -m tests.inference.triton.compile_all 80 90
 
 The interpreter is lenient: a variable whose shape changes in a loop works there, but not on a GPU.
 Every launch is intercepted and compiled for the types of its arguments.
@@ -19,9 +19,9 @@ from triton.runtime.jit import JITFunction
 
 from spacy_psa.acceleration.cuda.fused_scores import fused_scores
 from spacy_psa.inference import Potentials
-from spacy_psa.inference.engines.fused import FusedRecursion
-from spacy_psa.inference.engines.viterbi import viterbi_fused
-from spacy_psa.kernels.probe import add_one
+from spacy_psa.inference.engines.max_product import viterbi_fused
+from spacy_psa.inference.engines.triton.backend import FusedRecursion
+from spacy_psa.inference.engines.triton.launching import add_one
 
 TYPES = {
     torch.float16: "fp16",

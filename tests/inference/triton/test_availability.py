@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines import fused, viterbi
-from spacy_psa.kernels import availability, kernels_run_on
+from spacy_psa.inference.engines import max_product
+from spacy_psa.inference.engines.triton import availability, backend, kernels_run_on
 
-from ..inference.brute_force import random_potentials
+from ..brute_force import random_potentials
 
+LAUNCHING = "spacy_psa.inference.engines.triton.launching"
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 
 
@@ -35,7 +36,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> list[torch.device]:
     monkeypatch.setattr(torch, "ones", lambda *shape, device: tried.append(device) or len(tried))
     answer = SimpleNamespace(tolist=lambda: [2.0, 2.0, 2.0])
     module = SimpleNamespace(add_one=lambda numbers: answer)
-    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", module)
+    monkeypatch.setitem(sys.modules, LAUNCHING, module)
     monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__="3.3.0"))
     return tried
 
@@ -83,7 +84,7 @@ def test_a_triton_that_does_not_work_is_told_of_once(
     def add_one(numbers: object) -> object:
         raise RuntimeError("first line\nFailed to find C compiler")
 
-    monkeypatch.setattr(sys.modules["spacy_psa.kernels.probe"], "add_one", add_one)
+    monkeypatch.setattr(sys.modules[LAUNCHING], "add_one", add_one)
     with pytest.warns(UserWarning, match=r"W010.*cuda:0.*Failed to find C compiler.*KERNELS=0"):
         assert not kernels_run_on(CUDA)
     with warnings.catch_warnings():
@@ -94,15 +95,15 @@ def test_a_triton_that_does_not_work_is_told_of_once(
 def test_a_triton_that_is_broken_is_told_of(
     probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "spacy_psa.kernels.probe", None)  # import fails
-    with pytest.warns(UserWarning, match=r"W010.*spacy_psa.kernels.probe"):
+    monkeypatch.setitem(sys.modules, LAUNCHING, None)  # import fails
+    with pytest.warns(UserWarning, match=r"W010.*spacy_psa.inference.engines.triton.launching"):
         assert not kernels_run_on(CUDA)
 
 
 def test_a_gpu_that_is_full_for_now_is_asked_again(
     probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["spacy_psa.kernels.probe"]
+    module = sys.modules[LAUNCHING]
     works = module.add_one
 
     def add_one(numbers: object) -> object:
@@ -131,7 +132,7 @@ def test_wrong_results_are_not_trusted(
     probe: list[torch.device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = SimpleNamespace(tolist=lambda: [1.0, 1.0, 1.0])
-    module = sys.modules["spacy_psa.kernels.probe"]
+    module = sys.modules[LAUNCHING]
     monkeypatch.setattr(module, "add_one", lambda numbers: wrong)
     with pytest.warns(UserWarning, match=r"W010.*wrong"):
         assert not kernels_run_on(CUDA)
@@ -156,23 +157,23 @@ def test_the_backend_without_kernels_is_logspace(monkeypatch: pytest.MonkeyPatch
 
 def test_the_default_of_a_gpu_is_fused() -> None:
     on_gpu = SimpleNamespace(device=CUDA, is_independent=False)
-    assert isinstance(LinearChain(on_gpu)._backend, fused.FusedBackend)
+    assert isinstance(LinearChain(on_gpu)._backend, backend.FusedBackend)
     on_cpu = SimpleNamespace(device=CPU, is_independent=False)
-    assert not isinstance(LinearChain(on_cpu)._backend, fused.FusedBackend)
+    assert not isinstance(LinearChain(on_cpu)._backend, backend.FusedBackend)
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_gpu_takes_its_own_viterbi(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     on_gpu = SimpleNamespace(device=CUDA, is_independent=False)
-    monkeypatch.setattr(viterbi, "can_be_fused", lambda potentials: there)
+    monkeypatch.setattr(max_product, "can_be_fused", lambda potentials: there)
     for name in ("viterbi_fused", "viterbi_numpy"):
-        monkeypatch.setattr(viterbi, name, lambda potentials, name=name: name)
-    assert viterbi.best_labels(on_gpu) == ("viterbi_fused" if there else "viterbi_numpy")
+        monkeypatch.setattr(max_product, name, lambda potentials, name=name: name)
+    assert max_product.best_labels(on_gpu) == ("viterbi_fused" if there else "viterbi_numpy")
 
 
 def test_chains_that_kernels_do_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "kernels_run_on", lambda device: True)
-    assert fused.can_be_fused(random_potentials(3, (2,)))
-    assert not fused.can_be_fused(random_potentials(3, (0, 0)))
-    many = Potentials(torch.zeros(1, fused.MAX_LABELS + 1), (1,))
-    assert not fused.can_be_fused(many)
+    monkeypatch.setattr(backend, "kernels_run_on", lambda device: True)
+    assert backend.can_be_fused(random_potentials(3, (2,)))
+    assert not backend.can_be_fused(random_potentials(3, (0, 0)))
+    many = Potentials(torch.zeros(1, backend.MAX_LABELS + 1), (1,))
+    assert not backend.can_be_fused(many)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.inference.engines.triton import kernels_run_on
 
 CPU = pytest.param(
     "cpu",

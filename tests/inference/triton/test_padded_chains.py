@@ -12,12 +12,12 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.acceleration.cuda.operations import CUDAOps
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines.fused import have_kernels, padded_marginals
-from spacy_psa.kernels import kernels_run_on
+from spacy_psa.inference.engines.triton import kernels_run_on
+from spacy_psa.inference.engines.triton.backend import have_kernels, padded_marginals
 from spacy_psa.layers import LabelEmbeddings, LabelMarginals, LabelTransitions, using
 from spacy_psa.layers.mask import SequenceMask
 
-from ..layers.helpers import normal, randomized
+from ...layers.helpers import normal, randomized
 
 NAMES = ("transitions", "start", "end")
 interpreted = pytest.mark.skipif(

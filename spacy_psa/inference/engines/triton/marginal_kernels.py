@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .chain_functions import load_candidate_scores, load_row, shares_of, shares_of_row
+from .functions import load_candidate_scores, load_row, shares_of, shares_of_row
 
 
 @triton.jit
