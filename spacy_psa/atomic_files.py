@@ -32,17 +32,7 @@ LEFT_OVER_AFTER = 60.0
 
 @contextmanager
 def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
-    """Write a file atomically.
-
-    path (Path): The file. Its folder is created if needed. Symbolic links are followed; devices and
-        pipes are written to directly, and open streams such as /dev/stdout at their current
-        position.
-    shared (bool): Whether processes on several machines may write the file. If so, leftovers are
-        removed only once they are old, since a process on another machine may still be running.
-    YIELDS (Path): A temporary file to write to. It replaces the file when the block ends, and is
-        removed if the block raises.
-    RAISES (OutputError): If the file cannot be written.
-    """
+    """Write a file atomically."""
     number = descriptor(path)
     if number is not None or _is_stream(path):
         with output_errors(path), _as_file(path, number) as stream:
@@ -67,13 +57,7 @@ def atomic_path(path: Path, *, shared: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Write a folder atomically.
-
-    path (Path): The folder, which is replaced as a whole if it exists.
-    YIELDS (Path): A temporary folder to create and fill. It replaces the folder when the block
-        ends, and is removed if the block raises.
-    RAISES (OutputError): If the folder cannot be written.
-    """
+    """Write a folder atomically."""
     target = Path(os.path.realpath(path))
     temporary = _temporary(target)
     with output_errors(path, target, temporary):
@@ -95,12 +79,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def atomic_files(folder: Path, prepare: Callable[[Path], None] | None = None) -> Iterator[Path]:
     """Write some of the files in a folder. Each one is moved into place in one step, once all of
     them are on disk.
-
-    folder (Path): The folder, which is created if needed.
-    prepare (Optional[Callable[[Path], None]]): Called with the temporary folder before its files
-        are moved.
-    YIELDS (Path): A temporary folder to create and fill.
-    RAISES (OutputError): If the files cannot be written.
     """
     temporary = _temporary(folder / "files")
     with output_errors(folder):
@@ -118,22 +96,13 @@ def atomic_files(folder: Path, prepare: Callable[[Path], None] | None = None) ->
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder atomically.
-
-    source (Path): The folder.
-    target (Path): The copy, which replaces any existing folder.
-    RAISES (OutputError): If the copy cannot be written.
-    """
+    """Copy a folder atomically."""
     with atomic_folder(target) as temporary:
         shutil.copytree(source, temporary)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder atomically, so that it is never left half removed.
-
-    path (Path): The folder. If there is none, nothing happens.
-    RAISES (OutputError): If the folder cannot be removed.
-    """
+    """Remove a folder atomically, so that it is never left half removed."""
     temporary = _temporary(path)
     with output_errors(path, temporary):
         shutil.rmtree(temporary, ignore_errors=True)
@@ -143,10 +112,7 @@ def remove_folder(path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Restore a folder that was moved aside to be replaced, if the process was killed meanwhile.
-
-    path (Path): The folder.
-    """
+    """Restore a folder that was moved aside to be replaced, if the process was killed meanwhile."""
     old = _old(path)
     if not os.path.lexists(old):
         return
@@ -157,23 +123,13 @@ def recover(path: Path) -> None:
 
 
 def descriptor(path: Path) -> int | None:
-    """Find the file descriptor that a path stands for.
-
-    path (Path): The path.
-    RETURNS (Optional[int]): The descriptor, e.g. 1 for /dev/stdout; None for ordinary paths.
-    """
+    """Find the file descriptor that a path stands for."""
     match = DESCRIPTOR.fullmatch(str(path))
     return None if match is None else STANDARD.get(path.name) or int(path.name)
 
 
 def check_writable(path: Path, *, is_file: bool = False) -> None:
-    """Check up front, as far as possible, that an output can be written.
-
-    path (Path): The file or folder, which need not exist.
-    is_file (bool): Whether the output is a file.
-    RAISES (OutputError): If the parent folder is not writable, or if the output is a file and the
-        path is a folder.
-    """
+    """Check up front, as far as possible, that an output can be written."""
     if _is_stream(path):
         return
     with output_errors(path):
@@ -233,10 +189,6 @@ def _old(path: Path) -> Path:
 def _remove_left_over(path: Path, after: float) -> None:
     """Remove temporary files left behind by processes that have ended, or by an earlier process
     with this one's ID.
-
-    path (Path): The target that they were writing.
-    after (float): Remove only what has not been written to for this many seconds; files with this
-        process's ID are removed regardless.
     """
     pattern = re.compile(rf"\.{re.escape(path.name[:200])}\.(\d+)\.tmp")
     for name in os.listdir(path.parent):
@@ -254,7 +206,7 @@ def _remove_left_over(path: Path, after: float) -> None:
 
 
 def _runs(process: int) -> bool:
-    """RETURNS (bool): Whether another process with this ID is running, as far as is known."""
+    """Whether another process with this ID is running, as far as is known."""
     if process == os.getpid():
         return False
     if os.name != "posix":

@@ -18,11 +18,6 @@ N_WRITERS = 4
 def walk(root: Path) -> Iterator[Path]:
     """Find all files below a folder, also behind links, which are common for shared copies. Hidden
     files and folders, whose names begin with a dot, are left out.
-
-    root (Path): The folder. If it does not exist, there are no files.
-    YIELDS (Path): The files, in the order of their names within each folder.
-    RAISES (ValueError): If a link leads nowhere or to a folder that contains it, or if there is a
-        pipe, socket or device, from which reading could wait forever.
     """
     for folder, subfolders, names in os.walk(root, followlinks=True):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
@@ -41,17 +36,13 @@ def walk(root: Path) -> Iterator[Path]:
 
 
 def check_files(folder: Path) -> None:
-    """Check that reading the files in a folder cannot wait forever.
-
-    folder (Path): The folder. If it does not exist, nothing happens.
-    RAISES (ValueError): As `walk`.
-    """
+    """Check that reading the files in a folder cannot wait forever."""
     for _ in walk(folder):
         pass
 
 
 def sha256_of(path: Path) -> str:
-    """RETURNS (str): The SHA-256 of a file, as hexadecimal digits."""
+    """The SHA-256 of a file, as hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK_SIZE):

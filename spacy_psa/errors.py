@@ -1096,28 +1096,14 @@ class Warnings(metaclass=_Coded):
 
 
 def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:
-    """Suggest the option that may have been meant.
-
-    name (str): The given value.
-    options (Iterable[str]): The valid values.
-    cutoff (float): The minimum similarity, from 0 to 1.
-    RETURNS (str): A question to append to the first sentence of a message, with a leading space;
-        empty if no option is similar.
-    """
+    """Suggest the option that may have been meant."""
     by_case = {option.lower(): option for option in options}
     nearest = get_close_matches(str(name).lower(), by_case, n=1, cutoff=cutoff)
     return f" Did you mean '{by_case[nearest[0]]}'?" if nearest else ""
 
 
 def check_value(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
-    """Check a number in a config.
-
-    name (str): The name of the setting.
-    value (Any): The value: a string, if the config's parser does not know such numbers.
-    holds (Callable[[Any], bool]): Whether a number is in range.
-    expected (str): The range, in words.
-    RAISES (ValueError): If the value is out of range, or too large to be saved.
-    """
+    """Check a number in a config."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) >= LARGEST:
         is_number, expected = False, "less than 2^63"
@@ -1126,8 +1112,5 @@ def check_value(name: str, value: Any, holds: Callable[[Any], bool], expected: s
 
 
 def warn(message: str) -> None:
-    """Issue a warning, attributed to the caller's caller.
-
-    message (str): A formatted message of `Warnings`.
-    """
+    """Issue a warning, attributed to the caller's caller."""
     warnings.warn(message, UserWarning, stacklevel=3)

@@ -14,10 +14,6 @@ def unpack(data: bytes) -> Any:
     """Unpack a msgpack message: numbers, strings, lists, dicts and NumPy arrays of numbers. Nesting
     is limited, and lengths cannot exceed that of the data, so memory use is bounded. No code is
     run.
-
-    data (bytes): The message.
-    RETURNS: Its content.
-    RAISES (Exception): Of various types, if it is damaged.
     """
     with garbage_collection():
         return srsly.msgpack_loads(data)

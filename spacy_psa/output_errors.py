@@ -37,11 +37,7 @@ class OutputError(PrintedError, OSError):  # type: ignore[valid-type, misc]
 
 @contextmanager
 def output_errors(*paths: Path) -> Iterator[None]:
-    """Report which output cannot be written, and why.
-
-    *paths (Path): The output, and its temporary files.
-    RAISES (OutputError): If the block raises an OSError about one of these paths.
-    """
+    """Report which output cannot be written, and why."""
     try:
         yield
     except OutputError:

@@ -5,18 +5,12 @@ SOURCE: conlleval, by Erik Tjong Kim Sang; srl-eval.pl, by Xavier Carreras and L
 
 
 def percentage(part: int, whole: int) -> float:
-    """RETURNS (float): The part of the whole in percent; 0 if there is no whole."""
+    """The part of the whole in percent; 0 if there is no whole."""
     return 100 * part / whole if whole else 0.0
 
 
 def percentages(correct: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    """Compute precision, recall and F1.
-
-    correct (int): The number of correct predictions.
-    predicted (int): The number of predictions.
-    gold (int): The number in the gold standard.
-    RETURNS (Tuple[float, float, float]): In percent; 0 if there are none.
-    """
+    """Compute precision, recall and F1."""
     precision, recall = percentage(correct, predicted), percentage(correct, gold)
     total = precision + recall
     return precision, recall, 2 * precision * recall / total if total else 0.0

@@ -17,27 +17,15 @@ CONTROLS = re.compile(
 
 
 def printable(text: str) -> str:
-    """Make control characters visible.
-
-    text (str): Any text.
-    RETURNS (str): The text, with e.g. `\\x1b` for an escape character. Newlines and tabs remain.
-    """
+    """Make control characters visible."""
     return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def one_line(text: str) -> str:
-    """Make control characters visible, and join lines.
-
-    text (str): Any text.
-    RETURNS (str): The text on one line; a space symbol if nothing of it is visible.
-    """
+    """Make control characters visible, and join lines."""
     return " ".join(printable(text).split()) or "\u2423"
 
 
 def escape(text: str) -> str:
-    """Escape text for XML and HTML.
-
-    text (str): Any text.
-    RETURNS (str): The text as content of an element or a quoted attribute.
-    """
+    """Escape text for XML and HTML."""
     return html.escape(printable(text))

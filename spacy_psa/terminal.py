@@ -40,16 +40,12 @@ class SafeStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """RETURNS (int): The number of characters written."""
+        """The number of characters written."""
         return self._stream.write(printable(text))
 
 
 def show(text: str, end: str = "\n") -> None:
-    """Print text as it is, without wrapping its lines.
-
-    text (str): Any text.
-    end (str): What to print after it.
-    """
+    """Print text as it is, without wrapping its lines."""
     print(printable(text), end=end)
 
 

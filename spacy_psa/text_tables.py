@@ -18,12 +18,6 @@ def text_table(
     header: Sequence[str],
     aligns: Sequence[Literal["l", "c", "r"]] | None = None,
 ) -> str:
-    """Format a table, with columns as wide as their content.
-
-    rows (Sequence[Sequence[str]]): The cells, row by row.
-    header (Sequence[str]): The column names.
-    aligns (Optional[Sequence[str]]): "l", "c" or "r" for each column; None for left.
-    RETURNS (str): The table.
-    """
+    """Format a table, with columns as wide as their content."""
     cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
     return table(cells, header=header, divider=True, aligns=aligns, max_col=WIDEST)

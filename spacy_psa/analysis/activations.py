@@ -53,12 +53,7 @@ class LayerView:
 
 
 def labeler_networks(model: Model) -> list[SequenceLabelerNetwork]:
-    """Find the sequence labeling networks of a model: one, or those of an ensemble.
-
-    model (Model): The model of a component.
-    RETURNS (List[SequenceLabelerNetwork]): The networks.
-    RAISES (ValueError): If the model is not initialized.
-    """
+    """Find the sequence labeling networks of a model: one, or those of an ensemble."""
     shims = (shim for node in model.walk() for shim in node.shims if isinstance(shim, NetworkShim))
     modules = (module for shim in shims for module in shim.network.modules())
     return [module for module in modules if isinstance(module, SequenceLabelerNetwork)]
@@ -66,11 +61,7 @@ def labeler_networks(model: Model) -> list[SequenceLabelerNetwork]:
 
 @contextmanager
 def recording(networks: Sequence[SequenceLabelerNetwork]) -> Iterator[list[Recording]]:
-    """Record the forward passes of networks.
-
-    networks (Sequence[SequenceLabelerNetwork]): The networks.
-    YIELDS (List[Recording]): The recordings, appended as the networks run.
-    """
+    """Record the forward passes of networks."""
     runs: list[Recording] = []
     with ExitStack() as stack:
         for network in networks:
@@ -123,11 +114,6 @@ class _Place:
 def layer_views(run: Recording, chain: int, n: int) -> list[LayerView]:
     """Collect the values that layers computed for a sequence. Values with names other than those in
     `LayerView` are ignored.
-
-    run (Recording): The recorded forward pass.
-    chain (int): The index of the sequence.
-    n (int): The number of tokens to include, from the first.
-    RETURNS (List[LayerView]): One view per layer, in the order of computation.
     """
     places = _places(run.layout, chain, n)
     views = []

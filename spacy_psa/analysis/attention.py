@@ -163,13 +163,7 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
 
 @singledispatch
 def label(pipe: LabelSequencePipe, doc: Doc) -> Labeled:
-    """Label a document. To support another kind of component, register an implementation.
-
-    pipe (LabelSequencePipe): The component.
-    doc (Doc): The document.
-    RETURNS (Labeled): The predictions.
-    RAISES (ValueError): If the component is not supported, or there is nothing to label.
-    """
+    """Label a document. To support another kind of component, register an implementation."""
     raise ValueError(Errors.P382.format(name=pipe.name))
 
 

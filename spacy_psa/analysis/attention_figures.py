@@ -40,7 +40,7 @@ class Numbers:
     decimals: int = 1
 
     def formatted(self) -> Table:
-        """RETURNS (Table): The table; cells of unknown numbers are empty."""
+        """The table; cells of unknown numbers are empty."""
         cells = [
             [name, *("" if np.isnan(v) else f"{v:.{self.decimals}f}" for v in values)]
             for name, values in zip(self.rows, self.values, strict=True)
@@ -63,17 +63,12 @@ class Figure:
 
     @property
     def slug(self) -> str:
-        """RETURNS (str): The title, for use in a file name."""
+        """The title, for use in a file name."""
         return re.sub(r"[^a-z\d]+", "-", self.title.lower()).strip("-")
 
 
 def passage_figures(passage: Passage, insight: Insight) -> Iterator[Figure]:
-    """Draw what was computed for a sequence of tokens, from the first layer to the labels.
-
-    passage (Passage): The sequence.
-    insight (Insight): The insight that it is part of.
-    YIELDS (Figure): A figure for each layer and kind of value; all gates are in one figure.
-    """
+    """Draw what was computed for a sequence of tokens, from the first layer to the labels."""
     for layer in passage.layers:
         if "attention" in layer.view.values:
             yield _attention(layer, passage)
@@ -87,23 +82,14 @@ def passage_figures(passage: Passage, insight: Insight) -> Iterator[Figure]:
 
 
 def model_figures(insight: Insight) -> Iterator[Figure]:
-    """Draw what depends on the model more than on the text.
-
-    insight (Insight): The recorded values.
-    YIELDS (Figure): The positional biases by distance, and the transitions.
-    """
+    """Draw what depends on the model more than on the text."""
     yield from _biases(insight)
     for name, scores in insight.transitions.items():
         yield _transitions(name, scores, insight)
 
 
 def gates(passage: Passage) -> dict[str, Array]:
-    """Collect the gates of a sequence.
-
-    passage (Passage): The sequence.
-    RETURNS (Dict[str, NDArray]): For each layer with a gate, the mean of λ over the features. Shape
-        of each: (tokens,).
-    """
+    """Collect the gates of a sequence."""
     found = ((layer.title, layer.view.values.get("gate")) for layer in passage.layers)
     return {title: gate for title, gate in found if gate is not None}
 

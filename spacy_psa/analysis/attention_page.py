@@ -17,12 +17,7 @@ HELP = (
 
 
 def attention_page(insight: Insight, title: str) -> str:
-    """Make a page.
-
-    insight (Insight): The recorded values.
-    title (str): The title.
-    RETURNS (str): A self-contained HTML page without scripts.
-    """
+    """Make a page."""
     parts = [
         {"title": name, "words": words, "figures": figures}
         for name, words, figures in _sections(insight)
@@ -33,11 +28,7 @@ def attention_page(insight: Insight, title: str) -> str:
 
 
 def attention_images(insight: Insight) -> dict[str, str]:
-    """Draw all figures of the page.
-
-    insight (Insight): The recorded values.
-    RETURNS (Dict[str, str]): SVG images by name; the names are numbered.
-    """
+    """Draw all figures of the page."""
     figures = [figure for _, _, figures in _sections(insight) for figure in figures]
     digits = len(str(len(figures)))
     return {f"{i:0{digits}}-{f.slug}": f.svg for i, f in enumerate(figures, 1)}

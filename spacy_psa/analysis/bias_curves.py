@@ -13,13 +13,7 @@ MAX_DISTANCE = 15
 
 
 def bias_by_distance(passages: Sequence[Passage]) -> dict[str, list[Array]]:
-    """Average positional biases over all pairs of tokens at the same distance.
-
-    passages (Sequence[Passage]): The sequences.
-    RETURNS (Dict[str, List[NDArray]]): For each layer with a bias, one array per head, or one for
-        all heads. The columns are the distance (positive to the right) and the mean, lowest and
-        highest bias. There is no distance 0 if tokens do not attend to themselves.
-    """
+    """Average positional biases over all pairs of tokens at the same distance."""
     layers: dict[str, list[dict[str, Array]]] = {}
     for passage in passages:
         for layer in passage.layers:

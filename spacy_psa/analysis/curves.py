@@ -39,18 +39,6 @@ def training_curves(
 
     The loss is the mean per update since the previous evaluation. spaCy's evaluation after the very
     first update is omitted, because it would compress the rest of the scale.
-
-    runs (Sequence[Run]): The runs, with different names.
-    score (str): The name of the score; empty for the main score of each run.
-    by (str): The unit of the x axis: "epoch" or "step". Steps are also used if a run ended before
-        its second epoch.
-    start (float): The first epoch or step to show.
-    RETURNS (List[Plot]): The plot of scores and the plot of losses. A plot without any finite
-        number is omitted, with a warning.
-    RAISES (ValueError): If a run does not have that score or no evaluation from `start` on, the
-        unit is unknown, or there is nothing to plot.
-
-    Source: Cui and Zhang (2019), figure 3.
     """
     if by not in ("epoch", "step"):
         raise ValueError(Errors.P294.format(name=by))
@@ -82,22 +70,12 @@ def training_curves(
 
 
 def draw_curves(plots: Sequence[Plot]) -> str:
-    """Draw plots below each other.
-
-    plots (Sequence[Plot]): The plots.
-    RETURNS (str): A self-contained SVG image.
-    """
+    """Draw plots below each other."""
     return stack([line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots])
 
 
 def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") -> str:
-    """Make a page with the plots and a table of the best score of each run.
-
-    plots (Sequence[Plot]): The plots.
-    runs (Sequence[Run]): The runs.
-    score (str): The name of the score; empty for the main score of each run.
-    RETURNS (str): A self-contained HTML page.
-    """
+    """Make a page with the plots and a table of the best score of each run."""
     images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
     table = Table(f"{score or 'score'} on dev", COLUMNS, [_row(run, score) for run in runs])
     return render("plots.html.jinja", "Training curves", intro="", images=images, tables=[table])

@@ -42,19 +42,13 @@ class Block:
     is_stage: bool = False
 
     def height(self) -> int:
-        """RETURNS (int): The height in pixels, including all parts."""
+        """The height in pixels, including all parts."""
         own = PADDING + LINE * (1 + len(self.lines)) + PADDING
         return own + sum(part.height() + GAP for part in self.parts)
 
 
 def draw_model(config: dict[str, Any], title: str = "") -> str:
-    """Draw a model.
-
-    config (Dict[str, Any]): The block `[components.NAME.model]` of a config, or any other block
-        that contains registered blocks.
-    title (str): The title.
-    RETURNS (str): A self-contained SVG image.
-    """
+    """Draw a model."""
     blocks = [
         make_block(name, config[name], WIDTH, COLORS.get(name, PLAIN))
         for name in _in_order(config, ORDER)
@@ -84,14 +78,7 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
 
 
 def make_block(role: str, config: dict[str, Any], width: int, color: str) -> Block:
-    """Make the box for a registered block.
-
-    role (str): Its name in the config.
-    config (Dict[str, Any]): The block.
-    width (int): The width in pixels.
-    color (str): The background color.
-    RETURNS (Block): The box.
-    """
+    """Make the box for a registered block."""
     registry = next(key for key in config if key.startswith("@"))
     inner = width - 2 * PADDING
     settings = [

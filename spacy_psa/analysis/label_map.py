@@ -53,14 +53,7 @@ class LabelMap:
 
 
 def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
-    """Get the label vectors of a component: label embeddings, or the weights of the output layer.
-
-    name (str): The name for the model.
-    pipe (LabelSequencePipe): The component.
-    RETURNS (List[LabelVectors]): The vectors of its network, or of each network in an ensemble.
-    RAISES (ValueError): If the model has no network of this package, or its decoder has no label
-        vectors.
-    """
+    """Get the label vectors of a component: label embeddings, or the weights of the output layer."""
     networks = labeler_networks(pipe.model)
     if not networks:
         raise ValueError(Errors.P382.format(name=pipe.name))
@@ -80,20 +73,7 @@ def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
 def map_labels(
     models: Sequence[LabelVectors], *, method: str = "pca", align: str = "procrustes"
 ) -> list[LabelMap]:
-    """Make comparable label maps of one or more models.
-
-    models (Sequence[LabelVectors]): The models; only labels that all of them have are shown.
-    method (str): The projection method: "pca" or "tsne".
-    align (str): How to align the maps. "procrustes": each map is computed separately, scaled to a
-        mean squared distance of 1 from its center, and rotated and reflected to be as close as
-        possible to the first one (Schönemann 1966). "last": all models are projected with the PCA
-        of the last one, so that distances are comparable; for checkpoints of one training run.
-    RETURNS (List[LabelMap]): A map for each model, with the labels in the same order.
-    RAISES (ValueError): If the models have too few labels in common, or the method or alignment is
-        unknown, not installed, or not applicable to these models.
-
-    Source: Cui and Zhang (2019), figure 4, which uses t-SNE.
-    """
+    """Make comparable label maps of one or more models."""
     for what, name, options in (("method", method, METHODS), ("alignment", align, ALIGNMENTS)):
         if name not in options:
             known = ", ".join(options)
@@ -108,24 +88,13 @@ def map_labels(
 
 
 def project_pca(vectors: Array) -> tuple[Array, float | None]:
-    """Project vectors with PCA.
-
-    vectors (NDArray): The vectors. Shape: (n, width).
-    RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and the share of the variance
-        that they preserve. The sign of each axis is such that its largest absolute value is
-        positive.
-    """
+    """Project vectors with PCA."""
     centered = vectors - vectors.mean(axis=0)
     return _on_plane(centered, _axes(centered))
 
 
 def project_tsne(vectors: Array) -> tuple[Array, float | None]:
-    """Project vectors with t-SNE (van der Maaten and Hinton 2008), deterministically.
-
-    vectors (NDArray): The vectors. Shape: (n, width).
-    RETURNS (Tuple[NDArray, Optional[float]]): The points, (n, 2), and None.
-    RAISES (ValueError): If scikit-learn is not installed.
-    """
+    """Project vectors with t-SNE (van der Maaten and Hinton 2008), deterministically."""
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
@@ -137,14 +106,7 @@ def project_tsne(vectors: Array) -> tuple[Array, float | None]:
 
 
 def procrustes(points: Array, target: Array) -> Array:
-    """Rotate and reflect points to be as close as possible to target points.
-
-    points (NDArray): The points, with mean 0. Shape: (n, 2).
-    target (NDArray): The target points, in the same order. Shape: (n, 2).
-    RETURNS (NDArray): The points R x, with the orthogonal R that minimizes Σ‖R x_i − t_i‖².
-
-    Source: Schönemann (1966), 'A generalized solution of the orthogonal Procrustes problem'.
-    """
+    """Rotate and reflect points to be as close as possible to target points."""
     left, _, right = np.linalg.svd(points.T @ target)
     return points @ (left @ right)
 

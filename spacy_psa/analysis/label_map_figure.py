@@ -68,10 +68,6 @@ class _Place:
 def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
     """Draw maps side by side, all at the same scale. Labels in a group have the same color and
     marker. Names that would overlap others are omitted and counted above the map.
-
-    maps (Sequence[LabelMap]): The maps, with the same labels in the same order.
-    title (str): The title.
-    RETURNS (str): A self-contained SVG image.
     """
     size = ONE if len(maps) == 1 else SEVERAL
     places = np.concatenate([m.points for m in maps])
@@ -87,12 +83,7 @@ def draw_maps(maps: Sequence[LabelMap], title: str) -> str:
 
 
 def map_page(maps: Sequence[LabelMap], title: str) -> str:
-    """Make a page of maps, with tables of the most similar labels and of the coordinates.
-
-    maps (Sequence[LabelMap]): The maps.
-    title (str): The title.
-    RETURNS (str): A self-contained HTML page without scripts.
-    """
+    """Make a page of maps, with tables of the most similar labels and of the coordinates."""
     labels, groups = maps[0].labels, groups_of(maps[0].labels)
     nearest = [
         [label, group, *(f"{m.nearest[i][0]} ({m.nearest[i][1]:.2f})" for m in maps)]

@@ -63,16 +63,7 @@ def make_lattice(
     least: float = LEAST,
     most_rows: int = MOST_ROWS,
 ) -> Lattice:
-    """Make a lattice of the tags in the best sequence and other probable tags.
-
-    distribution (LinearChain): The distribution over the tags of all tokens.
-    words (Sequence[str]): The tokens, at least one.
-    tags (Sequence[str]): All tags.
-    least (float): The probability that a tag must have at some token if it is not in the best
-        sequence.
-    most_rows (int): The maximum number of tags, unless the best sequence has more.
-    RETURNS (Lattice): The lattice.
-    """
+    """Make a lattice of the tags in the best sequence and other probable tags."""
     marginals = distribution.marginals.double().cpu().numpy()
     best = distribution.argmax.cpu().numpy()
     peaks = marginals.max(axis=0)
@@ -99,11 +90,6 @@ def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Ar
 
     They are computed as probabilities of spans of two tokens. (They are also the gradient of log Z
     with respect to `pairwise` scores, but that requires a matrix of all labels for each token.)
-
-    distribution (LinearChain): The distribution.
-    labels (Sequence[int]): The R labels to consider.
-    RETURNS (NDArray): Shape: (tokens, R, R); [t, i, j] is for label i at t − 1 and label j at t.
-        Zeros at the first token of a chain.
     """
     lengths = distribution.potentials.lengths
     n_labels, n_asked = distribution.potentials.n_labels, len(labels)
@@ -121,13 +107,7 @@ def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Ar
 
 
 def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> str:
-    """Draw a lattice. Hovering over a node or edge shows its probability.
-
-    lattice (Lattice): The lattice.
-    title (str): The title.
-    least (float): The minimum probability of nodes and edges that are not on the best path.
-    RETURNS (str): A self-contained SVG image.
-    """
+    """Draw a lattice. Hovering over a node or edge shows its probability."""
     words = [shorten(one_line(word)) for word in lattice.words]
     names = [shorten(one_line(tag)) for tag in lattice.tags]
     left = MARGIN + svg.CHARACTER * max(map(len, names)) + RADIUS

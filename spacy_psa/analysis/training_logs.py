@@ -42,11 +42,7 @@ class Evaluation:
     epochs: float | None = None
 
     def score_of(self, name: str) -> float | None:
-        """Find a score.
-
-        name (str): Its name, in full or as truncated by the console; empty for the main score.
-        RETURNS (Optional[float]): The score; None if it is missing or ambiguous.
-        """
+        """Find a score."""
         if not name:
             return self.score
         if name in self.scores:
@@ -68,8 +64,8 @@ class Run:
 
     @property
     def epochs(self) -> list[float] | None:
-        """RETURNS (Optional[List[float]]): The number of completed epochs, with fractions, at each
-        evaluation, as logged or estimated; None if it is unknown.
+        """The number of completed epochs, with fractions, at each evaluation, as logged or
+        estimated; None if it is unknown.
         """
         logged = [e.epochs for e in self.evaluations if e.epochs is not None]
         if len(logged) == len(self.evaluations):
@@ -79,14 +75,7 @@ class Run:
 
 
 def read_run(path: Path, name: str = "") -> Run:
-    """Read the log of a training run.
-
-    path (Path): A file with JSON lines or console output, or an output folder with the file
-        `train.jsonl`.
-    name (str): The name for the run; defaults to the name of its folder or file.
-    RETURNS (Run): The run. If steps are repeated because the run was resumed, the last ones count.
-    RAISES (ValueError): If there is no such file, or it has no evaluations.
-    """
+    """Read the log of a training run."""
     file_ = path / FILE_NAME if path.is_dir() else path
     if not file_.is_file():
         raise ValueError(Errors.P292.format(path=path))

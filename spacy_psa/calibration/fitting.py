@@ -47,7 +47,7 @@ class Calibration:
 
     @property
     def unit(self) -> str:
-        """RETURNS (str): What the component predicts: "tokens" or "spans"."""
+        """What the component predicts: "tokens" or "spans"."""
         return list(self.after)[-1]
 
 
@@ -58,19 +58,7 @@ def fit(
     unit: str = SEQUENCES,
     on_step: OnStep | None = None,
 ) -> TemperatureFit:
-    """Fit the temperature of a component.
-
-    component (PSATagger): The component. It is not modified.
-    batches (Sequence[HeldOut]): Held-out data.
-    unit (str): What to calibrate: "sequences" for the gold label sequences, which cover everything
-        that could be predicted; or "spans" or "tokens" for what is actually predicted. The two
-        differ if a model misses a lot: it is then overconfident about sequences, but not about the
-        spans that it finds.
-    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried
-        and its negative log-likelihood.
-    RETURNS (TemperatureFit): The temperature.
-    RAISES (ValueError): If nothing is annotated, or no such unit is predicted.
-    """
+    """Fit the temperature of a component."""
     labeled = [batch.labeled for batch in batches]
     constraints = component.constraints
     whole = fit_temperature(
@@ -100,10 +88,6 @@ def fit(
 def minimize(function: Callable[[float], float], grid: Sequence[float]) -> float:
     """Minimize a function of the temperature: a grid search, followed by a golden-section search
     between the neighbors of the best grid point.
-
-    function (Callable[[float], float]): The function.
-    grid (Sequence[float]): The grid, in ascending order.
-    RETURNS (float): The temperature.
     """
     values = [function(temperature) for temperature in grid]
     i = int(np.argmin(values))

@@ -67,15 +67,7 @@ class Confidences:
 
 
 def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc]) -> HeldOut:
-    """Run a component's model on documents, and read their gold standard.
-
-    component (PSATagger): The component.
-    docs (Sequence[Doc]): The documents, with the annotation of the preceding components.
-    references (Sequence[Doc]): The same documents with the gold standard.
-    RETURNS (HeldOut): The held-out data, without empty documents.
-    RAISES (ValueError): If a rule does not fit its document or the component, or if rules and
-        annotation leave a token without possible tags.
-    """
+    """Run a component's model on documents, and read their gold standard."""
     pairs = [pair for pair in zip(docs, references, strict=True) if len(pair[0])]
     kept = [doc for doc, _ in pairs]
     potentials, bias = _scores(component, kept)
@@ -99,12 +91,6 @@ def confidences(
 ) -> dict[str, Confidences]:
     """Compare a component's predictions with the gold standard. Predictions that include a token
     without gold annotation are skipped.
-
-    component (PSATagger): The component; its own temperature is ignored.
-    batches (Iterable[HeldOut]): Held-out data.
-    temperature (float): The temperature.
-    RETURNS (Dict[str, Confidences]): For "tokens", the confidences of their labels; also for
-        "spans", if the component predicts spans.
     """
     units = {"tokens": _Collector()}
     if component.target.has_spans:
@@ -144,7 +130,7 @@ class _Collector:
 
     @property
     def confidences(self) -> Confidences:
-        """RETURNS (Confidences): All predictions that were added."""
+        """All predictions that were added."""
         confidence = np.array(self._confidence, dtype=np.float64)
         return Confidences(confidence, np.array(self._correct, dtype=bool), self.n_gold)
 

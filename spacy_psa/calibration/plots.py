@@ -29,16 +29,6 @@ PERCENT = (0.0, 100.0)
 def reliability_diagram(diagrams: Mapping[str, Reliability], unit: str, title: str = "") -> str:
     """Plot accuracy by confidence, with the number of predictions per bin below. Points on the
     diagonal are calibrated; below it, the model is overconfident.
-
-    diagrams (Mapping[str, Reliability]): The bins of one or more models, by name in the legend. All
-        have the same bin edges.
-    unit (str): What is predicted, in the plural.
-    title (str): The title.
-    RETURNS (str): A self-contained SVG image.
-    RAISES (ValueError): If there are no predictions.
-
-    Source: Niculescu-Mizil and Caruana (2005), "Predicting good probabilities with supervised
-        learning"; Guo et al. (2017), "On calibration of modern neural networks", figure 4.
     """
     if not any(bins.counts.any() for bins in diagrams.values()):
         raise ValueError(Errors.P280.format(title=title or unit))
@@ -62,14 +52,7 @@ def reliability_diagram(diagrams: Mapping[str, Reliability], unit: str, title: s
 
 
 def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
-    """Plot precision, recall and F1 by confidence threshold.
-
-    curve (ThresholdCurve): The scores.
-    unit (str): What is predicted, in the plural.
-    title (str): The title.
-    RETURNS (str): A self-contained SVG image.
-    RAISES (ValueError): If there is no finite score.
-    """
+    """Plot precision, recall and F1 by confidence threshold."""
     scores = {"precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
     return line_plot(
         {
@@ -84,13 +67,7 @@ def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
 
 
 def draw_calibration(found: Calibration, *, n_bins: int) -> str:
-    """Draw a reliability diagram, and precision and recall by threshold.
-
-    found (Calibration): The result.
-    n_bins (int): Number of bins in the diagram.
-    RETURNS (str): An SVG image for what the component predicts: spans, or tokens with labels.
-    RAISES (ValueError): If it predicts nothing.
-    """
+    """Draw a reliability diagram, and precision and recall by threshold."""
     diagrams = {}
     for title, temperature, sides in (
         ("before", found.initial, found.before),

@@ -34,7 +34,7 @@ class Reliability:
 
     @property
     def expected_error(self) -> float:
-        """RETURNS (float): The expected calibration error, see `expected_calibration_error`."""
+        """The expected calibration error, see `expected_calibration_error`."""
         total = self.counts.sum()
         if not total:
             return float("nan")
@@ -64,16 +64,7 @@ class ThresholdCurve:
 
 
 def reliability(confidences: ArrayLike, correct: ArrayLike, *, n_bins: int = N_BINS) -> Reliability:
-    """Bin predictions by confidence, as in a reliability diagram.
-
-    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
-    n_bins (int): The number of bins.
-    RETURNS (Reliability): The bins.
-    RAISES (ValueError): If the arrays do not match, or there are no bins.
-
-    Source: Guo et al. (2017), "On calibration of modern neural networks", section 2.
-    """
+    """Bin predictions by confidence, as in a reliability diagram."""
     confidences, correct = _checked(confidences, correct)
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(Errors.P014.format(name="n_bins", value=n_bins))
@@ -100,12 +91,6 @@ def expected_calibration_error(
         ECE = Σ_b |B_b| / P · |accuracy(B_b) − confidence(B_b)|
 
     It depends on the number of bins: only compare values computed with the same number.
-
-    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
-    n_bins (int): The number of bins.
-    RETURNS (float): The error, 0 to 1; NaN if there are no predictions.
-    RAISES (ValueError): If the arrays do not match, or there are no bins.
     """
     return reliability(confidences, correct, n_bins=n_bins).expected_error
 
@@ -114,11 +99,6 @@ def brier_score(confidences: ArrayLike, correct: ArrayLike) -> float:
     """Compute the mean squared difference between confidence and outcome, which is 1 if correct and
     0 otherwise (Brier 1950, for one event). Unlike the calibration error, it also rewards
     confidences that separate correct from incorrect predictions.
-
-    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
-    RETURNS (float): The score, 0 (best) to 1; NaN if there are no predictions.
-    RAISES (ValueError): If the arrays do not match.
     """
     confidences, correct = _checked(confidences, correct)
     return float(np.square(confidences - correct).mean()) if len(correct) else float("nan")
@@ -131,16 +111,7 @@ def precision_recall_by_threshold(
     *,
     thresholds: Sequence[float] | NDArray[np.float64] | None = None,
 ) -> ThresholdCurve:
-    """Compute scores after dropping predictions below each confidence threshold.
-
-    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
-    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
-    n_gold (int): The number of gold units.
-    thresholds (Optional[Sequence[float]]): The thresholds; defaults to 0, 0.01, …, 1.
-    RETURNS (ThresholdCurve): The scores for each threshold.
-    RAISES (ValueError): If the arrays do not match, or more predictions are correct than there are
-        gold units.
-    """
+    """Compute scores after dropping predictions below each confidence threshold."""
     confidences, correct = _checked(confidences, correct)
     if n_gold < correct.sum():
         problem = f"{int(correct.sum())} of them are correct, but the gold standard has {n_gold}"

@@ -39,12 +39,7 @@ class LabeledBatch(NamedTuple):
     sets: Mapping[int, Sequence[int]] | None = None
 
     def at(self, temperature: float | Tensor) -> Potentials:
-        """The scores at a temperature.
-
-        temperature (Union[float, Tensor]): Positive.
-        RETURNS (Potentials): The scores. Differentiable.
-        RAISES (ValueError): If the temperature is not a positive number.
-        """
+        """The scores at a temperature."""
         tempered = self.potentials.tempered(temperature)
         if self.bias is None:
             return tempered
@@ -74,7 +69,7 @@ class TemperatureFit:
 
     @property
     def at_bound(self) -> bool:
-        """RETURNS (bool): Whether the best temperature may be outside the interval."""
+        """Whether the best temperature may be outside the interval."""
         return self.temperature in (LOWEST, HIGHEST)
 
 
@@ -102,20 +97,6 @@ def fit_temperature(
 
     The search goes downhill in growing steps of log T until the exact derivative changes its sign;
     then it converges by the secant method, and by bisection if that is slow.
-
-    batches (Iterable[LabeledBatch]): Chains of held-out data with their gold labels, or pairs of
-        potentials and labels. All of them must fit in memory.
-    constraints (Optional[Constraints]): Label sequences to rule out. Chains whose gold labels are
-        impossible, due to constraints or to -inf in the scores, are left out.
-    initial (float): The current temperature.
-    on_step (Optional[Callable[[float, float], None]]): Called with each temperature tried and the
-        mean negative log-likelihood at it.
-    RETURNS (TemperatureFit): The temperature; 0.05 or 20 if the likelihood still rises there.
-    RAISES (ValueError): If no chain has known and possible labels, the labels do not match the
-        potentials, or the initial temperature is not positive.
-
-    Source: Guo et al. (2017), "On calibration of modern neural networks", section 4.2, for single
-        labels.
     """
     if not 0.0 < initial < torch.inf:
         raise ValueError(Errors.P019.format(temperature=initial))
@@ -150,14 +131,7 @@ def mean_nll(
     *,
     constraints: Constraints | None = None,
 ) -> float:
-    """The mean negative log-likelihood of the gold labels of a chain at a temperature, in nats.
-
-    batches (Iterable[LabeledBatch]): See `fit_temperature`.
-    temperature (float): The temperature.
-    constraints (Optional[Constraints]): Label sequences to rule out.
-    RETURNS (float): The mean over the chains that `fit_temperature` would use.
-    RAISES (ValueError): If there are no such chains, or the temperature is not positive.
-    """
+    """The mean negative log-likelihood of the gold labels of a chain at a temperature, in nats."""
     if not 0.0 < temperature < torch.inf:
         raise ValueError(Errors.P019.format(temperature=temperature))
     likelihood = _Likelihood([_prepared(LabeledBatch(*batch)) for batch in batches], constraints)
@@ -218,11 +192,7 @@ def _prepared(batch: LabeledBatch) -> LabeledBatch:
 
 
 def _bracket(evaluate: Callable[[float], _Point], log_t: float) -> tuple[_Point, _Point]:
-    """Go downhill until the derivative changes its sign.
-
-    RETURNS (Tuple[_Point, _Point]): The points before and after the minimum; the same point twice
-        if it is the minimum within the interval.
-    """
+    """Go downhill until the derivative changes its sign."""
     point, step = evaluate(log_t), FIRST_STEP
     while point.slope != 0.0:
         aim = point.log_t - copysign(step, point.slope)

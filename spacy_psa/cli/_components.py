@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def load_pipeline(name: str | Path) -> Language:
-    """Load a pipeline.
-
-    name (Union[str, Path]): The folder or name of the pipeline.
-    RETURNS (Language): The pipeline.
-    RAISES (ValueError): If the folder has a link that leads nowhere or in a circle, or a pipe.
-    RAISES (OSError): If there is no such pipeline.
-    """
+    """Load a pipeline."""
     import spacy
 
     check_files(Path(name))
@@ -32,14 +26,7 @@ def load_pipeline(name: str | Path) -> Language:
 
 
 def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
-    """Load a pipeline, and choose one of its components.
-
-    path (str): The folder or name of the pipeline.
-    name (Optional[str]): The component's name; by default the last spacy-psa component.
-    RETURNS (Tuple[Language, LabelSequencePipe]): The pipeline and the component.
-    RAISES (ValueError): If there is no such component.
-    RAISES (OSError): If there is no such pipeline.
-    """
+    """Load a pipeline, and choose one of its components."""
     from ..pipeline.common import LabelSequencePipe
 
     nlp = load_pipeline(path)
@@ -52,13 +39,7 @@ def load_component(path: str, name: str | None = None) -> tuple[Language, LabelS
 
 
 def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
-    """Load a pipeline with a component to calibrate.
-
-    model (str): The folder or name of the pipeline.
-    component (Optional[str]): The component; None for the only one there is.
-    RETURNS (Tuple[Language, str]): The pipeline, and the component's name.
-    RAISES (ValueError): If there is no such component, or several to choose from.
-    """
+    """Load a pipeline with a component to calibrate."""
     from ..pipeline.tagger import PSATagger
 
     nlp = load_pipeline(model)
@@ -73,13 +54,7 @@ def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
 
 
 def get_tagger(nlp: Language, name: str) -> PSATagger:
-    """Get a component to calibrate.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (PSATagger): The component.
-    RAISES (ValueError): If the pipeline has no such component, or it is of another type.
-    """
+    """Get a component to calibrate."""
     from ..pipeline.tagger import PSATagger
 
     pipe = dict(nlp.pipeline).get(name)
@@ -91,13 +66,7 @@ def get_tagger(nlp: Language, name: str) -> PSATagger:
 
 
 def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
-    """Find the components that label semantic roles.
-
-    nlp (Language): The pipeline.
-    path (object): Its path, for messages.
-    RETURNS (List[PSASemanticRoles]): The components, in pipeline order.
-    RAISES (ValueError): If there are none.
-    """
+    """Find the components that label semantic roles."""
     from ..pipeline.srl import PSASemanticRoles
 
     found = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles)]
@@ -108,10 +77,7 @@ def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
 
 
 def use_given_predicates(components: Iterable[PSASemanticRoles]) -> None:
-    """Make components use given predicates, even if they are configured to find their own.
-
-    components (Iterable[PSASemanticRoles]): The components, which are modified.
-    """
+    """Make components use given predicates, even if they are configured to find their own."""
     from ..pipeline.predicates import create_given_predicates
 
     for component in components:

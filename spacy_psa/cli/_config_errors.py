@@ -33,10 +33,7 @@ SLIP = 0.8
 
 @contextmanager
 def config_errors() -> Iterator[None]:
-    """Explain errors in a config, and suggest the nearest option.
-
-    RAISES (ValueError): If the block raises one of spaCy's config errors.
-    """
+    """Explain errors in a config, and suggest the nearest option."""
     try:
         yield
     except ValueError as error:
@@ -47,22 +44,14 @@ def config_errors() -> Iterator[None]:
 
 
 def check_sections(config: Mapping[str, Any]) -> None:
-    """Check that a config has the sections that spaCy reads before filling in defaults.
-
-    config (Mapping[str, Any]): The config.
-    RAISES (ValueError): If one is missing.
-    """
+    """Check that a config has the sections that spaCy reads before filling in defaults."""
     for name in ("nlp", "training"):
         if name not in config:
             raise ValueError(Errors.P437.format(problem=NO_SECTION.format(name=name)))
 
 
 def explain(error: ValueError) -> str | None:
-    """Explain an error in a config.
-
-    error (ValueError): An error.
-    RETURNS (Optional[str]): The explanation, with the nearest options; None for other errors.
-    """
+    """Explain an error in a config."""
     from spacy.language import Language
     from spacy.util import registry
     from thinc.api import ConfigValidationError
@@ -85,10 +74,7 @@ def explain(error: ValueError) -> str | None:
 
 
 def warn_of_unknown_settings(config: Mapping[str, Any]) -> None:
-    """Warn of each setting that spaCy ignores.
-
-    config (Mapping[str, Any]): The config.
-    """
+    """Warn of each setting that spaCy ignores."""
     from spacy.schemas import CONFIG_SCHEMAS
 
     sections = [*CONFIG_SCHEMAS, "components", "corpora"]

@@ -29,14 +29,7 @@ class Conversion:
 
 
 def find_format(inputs: Sequence[Path], name: str | None, targets: Sequence[str] = ()) -> Detection:
-    """Determine the format of the inputs.
-
-    inputs (Sequence[Path]): Files or folders.
-    name (Optional[str]): The name of the format; None to infer it from the first input.
-    targets (Sequence[str]): What the user wants of them.
-    RETURNS (Detection): The format, and the options with which it is read.
-    RAISES (ValueError): If there is no such format, or it cannot be inferred.
-    """
+    """Determine the format of the inputs."""
     if name:
         return Detection(get_format(name), {}, "")
     first = inputs[0]
@@ -57,13 +50,7 @@ def find_format(inputs: Sequence[Path], name: str | None, targets: Sequence[str]
 
 
 def check_alike(first: Detection, paths: Sequence[Path], targets: Sequence[str]) -> None:
-    """Check that all files have the columns that the first one was found to have.
-
-    first (Detection): What the first file is.
-    paths (Sequence[Path]): The files, with the first.
-    targets (Sequence[str]): What the user wants of them.
-    RAISES (ValueError): If a file has other columns.
-    """
+    """Check that all files have the columns that the first one was found to have."""
     for path in paths[1:]:
         other = detect(path, targets)
         if not first.reads(other):
@@ -77,15 +64,7 @@ def check_alike(first: Detection, paths: Sequence[Path], targets: Sequence[str])
 def plan(
     inputs: Sequence[Path], output: Path, form: Format, *, merge: bool = False
 ) -> list[Conversion]:
-    """Pair inputs with outputs.
-
-    inputs (Sequence[Path]): Files or folders.
-    output (Path): A .spacy file, or a folder for several inputs that are not merged.
-    form (Format): The format.
-    merge (bool): Whether to write everything to one output.
-    RETURNS (List[Conversion]): The conversions.
-    RAISES (ValueError): If the inputs do not suit the output.
-    """
+    """Pair inputs with outputs."""
     one_output = output.suffix == ".spacy" and not output.is_dir()
     if one_output and (merge or len(inputs) == 1):
         # A reader that takes folders knows which files belong together.
@@ -115,11 +94,6 @@ def note_unread_inputs(
 ) -> None:
     """Note which files in the input folders are not read. Readers that take folders do so for each
     folder that they get.
-
-    inputs (Sequence[Path]): Files or folders.
-    conversions (Sequence[Conversion]): What is converted.
-    form (Format): The format.
-    problems (Problems): Takes the notes.
     """
     read = {path for conversion in conversions for path in conversion.inputs}
     if form.name == "conll2005":

@@ -18,14 +18,7 @@ def check_outputs(
     *,
     charts: Sequence[str] = (".png", ".html"),
 ) -> None:
-    """Check the names of outputs before the work begins.
-
-    paths (Sequence[Path]): The files to write.
-    options (Sequence[str]): The allowed extensions.
-    charts (Sequence[str]): The extensions of files that need the packages that draw charts.
-    RAISES (ValueError): If one has another extension, or needs packages that are not installed.
-    RAISES (OutputError): If one is a folder, or its folder cannot be written to.
-    """
+    """Check the names of outputs before the work begins."""
     from ..figures.images import check_plots
 
     for path in paths:
@@ -37,12 +30,7 @@ def check_outputs(
 
 
 def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:
-    """Check that no output overwrites an input.
-
-    outputs (Iterable[Optional[Path]]): The files to write; None for an output that is not wanted.
-    inputs (Iterable[Path]): The files to read.
-    RAISES (ValueError): If a file is both.
-    """
+    """Check that no output overwrites an input."""
     read = {path.resolve() for path in inputs}
     for path in outputs:
         if path is not None and path.resolve() in read:
@@ -50,13 +38,7 @@ def check_not_input(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> N
 
 
 def check_files(outputs: Sequence[Path | None], inputs: Iterable[Path]) -> None:
-    """Check the outputs of a command before the work begins.
-
-    outputs (Sequence[Optional[Path]]): The files to write; None for an output that is not wanted.
-    inputs (Iterable[Path]): The files to read.
-    RAISES (ValueError): If an output is also an input, or two of them are the same.
-    RAISES (OutputError): If one is a folder, or its folder cannot be written to.
-    """
+    """Check the outputs of a command before the work begins."""
     check_not_input(outputs, inputs)
     seen = set()
     for path in outputs:
@@ -76,14 +58,6 @@ def check_pipeline_folder(
 ) -> None:
     """Check a pipeline's output folder before the work begins. Writing replaces the whole folder,
     so any other content would be lost.
-
-    output (Path): The folder.
-    inputs (Iterable[Path]): The files and folders to read.
-    force (Optional[bool]): Whether to replace an existing pipeline; None if not supported.
-    message (str): The error's template, with {path}, {problem} and {force}, the hint to use
-        `force`.
-    RAISES (ValueError): If the folder has other content, or it contains an input or vice versa.
-    RAISES (OutputError): If it cannot be written.
     """
     check_writable(output)
     here = output.resolve()
@@ -108,12 +82,7 @@ def check_pipeline_folder(
 
 
 def save_image(path: Path, svg: str) -> None:
-    """Write an image atomically: as it is, or rendered to pixels if the file ends in .png.
-
-    path (Path): The SVG or PNG file.
-    svg (str): The SVG image.
-    RAISES (ValueError): If it is a PNG file and the package that draws these is not installed.
-    """
+    """Write an image atomically: as it is, or rendered to pixels if the file ends in .png."""
     from ..figures.images import to_png
 
     data = to_png(svg, path) if path.suffix == ".png" else svg.encode("utf8")
@@ -122,12 +91,7 @@ def save_image(path: Path, svg: str) -> None:
 
 
 def save_output(path: Path, text: str, what: str) -> None:
-    """Write an output atomically, and report it.
-
-    path (Path): The file.
-    text (str): Its content.
-    what (str): What it is, for the message.
-    """
+    """Write an output atomically, and report it."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf8")
     msg.good(f"Saved the {what} to {path}")

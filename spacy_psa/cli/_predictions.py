@@ -38,16 +38,7 @@ class System:
     def predict(
         self, gold: Sequence[Doc], gold_name: str, layers: Sequence[Layer]
     ) -> list[list[Doc]]:
-        """Get the predictions for some documents.
-
-        gold (Sequence[Doc]): The documents. Only their words are used, and the annotation that a
-            layer's task gives to spacy-psa components.
-        gold_name (str): Their source, for messages.
-        layers (Sequence[Layer]): What to predict.
-        RETURNS (List[List[Doc]]): For each layer, documents with predictions. Layers share
-            documents only if their task gives no annotation, so that none can leak.
-        RAISES (ValueError): If the file has predictions for other documents.
-        """
+        """Get the predictions for some documents."""
         from ..evaluation.sentences import check_same_words
 
         if self.nlp is None:
@@ -69,11 +60,7 @@ class System:
 
 
 def use_gpu(gpu_id: int) -> None:
-    """Set up a GPU, if requested.
-
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RAISES (ValueError): If it cannot be used.
-    """
+    """Set up a GPU, if requested."""
     if gpu_id >= 0:
         from ..private_names import setup_gpu
 
@@ -82,14 +69,7 @@ def use_gpu(gpu_id: int) -> None:
 
 
 def load_system(name: str, *, given: bool = False) -> System:
-    """Load a pipeline or predictions.
-
-    name (str): The folder or name of a pipeline, or a .spacy file.
-    given (bool): Whether components for semantic roles use given predicates, even if they are
-        configured to find their own. This has no effect on a file of predictions.
-    RETURNS (System): The system.
-    RAISES (ValueError): If there is no such system, or a pipeline has no such component.
-    """
+    """Load a pipeline or predictions."""
     import spacy
     from spacy.vocab import Vocab
 
@@ -112,15 +92,7 @@ def choose_layers(
     target: str | None,
     spans_key: str,
 ) -> dict[str, Layer]:
-    """Determine what to score.
-
-    system (System): The system.
-    components (Sequence[str]): The components to score; if empty, all spacy-psa components.
-    target (Optional[str]): What to score instead of the components' predictions.
-    spans_key (str): The key in `doc.spans`, for the target "spans".
-    RETURNS (Dict[str, Layer]): The layers by component name, or by "" for a target.
-    RAISES (ValueError): If it cannot be determined, or there is no such component.
-    """
+    """Determine what to score."""
     from ..evaluation.layers import LAYERS, LAYERS_OF_FACTORIES, make_layer
 
     options = ", ".join(LAYERS)
@@ -148,12 +120,7 @@ def choose_layers(
 
 
 def words_alone(docs: Iterable[Doc], vocab: Vocab) -> Iterator[Doc]:
-    """Create documents with only the words, so that no gold annotation leaks into predictions.
-
-    docs (Iterable[Doc]): The documents.
-    vocab (Vocab): The vocabulary of the new documents.
-    YIELDS (Doc): A new document with the same words.
-    """
+    """Create documents with only the words, so that no gold annotation leaks into predictions."""
     from spacy.tokens import Doc
 
     for doc in docs:
@@ -168,13 +135,7 @@ def _with_given(blank: Iterable[Doc], gold: Iterable[Doc], giver: Layer) -> Iter
 
 
 def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:
-    """Read the documents of files and folders.
-
-    paths (Sequence[Path]): The .spacy files, or folders of them.
-    vocab (Optional[Vocab]): The vocabulary; by default, a new one.
-    RETURNS (List[Doc]): Their documents, in order.
-    RAISES (ValueError): If there is no such file, or it is not a DocBin.
-    """
+    """Read the documents of files and folders."""
     from spacy.vocab import Vocab
 
     vocab = Vocab() if vocab is None else vocab
@@ -182,7 +143,7 @@ def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:
 
 
 def join_names(paths: Sequence[Path]) -> str:
-    """RETURNS (str): The paths, for titles and messages."""
+    """The paths, for titles and messages."""
     return ", ".join(map(str, paths))
 
 

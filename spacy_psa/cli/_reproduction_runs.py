@@ -82,12 +82,7 @@ class ReproductionRun:
 
 
 def data_digests(folder: Path) -> dict[str, str]:
-    """Hash the parts of a corpus.
-
-    folder (Path): The folder.
-    RETURNS (Dict[str, str]): The SHA-256 of each part, including additional test sets.
-    RAISES (ValueError): If one of them is missing.
-    """
+    """Hash the parts of a corpus."""
     paths = {part: folder / f"{part}.spacy" for part in PARTS}
     missing = [path.name for path in paths.values() if not path.is_file()]
     if missing:
@@ -98,12 +93,7 @@ def data_digests(folder: Path) -> dict[str, str]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Parse seeds.
-
-    text (str): Numbers separated by spaces or commas.
-    RETURNS (List[int]): The seeds, without duplicates.
-    RAISES (ValueError): If there are none, or they are not non-negative integers.
-    """
+    """Parse seeds."""
     words = text.replace(",", " ").split()
     if not words or not all(re.fullmatch("[0-9]+", word) for word in words):
         raise ValueError(Errors.P392.format(seeds=text))
@@ -111,24 +101,13 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def systems_of(task: str) -> list[str]:
-    """List the systems that can be trained for a task.
-
-    task (str): The task.
-    RETURNS (List[str]): The names of systems and their variants.
-    """
+    """List the systems that can be trained for a task."""
     systems = names(ROLES if task == ROLES else "systems")
     return [*systems, *(v.name for v in read_papers().variants.values() if v.system in systems)]
 
 
 def parse_systems(text: str, task: str) -> dict[str, Path | None]:
-    """Parse systems.
-
-    text (str): Names of systems and variants, and NAME=CONFIG.cfg for custom configs, separated by
-        spaces.
-    task (str): The task.
-    RETURNS (Dict[str, Optional[Path]]): The names, with the files of custom configs.
-    RAISES (ValueError): If one of them is unknown.
-    """
+    """Parse systems."""
     known = systems_of(task)
     systems: dict[str, Path | None] = {}
     for word in text.split():
@@ -152,15 +131,7 @@ def parse_systems(text: str, task: str) -> dict[str, Path | None]:
 def make_runs(
     plan: Plan, systems: Mapping[str, Path | None], seeds: Sequence[int], data: Mapping[str, str]
 ) -> list[ReproductionRun]:
-    """Create the configs of all runs before any of them starts.
-
-    plan (Plan): What they have in common.
-    systems (Dict[str, Optional[Path]]): The systems, with the files of custom configs.
-    seeds (Sequence[int]): The seeds.
-    data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (List[ReproductionRun]): The runs, all systems of a seed before the next seed.
-    RAISES (ValueError): If a config is unsuitable.
-    """
+    """Create the configs of all runs before any of them starts."""
     configs = {
         system: make_system(plan, system) if path is None else read_system(plan, system, path)
         for system, path in systems.items()
@@ -173,12 +144,7 @@ def make_runs(
 
 
 def make_system(plan: Plan, name: str) -> Config:
-    """Create the config of a system from the papers.
-
-    plan (Plan): What all runs have in common.
-    name (str): The system or variant.
-    RETURNS (Config): The config.
-    """
+    """Create the config of a system from the papers."""
     from thinc.api import Config
 
     variant = read_papers().variants.get(name)
@@ -198,14 +164,7 @@ def make_system(plan: Plan, name: str) -> Config:
 
 
 def read_system(plan: Plan, name: str, path: Path) -> Config:
-    """Read a custom config.
-
-    plan (Plan): What all runs have in common.
-    name (str): The name of the system.
-    path (Path): The config.
-    RETURNS (Config): The config.
-    RAISES (ValueError): If it cannot be read, or lacks a setting.
-    """
+    """Read a custom config."""
     from thinc.api import Config
 
     try:
@@ -227,7 +186,7 @@ def read_system(plan: Plan, name: str, path: Path) -> Config:
 
 
 def common_settings(plan: Plan) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The settings given by the plan."""
+    """The settings given by the plan."""
     return {
         "paths.train": str(plan.data / "train.spacy"),
         "paths.dev": str(plan.data / "dev.spacy"),
@@ -246,16 +205,7 @@ def common_settings(plan: Plan) -> dict[str, Any]:
 def make_run(
     plan: Plan, system: str, seed: int, config: Config, data: Mapping[str, str]
 ) -> ReproductionRun:
-    """Create one run.
-
-    plan (Plan): What all runs have in common.
-    system (str): The system.
-    seed (int): The seed.
-    config (Config): The config of the system.
-    data (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    RETURNS (ReproductionRun): The run.
-    RAISES (ValueError): If the config is unsuitable.
-    """
+    """Create one run."""
     from ..training.saving import learning_settings
 
     config = config.copy()
@@ -271,14 +221,7 @@ def make_run(
 
 
 def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
-    """Find the component to score.
-
-    plan (Plan): What it predicts.
-    system (str): The system, for the message.
-    settings (Dict[str, Any]): The config.
-    RETURNS (str): Its name.
-    RAISES (ValueError): If there is none.
-    """
+    """Find the component to score."""
     factory = FACTORIES.get(plan.task, TAGGER)
     for name in settings["nlp"]["pipeline"]:
         component = settings["components"].get(name, {})
@@ -291,13 +234,7 @@ def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
 
 
 def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
-    """Change settings of a config in place.
-
-    config (Config): The config.
-    settings (Dict[str, Any]): New values of settings and sections, by name.
-    system (str): The system, for the message.
-    RAISES (ValueError): If there is no such setting.
-    """
+    """Change settings of a config in place."""
     for name, value in settings.items():
         *parents, last = name.split(".")
         section: Any = config
@@ -311,13 +248,7 @@ def change(config: Config, settings: Mapping[str, Any], system: str) -> None:
 
 
 def filled(config: Config, system: str) -> Config:
-    """Fill in missing settings, and validate all of them.
-
-    config (Config): The config.
-    system (str): The system, for the message.
-    RETURNS (Config): The complete config.
-    RAISES (ValueError): If it is not valid.
-    """
+    """Fill in missing settings, and validate all of them."""
     from spacy.schemas import ConfigSchemaTraining
     from spacy.util import registry
 

@@ -36,15 +36,7 @@ Scores = dict[str, float]
 def score_run(
     plan: Plan, run: ReproductionRun, digests: dict[str, str], options: str, gpu_id: int
 ) -> Result:
-    """Score the best epoch of a trained system.
-
-    plan (Plan): What all runs have in common.
-    run (ReproductionRun): The system and the seed.
-    digests (Dict[str, str]): The SHA-256 of the parts of the corpus.
-    options (str): Settings for all systems.
-    gpu_id (int): The GPU to score on, or -1 for the CPU.
-    RETURNS (Result): The result.
-    """
+    """Score the best epoch of a trained system."""
     from ..reproduction.results import Result
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
@@ -78,22 +70,13 @@ def score_run(
 
 
 def write_environment(folder: Path, gpu_id: int) -> None:
-    """Store a run's environment with it, since it may be scored later and elsewhere.
-
-    folder (Path): The folder of the run.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    """
+    """Store a run's environment with it, since it may be scored later and elsewhere."""
     with atomic_path(folder / ENVIRONMENT) as temporary:
         temporary.write_text(json.dumps(describe_environment(gpu_id)), encoding="utf8")
 
 
 def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:
-    """Read the environment in which a run was trained.
-
-    folder (Path): The folder of the run.
-    gpu_id (int): The GPU in use, or -1 for the CPU.
-    RETURNS (Dict[str, Any]): Device and versions; the current ones if the run did not store any.
-    """
+    """Read the environment in which a run was trained."""
     path = folder / ENVIRONMENT
     if not path.is_file():
         return describe_environment(gpu_id)
@@ -101,26 +84,14 @@ def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:
 
 
 def describe_environment(gpu_id: int) -> dict[str, Any]:
-    """Describe the current environment.
-
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (Dict[str, Any]): Device and versions, as in a `Result`.
-    """
+    """Describe the current environment."""
     return {"device": "gpu" if gpu_id >= 0 else "cpu", "versions": find_versions()}
 
 
 def score_tags(
     plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
 ) -> dict[str, Any]:
-    """Score spans, entities or tags as the CoNLL script does.
-
-    plan (Plan): What all runs have in common.
-    run (ReproductionRun): The system and the seed.
-    pipeline (Path): The folder of the pipeline.
-    parts (Sequence[str]): The parts of the corpus.
-    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
-        `lengths`, those of test sentences by length, unless a Doc has several sentences.
-    """
+    """Score spans, entities or tags as the CoNLL script does."""
     from .conlleval import read_tags
 
     spans_key = run.settings["components"][run.component]["spans_key"]
@@ -152,16 +123,7 @@ def _is_sentence(doc: Doc) -> bool:
 def score_roles(
     plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
 ) -> dict[str, Any]:
-    """Score semantic roles of given predicates as the CoNLL-2005 evaluator does.
-
-    plan (Plan): What all runs have in common.
-    run (ReproductionRun): The system and the seed.
-    pipeline (Path): The folder of the pipeline.
-    parts (Sequence[str]): The parts of the corpus.
-    RETURNS (Dict[str, Union[Scores, Dict[str, Scores]]]): The scores of each part and, in
-        `combined`, those of both test sets together if there are two. Their accuracy is the
-        share of propositions whose arguments are all correct.
-    """
+    """Score semantic roles of given predicates as the CoNLL-2005 evaluator does."""
     from ..pipeline.role_scores import SRLResult
     from .srl_eval import score_paths
 
@@ -197,12 +159,7 @@ def _scores(total: Counts | RoleCounts, accuracy: float) -> Scores:
 
 
 def count_epochs(folder: Path) -> tuple[float, float]:
-    """Read from the log how long a run was trained.
-
-    folder (Path): The folder of the run.
-    RETURNS (Tuple[float, float]): The epochs completed at the last evaluation, and at the one that
-        saved the best pipeline.
-    """
+    """Read from the log how long a run was trained."""
     from ..training.logger import FILE_NAME
 
     lines = (folder / FILE_NAME).read_text(encoding="utf8").splitlines()
@@ -213,12 +170,7 @@ def count_epochs(folder: Path) -> tuple[float, float]:
 
 
 def count_parameters(nlp: Language) -> dict[str, int]:
-    """Count parameters.
-
-    nlp (Language): The pipeline.
-    RETURNS (Dict[str, int]): "all" parameters of spacy-psa networks, and those "without words",
-        i.e. without the word embedding table.
-    """
+    """Count parameters."""
     networks = [
         shim.network
         for _, pipe in nlp.pipeline
@@ -234,7 +186,7 @@ def count_parameters(nlp: Language) -> dict[str, int]:
 
 
 def describe_vectors(nlp: Language, path: str | None) -> str:
-    """RETURNS (str): Name, number and width of the pretrained vectors; empty if there are none."""
+    """Name, number and width of the pretrained vectors; empty if there are none."""
     if not path:
         return ""
     n, width = nlp.vocab.vectors.shape
@@ -242,7 +194,7 @@ def describe_vectors(nlp: Language, path: str | None) -> str:
 
 
 def find_versions() -> dict[str, str]:
-    """RETURNS (Dict[str, str]): The versions of Python and of the packages that matter."""
+    """The versions of Python and of the packages that matter."""
     from importlib.metadata import version
 
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

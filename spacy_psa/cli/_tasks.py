@@ -52,28 +52,14 @@ class TaskFormat(ABC):
 
     @abstractmethod
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
-        """Create a task.
-
-        suggestion (Suggestion): The text and its labels.
-        component (str): The name of the component.
-        RETURNS (Dict[str, Any]): The task. Data that came with the text is kept.
-        """
+        """Create a task."""
 
     @abstractmethod
     def write(self, tasks: Sequence[str]) -> str:
-        """Combine tasks into the content of a file.
-
-        tasks (Sequence[str]): The tasks, as JSON.
-        RETURNS (str): The content of the file.
-        """
+        """Combine tasks into the content of a file."""
 
     def dump(self, suggestions: Sequence[Suggestion], component: str) -> str:
-        """Create the content of a file of tasks.
-
-        suggestions (Sequence[Suggestion]): The texts and their labels.
-        component (str): The name of the component.
-        RETURNS (str): The content of the file.
-        """
+        """Create the content of a file of tasks."""
         tasks = (self.task(suggestion, component) for suggestion in suggestions)
         return self.write([json.dumps(task, ensure_ascii=False, allow_nan=False) for task in tasks])
 

@@ -24,15 +24,7 @@ Record = dict[str, Any]
 
 
 def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    """Read texts. Texts without words are skipped.
-
-    source (str): A .txt file with one text per line, or a .jsonl file with texts under the key
-        "text", either of them optionally gzipped; a .spacy file, of which only the tokens are
-        used; or "-" for standard input, with one text per line.
-    nlp (Language): The pipeline whose tokenizer is used.
-    YIELDS (Tuple[Doc, Record]): Each text, with the data that came with it.
-    RAISES (ValueError): If the source has none of these formats, is malformed, or has no text.
-    """
+    """Read texts. Texts without words are skipped."""
     if source == STANDARD_INPUT:
         name, docs = "standard input", _read_standard_input(Path(source), nlp)
     else:
@@ -53,11 +45,7 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def replace_undecoded(text: str) -> str:
-    """Replace undecodable bytes of the command line, which Python represents as surrogates.
-
-    text (str): A command-line argument.
-    RETURNS (str): The text, with replacement characters.
-    """
+    """Replace undecodable bytes of the command line, which Python represents as surrogates."""
     return UNDECODED.sub("\ufffd", text)
 
 

@@ -37,11 +37,7 @@ ARGUMENTS: dict[str, Range] = {
 
 
 def check_numbers(training: Mapping[str, Any]) -> None:
-    """Check the numbers of the training loop, its batcher and its optimizer.
-
-    training (Mapping[str, Any]): The section [training] of a config, filled in or not.
-    RAISES (ValueError): If one is out of range, or no number. The error names it.
-    """
+    """Check the numbers of the training loop, its batcher and its optimizer."""
     _check(training, SETTINGS, "training")
     for name in ("batcher", "optimizer"):
         _check(training.get(name), ARGUMENTS, f"training.{name}")

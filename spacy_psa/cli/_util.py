@@ -66,10 +66,7 @@ psa_cli = typer.Typer(
 
 @contextmanager
 def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
-    """Print errors that the user can fix as a message and exit; let bugs show their traceback.
-
-    to_stdout (bool): Whether data is written to standard output; if so, messages go to stderr.
-    """
+    """Print errors that the user can fix as a message and exit; let bugs show their traceback."""
     from ..corpora.pipes import keep_pipes
 
     try:
@@ -85,25 +82,17 @@ def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
 
 
 def is_stdout(path: Path) -> bool:
-    """RETURNS (bool): Whether a path is standard output, such as /dev/stdout."""
+    """Whether a path is standard output, such as /dev/stdout."""
     return descriptor(path) == 1
 
 
 def messages(*, to_stdout: bool) -> AbstractContextManager[object]:
-    """Keep messages, also those of other packages, out of the data.
-
-    to_stdout (bool): Whether data is written to standard output.
-    RETURNS (ContextManager): If so, redirects messages to standard error within its block.
-    """
+    """Keep messages, also those of other packages, out of the data."""
     return redirect_stdout(sys.stderr) if to_stdout else nullcontext()
 
 
 def write_stdout(text: str) -> None:
-    """Write data to standard output, in UTF-8 whatever its encoding for messages is.
-
-    text (str): The data. Its control characters are made visible on a terminal.
-    RAISES (OutputError): If the disk is full.
-    """
+    """Write data to standard output, in UTF-8 whatever its encoding for messages is."""
     text = printable(text) if sys.stdout.isatty() else text
     with output_errors(Path(STDOUT)):
         typer.echo(text.encode("utf8"), nl=False)
@@ -131,11 +120,7 @@ def _fail(error: Exception, to_stdout: bool) -> NoReturn:
 
 @contextmanager
 def gpu_errors(gpu_id: int) -> Iterator[None]:
-    """Explain why a GPU cannot be used.
-
-    gpu_id (int): The GPU.
-    RAISES (ValueError): If the block raises an error of CuPy, PyTorch or Thinc.
-    """
+    """Explain why a GPU cannot be used."""
     try:
         yield
     except (ValueError, RuntimeError, AssertionError) as error:
@@ -145,22 +130,13 @@ def gpu_errors(gpu_id: int) -> Iterator[None]:
 
 
 def check_docbin_name(path: Path) -> None:
-    """Check the name of an output.
-
-    path (Path): The file to write.
-    RAISES (ValueError): If spaCy's corpus reader would not find it.
-    """
+    """Check the name of an output."""
     if path.suffix != ".spacy" or path.is_dir():
         raise ValueError(Errors.P120.format(path=path))
 
 
 def is_docbin(path: Path) -> bool:
-    """Check whether a file is a DocBin, by its name or, since pipes have none, its first bytes.
-
-    path (Path): The file.
-    RETURNS (bool): Whether it is. No text in UTF-8 begins with these bytes.
-    RAISES (ValueError): If there is no such file.
-    """
+    """Check whether a file is a DocBin, by its name or, since pipes have none, its first bytes."""
     from ..corpora.lines import open_binary
 
     if path.suffix == ".spacy":
@@ -170,13 +146,7 @@ def is_docbin(path: Path) -> bool:
 
 
 def read_docbin(path: Path) -> "DocBin":
-    """Read a DocBin.
-
-    path (Path): The .spacy file.
-    RETURNS (DocBin): The DocBin.
-    RAISES (ValueError): If there is no such file, if it is not a DocBin, or if it unpacks to an
-        implausible size.
-    """
+    """Read a DocBin."""
     from spacy.tokens import DocBin
 
     from ..corpora.lines import open_binary
@@ -196,13 +166,7 @@ def read_docbin(path: Path) -> "DocBin":
 
 
 def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
-    """Read the Docs of a DocBin.
-
-    path (Path): The .spacy file.
-    vocab (Vocab): The vocabulary.
-    RETURNS (List[Doc]): The Docs.
-    RAISES (ValueError): If there is no such file, or if it is not a DocBin.
-    """
+    """Read the Docs of a DocBin."""
     from ..corpora.docbins import fast_msgpack
 
     with fast_msgpack():
@@ -210,14 +174,7 @@ def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
 
 
 def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
-    """Unpack the Docs of a DocBin.
-
-    docbin (DocBin): The DocBin.
-    path (Path): Its path, for messages.
-    vocab (Vocab): The vocabulary.
-    YIELDS (Doc): The Docs.
-    RAISES (ValueError): If one of them is damaged.
-    """
+    """Unpack the Docs of a DocBin."""
     from ..messages import garbage_collection
 
     docs = docbin.get_docs(vocab)

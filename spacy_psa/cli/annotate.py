@@ -98,15 +98,6 @@ def annotate(
 ) -> list[Suggestion]:
     """Suggest labels for texts: everything in the best labeling, whether or not it is above the
     component's threshold.
-
-    nlp (Language): The pipeline.
-    name (str): The component, a `psa_tagger`. The components before it process the texts first.
-    texts (str): The source, see `read_texts`.
-    k (int): Number of labelings per text.
-    sort (bool): Whether to put the most uncertain texts first.
-    limit (Optional[int]): Maximum number of texts: the first, or the most uncertain ones.
-    RETURNS (List[Suggestion]): The texts with their labels.
-    RAISES (ValueError): If there is no text, or it cannot be read.
     """
     from spacy.util import minibatch
 
@@ -130,14 +121,7 @@ def annotate(
 def suggestions(
     tagger: PSATagger, pairs: Sequence[tuple[Doc, Record]], k: int
 ) -> Iterator[Suggestion]:
-    """Suggest labels for documents.
-
-    tagger (PSATagger): The component.
-    pairs (Sequence[Tuple[Doc, Record]]): Documents with at least one token, and the data that came
-        with them.
-    k (int): Number of labelings per document.
-    YIELDS (Suggestion): The suggestion for each document.
-    """
+    """Suggest labels for documents."""
     docs = [doc for doc, _ in pairs]
     distribution = tagger.distribution(docs)
     labelings = tagger.nbest(docs, k, distribution=distribution)

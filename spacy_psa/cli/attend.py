@@ -68,20 +68,7 @@ def attend(
     n_tokens: int = 32,
     image_format: str | None = None,
 ) -> int:
-    """Draw the internals of a model.
-
-    model (str): The folder or name of a pipeline.
-    text (str): The text to label. The components before the inspected one process it first.
-    output_path (Path): The HTML page, or SVG or PNG image to write. A folder, or a path without an
-        extension, gets one file per image.
-    component (Optional[str]): The component's name; by default the last spacy-psa component.
-    n_tokens (int): How many tokens to draw, from the first.
-    image_format (Optional[str]): The format of images in a folder: "svg", the default, or "png".
-    RETURNS (int): How many images were drawn.
-    RAISES (ValueError): If there is nothing to draw, the output has another extension, there is no
-        such format, or the packages that draw charts are not installed.
-    RAISES (OutputError): If the folder of the output cannot be written to.
-    """
+    """Draw the internals of a model."""
     from ..figures.images import check_plots, stack
 
     is_folder = output_path.is_dir() or not output_path.suffix

@@ -95,16 +95,7 @@ def calibrate_cli(
 def calibrate(
     nlp: Language, name: str, gold: Sequence[Doc], source: str, *, unit: str = "sequences"
 ) -> Calibration:
-    """Fit the temperature of a component. Neither the component nor the documents are modified.
-
-    nlp (Language): The pipeline.
-    name (str): The name of the component.
-    gold (Sequence[Doc]): Held-out documents with annotation. Only their words are used to predict.
-    source (str): Their source, for messages.
-    unit (str): What to calibrate: "sequences", "spans" or "tokens".
-    RETURNS (Calibration): The temperature, and its effect.
-    RAISES (ValueError): If they lack the annotation that the component predicts.
-    """
+    """Fit the temperature of a component. Neither the component nor the documents are modified."""
     from ..calibration.fitting import Calibration, fit
     from ..calibration.held_out import confidences
     from ..evaluation.layers import make_layer
@@ -138,13 +129,7 @@ def calibrate(
 
 
 def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
-    """Run a component, and those before it, on the words of documents.
-
-    nlp (Language): The pipeline.
-    name (str): The name of the component.
-    gold (Sequence[Doc]): The gold standard.
-    RETURNS (List[HeldOut]): Scores and gold standard, in batches of `nlp.batch_size` documents.
-    """
+    """Run a component, and those before it, on the words of documents."""
     from spacy.util import minibatch
 
     from ..calibration.held_out import hold_out
@@ -162,11 +147,7 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
 
 
 def print_calibration(found: Calibration, *, n_bins: int) -> None:
-    """Print the quality of the probabilities before and after.
-
-    found (Calibration): The result.
-    n_bins (int): Number of bins for the calibration error.
-    """
+    """Print the quality of the probabilities before and after."""
     from ..calibration.reliability import brier_score, expected_calibration_error
     from ..figures.tables import DASH, Table, percent
 
@@ -217,15 +198,7 @@ def _left_out(found: Calibration) -> str:
 
 
 def check_folder(output: Path | None, source: Path, plot: Path | None = None) -> None:
-    """Check a pipeline's output folder before the work begins.
-
-    output (Optional[Path]): The folder; None, or the same as `source`, to calibrate in place.
-    source (Path): The folder of the pipeline.
-    plot (Optional[Path]): The diagram, which is written first.
-    RAISES (ValueError): If the folder is not empty or is inside the pipeline, or if the diagram
-        would be written into it.
-    RAISES (OutputError): If it cannot be written.
-    """
+    """Check a pipeline's output folder before the work begins."""
     if output is None or output.resolve() == source.resolve():
         check_writable(source / "config.cfg")
     else:
@@ -236,15 +209,7 @@ def check_folder(output: Path | None, source: Path, plot: Path | None = None) ->
 
 
 def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:
-    """Save the temperature of a component atomically.
-
-    nlp (Language): The pipeline, loaded from disk.
-    name (str): The name of the component.
-    temperature (float): The temperature.
-    output (Optional[Path]): Where to write a copy of the pipeline; None to calibrate in place.
-    RETURNS (Path): The folder of the pipeline.
-    RAISES (ValueError): If the folder cannot be written to.
-    """
+    """Save the temperature of a component atomically."""
     import srsly
 
     source = nlp.path.resolve()

@@ -73,16 +73,7 @@ def require_cli(
 def check(
     paths: Sequence[Path], *, corpus: str = "", split: str = "train", stats_path: Path | None = None
 ) -> tuple[dict[str, int], list[str]]:
-    """Count a split of a corpus and compare it with the published figures.
-
-    paths (Sequence[Path]): The .spacy files that make up the split.
-    corpus (str): The name of the corpus.
-    split (str): The split.
-    stats_path (Optional[Path]): The `stats.xml` of a Universal Dependencies treebank, to compare
-        with instead of a corpus. If it does not exist, nothing is compared.
-    RETURNS (Tuple[Dict[str, int], List[str]]): The counts, and which of them were compared.
-    RAISES (ValueError): If there are differences, or if the corpus, split or a file is unknown.
-    """
+    """Count a split of a corpus and compare it with the published figures."""
     from spacy.vocab import Vocab
 
     from ..corpora.docbins import fast_msgpack
@@ -114,12 +105,7 @@ def check(
 
 
 def require(paths: Sequence[Path], *, corpus: str) -> None:
-    """Check that the files of a corpus exist.
-
-    paths (Sequence[Path]): Files, or folders that must not be empty.
-    corpus (str): The name of the corpus.
-    RAISES (ValueError): If one is missing. The message says how to get the corpus.
-    """
+    """Check that the files of a corpus exist."""
     entry = published.get_published(corpus)
     for path in paths:
         if not path.is_file() and not (path.is_dir() and any(path.iterdir())):
@@ -128,12 +114,7 @@ def require(paths: Sequence[Path], *, corpus: str) -> None:
 
 
 def tables(names: Sequence[str]) -> str:
-    """Format the published figures of corpora.
-
-    names (Sequence[str]): The names of the corpora.
-    RETURNS (str): Markdown tables, each below the title of its corpus.
-    RAISES (ValueError): If there is no corpus of such a name.
-    """
+    """Format the published figures of corpora."""
     entries = [published.get_published(name) for name in names]
     return "\n".join(
         f"### {entry.title}\n\n{published.markdown_table(entry)}"

@@ -147,26 +147,7 @@ def compare_files(
     limit: int = 10,
     gpu_id: int = -1,
 ) -> list[Comparison]:
-    """Compare two pipelines, or predictions.
-
-    first (str): The folder or name of a pipeline, or a .spacy file of predictions.
-    second (str): The second system, in the same form.
-    data (Path): The .spacy file with the gold standard, or a folder of them.
-    component (Optional[str]): The component to compare; None for all spacy-psa components.
-    target (Optional[str]): What to compare instead of the components' predictions.
-    spans_key (str): The key in `doc.spans`, for the target "spans".
-    given (bool): Whether components that label semantic roles get the predicates of the gold
-        standard, even if they are configured to find their own.
-    score (Optional[str]): A name in `evaluation.counts.SCORES`; by default the layer's main score.
-    tests (Sequence[str]): Names in `evaluation.significance.TESTS`.
-    n_trials (int): Number of bootstrap samples and of permutations.
-    confidence (float): The confidence level of the interval.
-    seed (int): The random seed.
-    limit (int): Maximum number of differing sentences to keep.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (List[Comparison]): A comparison for each layer.
-    RAISES (ValueError): If something is missing or inconsistent.
-    """
+    """Compare two pipelines, or predictions."""
     from ..evaluation.comparison import compare
     from ..evaluation.sentences import check_annotated, pair_sentences
 
@@ -204,16 +185,7 @@ def compare_files(
 def choose_common_layers(
     systems: tuple[System, System], component: str | None, target: str | None, spans_key: str
 ) -> list[Layer]:
-    """Determine what can be compared.
-
-    systems (Tuple[System, System]): The systems.
-    component (Optional[str]): The component to compare; None for all spacy-psa components.
-    target (Optional[str]): What to compare instead of the components' predictions.
-    spans_key (str): The key in `doc.spans`, for the target "spans".
-    RETURNS (List[Layer]): What both systems predict. A file of predictions, or a pipeline without
-        spacy-psa components, is assumed to have what the other system predicts.
-    RAISES (ValueError): If they have nothing in common.
-    """
+    """Determine what can be compared."""
     components = [] if component is None else [component]
     ours = [system for system in systems if component in system.layers or not components]
     ours = [system for system in ours if system.layers] or [systems[0]]
@@ -238,22 +210,14 @@ def choose_common_layers(
 
 
 def short_names(first: str, second: str) -> tuple[str, str]:
-    """Choose short names for two systems.
-
-    first (str): The path or name of the first system.
-    second (str): The path or name of the second system.
-    RETURNS (Tuple[str, str]): The part in which their paths differ; A and B if they do not.
-    """
+    """Choose short names for two systems."""
     parts = [Path(name.removesuffix(".spacy")).parts for name in (first, second)]
     different = [p for p in zip(*map(reversed, parts), strict=False) if p[0] != p[1]]
     return (different[0][0], different[0][1]) if different else ("A", "B")
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print a comparison to the terminal.
-
-    comparison (Comparison): The comparison.
-    """
+    """Print a comparison to the terminal."""
     from ..evaluation.comparison import comparison_table, sentence_table, summary
 
     table = comparison_table(comparison)

@@ -86,19 +86,7 @@ def score_docbins(
     spans_key: str | None = None,
     gpu_id: int = -1,
 ) -> "ConllevalResult":
-    """Score predictions against a DocBin with the gold standard.
-
-    gold_path (Path): The .spacy file with the gold standard.
-    predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
-        words.
-    target (Optional[str]): What to score: a key of `TARGETS`; None for what the pipeline's
-        psa_tagger predicts, or spans.
-    spans_key (Optional[str]): The key in `doc.spans`, if the target is spans; None for that of the
-        pipeline, or "chunks".
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (ConllevalResult): The scores, with each Doc as one sentence.
-    RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
-    """
+    """Score predictions against a DocBin with the gold standard."""
     from ..evaluation.conlleval import ConllevalResult
 
     use_gpu(gpu_id)
@@ -111,20 +99,7 @@ def score_docbins(
 def read_tags(
     gold_path: Path, predicted_path: Path, target: str | None, spans_key: str | None
 ) -> "Iterator[tuple[Doc, list[str], list[str]]]":
-    """Read gold and predicted tags in parallel.
-
-    gold_path (Path): The .spacy file with the gold standard.
-    predicted_path (Path): The folder of a pipeline, or a .spacy file with predictions for the same
-        words.
-    target (Optional[str]): What to read: a key of `TARGETS`; None for what the pipeline's
-        psa_tagger predicts, or spans.
-    spans_key (Optional[str]): The key in `doc.spans`, if the target is spans; None for that of the
-        pipeline, or "chunks".
-    YIELDS (Tuple[Doc, List[str], List[str]]): A gold Doc, its tags, and the predicted tags, for
-        tokens that the gold standard annotates. If it leaves some out, the tags are BIO tags, and
-        predicted spans that touch such a token are left out.
-    RAISES (ValueError): If the words differ, something is not annotated, or spans overlap.
-    """
+    """Read gold and predicted tags in parallel."""
     nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
     target, spans_key = _choose(nlp, predicted_path, target, spans_key)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)

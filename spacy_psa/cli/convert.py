@@ -131,24 +131,7 @@ def convert(
     stats_path: Path | None = None,
     show: Callable[[str], object] | None = None,
 ) -> "CorpusStats":
-    """Convert files to DocBins. Each output is written atomically.
-
-    input_paths (Union[Path, Sequence[Path]]): Files, plain or gzipped, or folders.
-    output_path (Path): The .spacy file; for several inputs, or a folder of independent files, a
-        folder that gets one .spacy file for each.
-    form (Optional[str]): The name of the format; None to infer it from the first input.
-    targets (Sequence[str]): What to keep, as in `TARGETS`; empty for everything in the format.
-    n_sents (int): The number of sentences per Doc; 0 for whole documents.
-    chunks_key (str): The key of the chunks in `doc.spans`.
-    options (Sequence[str]): Options of the format, e.g. "tag_column=1".
-    merge (bool): Whether to convert all inputs into one output. No Doc spans several files.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    stats_path (Optional[Path]): A JSON file for the counts.
-    show (Optional[Callable[[str], object]]): Takes a line on what was detected.
-    RETURNS (CorpusStats): The counts over all inputs.
-    RAISES (ValueError): If an input is not in the format or would be overwritten, if two outputs
-        are the same, or if an option is invalid.
-    """
+    """Convert files to DocBins. Each output is written atomically."""
     import srsly
 
     from ..corpora.conversion_options import check_targets, parse_options, target_layers

@@ -54,17 +54,7 @@ def curves(
     by: str = "epoch",
     start: float = 0.0,
 ) -> None:
-    """Plot training curves.
-
-    runs (Sequence[str]): Output folders, files with JSON lines, or saved output of spaCy; each may
-        be preceded by its name and "=".
-    output_paths (Sequence[Path]): The SVG, HTML or PNG files to write.
-    score (str): The name of the score; empty for the main score of each run.
-    by (str): The unit of the x-axis: "epoch" or "step".
-    start (float): The first epoch or step to show.
-    RAISES (ValueError): If a run has no log, a file has another extension, or the packages
-        that draw charts are not installed.
-    """
+    """Plot training curves."""
     check_outputs(output_paths, SUFFIXES, charts=SUFFIXES)
     from ..analysis.curves import draw_curves, make_page, training_curves
 

@@ -35,15 +35,7 @@ def draw_cli(
 
 
 def draw(config_path: Path, output_path: Path, *, component: str | None = None) -> str:
-    """Draw a diagram of a component's model.
-
-    config_path (Path): A config, or the folder of a pipeline.
-    output_path (Path): The SVG or PNG file to write.
-    component (Optional[str]): The component's name; by default the last spacy-psa component.
-    RETURNS (str): The component's name.
-    RAISES (ValueError): If there is no such config or component, the output has another extension,
-        or the package that draws PNG images is not installed.
-    """
+    """Draw a diagram of a component's model."""
     from thinc.api import Config
 
     from ..analysis.diagram import draw_model

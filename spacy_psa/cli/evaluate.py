@@ -132,25 +132,7 @@ def evaluate_files(
     n_errors: int = 10,
     gpu_id: int = -1,
 ) -> list[Report]:
-    """Evaluate a pipeline, or predictions.
-
-    model (str): The folder or name of a pipeline, or a .spacy file of predictions.
-    data (Sequence[Path]): The .spacy files with the gold standard, or folders of them.
-    components (Sequence[str]): The components to evaluate; if empty, all spacy-psa components.
-    target (Optional[str]): What to evaluate instead of the components' predictions.
-    spans_key (str): The key in `doc.spans`, for the target "spans".
-    given (bool): Whether components that label semantic roles get the predicates of the gold
-        standard, even if they are configured to find their own.
-    train (Sequence[Path]): The training data; if empty, the words are taken from the model.
-    lengths (Sequence[int]): Starts of sentence length buckets.
-    n_resamples (int): Number of bootstrap samples.
-    confidence (float): The confidence level of the intervals.
-    seed (int): The random seed of the bootstrap.
-    n_errors (int): Number of worst sentences to keep.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (List[Report]): A report for each component.
-    RAISES (ValueError): If something is missing or inconsistent.
-    """
+    """Evaluate a pipeline, or predictions."""
     from ..evaluation.groups import ByLength
     from ..evaluation.report import Settings, evaluate
     from ..evaluation.sentences import check_annotated, pair_sentences
@@ -188,14 +170,7 @@ def evaluate_files(
 def find_vocabulary(
     vocab: Vocab, pipe: TrainablePipe | None, train: Sequence[Doc] | None
 ) -> tuple[ByVocabulary | None, str]:
-    """Determine which words were seen in training.
-
-    vocab (Vocab): The pipeline's vocabulary.
-    pipe (Optional[TrainablePipe]): The component, if known.
-    train (Optional[Sequence[Doc]]): The training data, if given.
-    RETURNS (Tuple[Optional[ByVocabulary], str]): How to group words, or None if the training data
-        is unknown; and a note about it.
-    """
+    """Determine which words were seen in training."""
     from ..evaluation.groups import ByVocabulary
     from ..pipeline.vocabulary import embedded_words, known_words, trained_words
 
@@ -214,12 +189,7 @@ def find_vocabulary(
 
 
 def parse_lengths(text: str) -> list[int]:
-    """Parse the starts of buckets.
-
-    text (str): Numbers separated by commas.
-    RETURNS (List[int]): The numbers.
-    RAISES (ValueError): If they are not integers.
-    """
+    """Parse the starts of buckets."""
     try:
         return [int(number) for number in text.split(",")]
     except ValueError:
@@ -227,10 +197,7 @@ def parse_lengths(text: str) -> list[int]:
 
 
 def print_report(report: Report) -> None:
-    """Print a report to the terminal.
-
-    report (Report): The report.
-    """
+    """Print a report to the terminal."""
     from ..evaluation.rendering import (
         mistake_line,
         notes,

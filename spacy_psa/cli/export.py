@@ -80,18 +80,7 @@ def export(
     chunks_key: str = "chunks",
     problems: "Problems | None" = None,
 ) -> tuple[int, list[Path]]:
-    """Write a DocBin in a column format. The outputs are written atomically.
-
-    input_path (Path): The .spacy file.
-    output_path (Path): The file to write, or the common prefix of several.
-    form (str): The name of the format, in `WRITERS`.
-    scheme (str): The tag scheme of spans, in formats that have such tags.
-    chunks_key (str): The key of the chunks in `doc.spans`.
-    problems (Optional[Problems]): Takes notes of what is left out: tokens of white space.
-    RETURNS (Tuple[int, List[Path]]): The number of sentences, and the files written.
-    RAISES (ValueError): If there is no such format or scheme, if a sentence cannot be written, or
-        if the input would be overwritten.
-    """
+    """Write a DocBin in a column format. The outputs are written atomically."""
     from spacy.vocab import Vocab
 
     from ..annotation.schemes import get_scheme

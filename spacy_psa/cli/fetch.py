@@ -52,14 +52,7 @@ def fetch_cli(
 
 
 def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
-    """Get a text file and verify it. The file is written atomically.
-
-    url (str): Its URL. The file may be gzipped.
-    path (Path): Where to write the uncompressed text.
-    sha256 (str): The SHA-256 of the uncompressed text, in hexadecimal digits.
-    local (str): A folder that has the file, with or without `.gz`; if empty, download it.
-    RAISES (ValueError): If it cannot be obtained, is damaged, or has another checksum.
-    """
+    """Get a text file and verify it. The file is written atomically."""
     if local:
         _unpack(find_local(url, Path(local)), path, sha256)
         return
@@ -70,13 +63,7 @@ def fetch(url: str, path: Path, *, sha256: str, local: str = "") -> None:
 
 
 def find_local(url: str, folder: Path) -> Path:
-    """Find the local copy of a URL in a folder, compressed or not.
-
-    url (str): The URL, which ends in the name of the file.
-    folder (Path): The folder.
-    RETURNS (Path): The file.
-    RAISES (ValueError): If the folder has no such file.
-    """
+    """Find the local copy of a URL in a folder, compressed or not."""
     name = unquote(urlsplit(url).path).rsplit("/", 1)[-1].removesuffix(".gz")
     candidates = [folder / name, folder / f"{name}.gz"]
     for candidate in candidates:
@@ -91,13 +78,7 @@ class _TooLong(Exception):
 
 
 def download(url: str, path: Path) -> None:
-    """Download a file.
-
-    url (str): Its URL.
-    path (Path): Where to write it, unmodified.
-    RAISES (ValueError): If it cannot be obtained, is not as long as the server announced, or
-        exceeds the limit.
-    """
+    """Download a file."""
     from http.client import HTTPException, HTTPResponse
     from urllib.error import URLError
     from urllib.request import urlopen
@@ -134,13 +115,7 @@ def download(url: str, path: Path) -> None:
 
 
 def copy_text(archive: Path, text: IO[bytes], source: str) -> None:
-    """Write the uncompressed text of a file.
-
-    archive (Path): The file, gzipped or not.
-    text (IO[bytes]): Where to write it.
-    source (str): The name of the file in messages.
-    RAISES (ValueError): If it is damaged.
-    """
+    """Write the uncompressed text of a file."""
     from ..corpora.lines import open_binary
 
     try:

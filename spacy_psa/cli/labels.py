@@ -58,15 +58,7 @@ def draw_labels(
     method: str = "pca",
     align: str = "procrustes",
 ) -> None:
-    """Draw maps of labels.
-
-    models (Sequence[str]): The folders or names of pipelines.
-    output_path (Path): The SVG, PNG or HTML file to write.
-    component (Optional[str]): The component's name; by default the last spacy-psa component.
-    method (str): The projection: "pca" or "tsne".
-    align (str): The alignment of the maps: "procrustes" or "last". See `map_labels`.
-    RAISES (ValueError): If something is missing or inconsistent.
-    """
+    """Draw maps of labels."""
     check_outputs([output_path], SUFFIXES, charts=SUFFIXES)
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page

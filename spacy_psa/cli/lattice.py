@@ -34,16 +34,7 @@ def lattice_cli(
 
 
 def lattice(model: str, text: str, output_path: Path, *, component: str | None = None) -> str:
-    """Draw the lattice of a sentence.
-
-    model (str): The folder or name of a pipeline.
-    text (str): One or more sentences. The components before this one process them first.
-    output_path (Path): The SVG or PNG file to write.
-    component (Optional[str]): The component; None for the only psa_tagger.
-    RETURNS (str): The component's name.
-    RAISES (ValueError): If there is no such component, the text has no tokens, the output has
-        another extension, or the package that draws PNG images is not installed.
-    """
+    """Draw the lattice of a sentence."""
     from ..analysis.lattice import draw_lattice, make_lattice
     from ._components import get_tagger, load_tagger
 

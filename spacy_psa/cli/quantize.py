@@ -68,17 +68,7 @@ def quantize_cli(
 def quantize(
     model: str, output: Path, *, precision: str = "bf16", force: bool = False
 ) -> tuple[Path, int]:
-    """Write a copy of a pipeline with weights of reduced precision, atomically.
-
-    model (str): The folder or name of the pipeline.
-    output (Path): The output folder.
-    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
-    force (bool): Whether to replace an existing pipeline.
-    RETURNS (Tuple[Path, int]): The folder of the source pipeline, and its number of networks.
-    RAISES (ValueError): If it has no networks, is already reduced, or the output folder is not
-        suitable.
-    RAISES (OSError): If there is no such pipeline, or the folder cannot be written to.
-    """
+    """Write a copy of a pipeline with weights of reduced precision, atomically."""
     from ..pipeline.quantization import reduce_pipeline
 
     nlp = load_pipeline(model)
@@ -94,13 +84,7 @@ def quantize(
 
 
 def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
-    """Score a pipeline.
-
-    model (str): The folder or name of the pipeline.
-    data (Sequence[Path]): .spacy files, or folders of them. Only their words are used to predict.
-    RETURNS (Dict[str, str]): Its speed and the score of each spacy-psa component, to print.
-    RAISES (ValueError): If there is nothing to score.
-    """
+    """Score a pipeline."""
     from ..evaluation.counts import SCORES, count
     from ..evaluation.sentences import check_annotated, pair_sentences
     from ..figures.tables import percent
@@ -127,5 +111,5 @@ def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
 
 
 def folder_size(folder: Path) -> int:
-    """RETURNS (int): The bytes of all files in a folder."""
+    """The bytes of all files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

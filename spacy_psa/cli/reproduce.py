@@ -113,19 +113,7 @@ def make_plan(
     epochs: int = 0,
     lang: str = "en",
 ) -> Plan:
-    """Check what all runs have in common.
-
-    corpus (str): The name of the corpus.
-    task (str): The task.
-    data (Path): The folder with the parts of the corpus.
-    runs (Path): The folder for the runs.
-    target (str): What to predict; empty for that of the task.
-    vectors (str): The pretrained vectors; empty or "null" for those of the config, if any.
-    epochs (int): Number of epochs; 0 for that of the config.
-    lang (str): The language code.
-    RETURNS (Plan): What they have in common.
-    RAISES (ValueError): If a value is unknown.
-    """
+    """Check what all runs have in common."""
     from spacy.util import is_package
 
     from ..reproduction.papers import TARGETS
@@ -156,12 +144,7 @@ def make_plan(
 
 
 def parse_options(text: str) -> dict[str, Any]:
-    """Parse settings.
-
-    text (str): Names and values, as for spacy train.
-    RETURNS (Dict[str, Any]): The values by name.
-    RAISES (ValueError): If a quotation is not closed.
-    """
+    """Parse settings."""
     from ..private_names import config_overrides
 
     try:
@@ -179,18 +162,7 @@ def reproduce(
     options: str = "",
     gpu_id: int = -1,
 ) -> list[Result]:
-    """Train and score systems with several seeds.
-
-    plan (Plan): What all runs have in common.
-    systems (Dict[str, Optional[Path]]): The systems, with the files of custom configs.
-    seeds (Sequence[int]): The seeds.
-    results_path (Path): The results file. Other results in it are kept.
-    options (str): Settings for all systems.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    RETURNS (List[Result]): Their results.
-    RAISES (ValueError): If something is missing, or a config is unsuitable; before the first run.
-    RAISES (OutputError): If the results cannot be written; before the first run.
-    """
+    """Train and score systems with several seeds."""
     from dataclasses import replace
 
     from ..reproduction.results import add_or_replace, read_results, to_json
@@ -223,11 +195,7 @@ def reproduce(
 
 
 def train_run(run: ReproductionRun, gpu_id: int) -> None:
-    """Train a system, or resume its training.
-
-    run (ReproductionRun): The system and the seed.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    """
+    """Train a system, or resume its training."""
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
     from .train import train
@@ -242,11 +210,7 @@ def train_run(run: ReproductionRun, gpu_id: int) -> None:
 
 
 def result_table(results: Sequence[Result]) -> Table:
-    """Summarize results by system.
-
-    results (Sequence[Result]): Results of one corpus and task.
-    RETURNS (Table): Mean and standard deviation, maximum, and number of seeds.
-    """
+    """Summarize results by system."""
     from ..figures.tables import Table
     from ..reproduction.papers import METRICS
     from ..reproduction.results import summarize

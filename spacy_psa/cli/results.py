@@ -33,12 +33,7 @@ def results_cli(
 
 
 def write_page(paths: list[Path]) -> str:
-    """Format the page of results.
-
-    paths (List[Path]): The results files.
-    RETURNS (str): The page, in Markdown.
-    RAISES (ValueError): If a file does not exist, or is not a valid results file.
-    """
+    """Format the page of results."""
     from ..reproduction.paper_tables import to_page
     from ..reproduction.papers import read_papers
     from ..reproduction.results import read_results

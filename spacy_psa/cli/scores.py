@@ -54,12 +54,7 @@ def scores_cli(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Read a metrics file written by spaCy.
-
-    path (Path): The JSON file.
-    RETURNS (Dict[str, Any]): The scores. Scores per component are merged.
-    RAISES (ValueError): If there is no such file, or it has no known scores.
-    """
+    """Read a metrics file written by spaCy."""
     import srsly
 
     if not path.is_file():
@@ -80,11 +75,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 
 def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:
-    """Arrange scores in tables.
-
-    metrics (Dict[str, Dict[str, Any]]): The scores of each evaluation, by name.
-    RETURNS (List[Table]): The main scores, then a table for each layer with scores per type.
-    """
+    """Arrange scores in tables."""
     ranks = {key: rank for scores in metrics.values() for key, rank in _main_scores(scores)}
     keys = sorted(ranks, key=ranks.__getitem__)
     rows = [[name, *(_format(s.get(key), key) for key in keys)] for name, s in metrics.items()]

@@ -40,16 +40,7 @@ def split_cli(
 def split(
     input_path: Path, train_path: Path, dev_path: Path, *, n: int = 1000, seed: int = 0
 ) -> tuple[int, int]:
-    """Split a DocBin at random.
-
-    input_path (Path): The .spacy file to split.
-    train_path (Path): The .spacy file for the remaining Docs.
-    dev_path (Path): The .spacy file for the held-out Docs.
-    n (int): How many to hold out.
-    seed (int): The random seed.
-    RETURNS (Tuple[int, int]): The number of Docs remaining and held out.
-    RAISES (ValueError): If one of the parts would be empty, or a path is unsuitable.
-    """
+    """Split a DocBin at random."""
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 

@@ -49,13 +49,7 @@ def srl_ensemble_cli(
 
 
 def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> "Language":
-    """Combine several pipelines into one.
-
-    paths (List[Path]): The folders of the pipelines.
-    name (str): The component whose models are combined.
-    RETURNS (Language): The pipeline.
-    RAISES (ValueError): If there are fewer than two, or they are incompatible.
-    """
+    """Combine several pipelines into one."""
     import spacy
     from spacy.util import load_model_from_config
 

@@ -100,17 +100,7 @@ def score_paths(
     gpu_id: int = -1,
     problems: "Problems | None" = None,
 ) -> "SRLResult":
-    """Score the frames of a file, or those predicted by a pipeline, against a gold standard.
-
-    gold_path (Path): The gold standard.
-    predicted_path (Path): The predictions, or the folder of a pipeline.
-    given (bool): Whether a pipeline gets the predicates of the gold standard, even if it is
-        configured to find its own.
-    gpu_id (int): The GPU, or -1 for the CPU.
-    problems (Optional[Problems]): Takes notes of what is read differently than it is written.
-    RETURNS (SRLResult): The scores.
-    RAISES (ValueError): If the sentences differ, or something is not annotated.
-    """
+    """Score the frames of a file, or those predicted by a pipeline, against a gold standard."""
     from ..pipeline.role_scores import SRLResult
 
     use_gpu(gpu_id)

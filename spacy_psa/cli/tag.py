@@ -49,11 +49,7 @@ def tag_cli(
 
 
 def format_doc(doc: "Doc") -> str:
-    """Format a document as a table, with one line per token. Empty columns are left out.
-
-    doc (Doc): The document.
-    RETURNS (str): The table.
-    """
+    """Format a document as a table, with one line per token. Empty columns are left out."""
     columns = {
         "TAG": [token.tag_ for token in doc],
         "POS": [token.pos_ for token in doc],

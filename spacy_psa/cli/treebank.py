@@ -39,13 +39,13 @@ class Treebank:
     sha256: dict[str, str] = field(default_factory=dict)
 
     def files(self, split: str) -> list[str]:
-        """RETURNS (List[str]): The names of the files of a split."""
+        """The names of the files of a split."""
         parts = self.train if split == "train" else [split]
         return [f"{self.name}-ud-{part}.conllu" for part in parts]
 
 
 def treebanks() -> dict[str, Treebank]:
-    """RETURNS (Dict[str, Treebank]): The treebanks, by their code in the papers."""
+    """The treebanks, by their code in the papers."""
     data = json.loads(DATA.read_text(encoding="utf8"))
     return {code: Treebank(**entry) for code, entry in data.items()}
 
@@ -83,18 +83,7 @@ def treebank_cli(
 def fetch_treebank(
     code: str, folder: Path, *, local: str = "", url: str = URL
 ) -> list[tuple[Path, str, bool]]:
-    """Get the files of a treebank. Each is written atomically.
-
-    code (str): The code of the treebank.
-    folder (Path): Where to write train.conllu, dev.conllu, test.conllu and stats.xml, the last
-        if a local folder has it.
-    local (str): A folder that has the files of the release; if empty, download them.
-    url (str): The URL of the repositories.
-    RETURNS (List[Tuple[Path, str, bool]]): For each split the file, its SHA-256, and whether that
-        has been verified.
-    RAISES (ValueError): If there is no such treebank, or a file cannot be obtained or has the wrong
-        checksum.
-    """
+    """Get the files of a treebank. Each is written atomically."""
     known = treebanks()
     if code not in known:
         raise ValueError(Errors.P177.format(code=code, options=", ".join(known)))
@@ -141,5 +130,5 @@ def _joined(names: list[str], local: str) -> list[str]:
 
 
 def _has(folder: Path, name: str) -> bool:
-    """RETURNS (bool): Whether a folder has a file, compressed or not."""
+    """Whether a folder has a file, compressed or not."""
     return any((folder / found).is_file() for found in (name, f"{name}.gz"))

@@ -70,18 +70,7 @@ def vectors_cli(
 def make_vectors(
     source: Path, dest: str, *, lang: str = "en", member: str = "", truncate: int = 0
 ) -> bool:
-    """Create a pipeline with only vectors.
-
-    source (Path): A text file, plain or compressed.
-    dest (str): The folder of the pipeline, the name of an installed one, or `null` for none.
-    lang (str): The language.
-    member (str): The name of the file in a zip archive; its first if not given.
-    truncate (int): How many vectors to read; 0 for all.
-    RETURNS (bool): Whether the pipeline was created.
-    RAISES (ValueError): If there is no such file or language, if it is not in the text format, if
-        some of its numbers are not finite, or if the folder has other content.
-    RAISES (OutputError): If the folder cannot be written.
-    """
+    """Create a pipeline with only vectors."""
     import spacy
     from spacy.training.initialize import convert_vectors
 

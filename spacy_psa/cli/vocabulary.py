@@ -51,16 +51,7 @@ def vocabulary_cli(
 def write_vocabulary(
     config_path: Path, output_path: Path, overrides: dict[str, Any], *, limit: int | None = None
 ) -> tuple[int, int]:
-    """Write the words and labels of a training corpus.
-
-    config_path (Path): The config.
-    output_path (Path): The folder to write to. It is created if needed.
-    overrides (Dict[str, Any]): Settings that replace those of the config.
-    limit (Optional[int]): Maximum number of documents to read.
-    RETURNS (Tuple[int, int]): The number of documents read, and of distinct words.
-    RAISES (ValueError): If the config is not valid, or the corpus cannot be read or has no tokens.
-    RAISES (OutputError): If a file cannot be written.
-    """
+    """Write the words and labels of a training corpus."""
     from spacy.util import load_config, load_model_from_config, resolve_dot_names
 
     from ..pipeline.common import LabelSequencePipe

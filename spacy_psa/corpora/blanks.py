@@ -16,13 +16,7 @@ _BLANK = re.compile(r"\s*[ \t\n\v\f\r]\s*")
 
 
 def leave_out_blanks(sentences: Iterable[Sentence], problems: Problems) -> Iterator[Sentence]:
-    """Leave out tokens of white space. Spans keep their other tokens, and end where they did.
-
-    sentences (Iterable[Sentence]): The sentences.
-    problems (Problems): Takes notes of the tokens, and of spans and predicates that are nothing
-        else, which are left out with them.
-    YIELDS (Sentence): The sentences that have other tokens.
-    """
+    """Leave out tokens of white space. Spans keep their other tokens, and end where they did."""
     starts_document = False
     last: Sentence | None = None
     for sentence in sentences:

@@ -20,18 +20,7 @@ _MARK = re.compile(r"((?:\([^()*\s]+)*)\*?(\)*)", re.ASCII)
 def read_brackets(
     rows: Sequence[Row], marks: Sequence[str], column: str, path: str | Path, problems: Problems
 ) -> list[Span]:
-    """Read the spans in one column of a sentence.
-
-    rows (Sequence[Row]): The rows of the sentence, for their line numbers.
-    marks (Sequence[str]): The values of the column, one per row.
-    column (str): The name of the column, for messages.
-    path (Union[str, Path]): The file, for messages.
-    problems (Problems): Collects malformed marks and brackets that are nested, never closed or
-        never opened. If lenient, nested spans are kept, unclosed spans end with the sentence, and
-        other invalid marks count as `*`.
-    RETURNS (List[Span]): Start, end and label of each span, in file order.
-    RAISES (ValueError): If there is such a problem and `problems` is not lenient.
-    """
+    """Read the spans in one column of a sentence."""
     # Most columns of most sentences are empty.
     if marks.count(NOTHING) == len(marks):
         return []
@@ -90,15 +79,6 @@ def read_propositions(
     There is one column per target, in order. If there are more columns than targets, as in corpora
     that do not give the lemma of each predicate, each predicate is the first token of its argument
     V.
-
-    rows (Sequence[Row]): The rows of the sentence, for their line numbers.
-    columns (Sequence[Sequence[str]]): The bracket columns.
-    targets (Sequence[int]): The tokens that are marked as predicates.
-    path (Union[str, Path]): The file, for messages.
-    problems (Problems): Collects invalid brackets, see `read_brackets`.
-    RETURNS (Optional[List[Tuple[int, List[Span]]]]): Predicate and arguments for each column; None
-        if the numbers of columns and predicates do not match.
-    RAISES (ValueError): If brackets are invalid and `problems` is not lenient.
     """
     if len(columns) < len(targets):
         return None
@@ -116,25 +96,14 @@ def read_propositions(
 
 
 def verb_of(arguments: Iterable[Span]) -> int | None:
-    """Get the first token of the argument V.
-
-    arguments (Iterable[Span]): Start, end and label of each argument.
-    RETURNS (Optional[int]): The index of the token; None if there is no V.
-    """
+    """Get the first token of the argument V."""
     return next((start for start, _, label in arguments if label == VERB), None)
 
 
 def write_brackets(
     spans: Iterable[Span], length: int, fail: Callable[[str], Exception]
 ) -> list[str]:
-    """Write spans as a bracket column.
-
-    spans (Iterable[Span]): Start, end and label, in any order.
-    length (int): The number of tokens in the sentence.
-    fail (Callable[[str], Exception]): Creates the error from a description of the problem.
-    RETURNS (List[str]): A mark for each token.
-    RAISES (ValueError): If spans overlap or a label cannot be written in a mark; see `fail`.
-    """
+    """Write spans as a bracket column."""
     marks = [NOTHING] * length
     taken_to = 0
     for start, end, label in sorted(spans):

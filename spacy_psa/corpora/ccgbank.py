@@ -73,21 +73,7 @@ def read_ccgbank(
     unescape: bool = False,
     problems: Problems | None = None,
 ) -> Iterator[Sentence]:
-    """Stream the sentences of CCGbank.
-
-    path (Union[str, Path]): A file ending in `.auto`, or a folder with the sections, e.g.
-        `data/AUTO`. Files can be gzipped.
-    sections (Optional[Union[str, int]]): The sections to read from a folder, e.g. "2-21" or 23.
-    split (Optional[str]): Alternatively, a standard split: "train" (2-21), "dev" (0), "test" (23).
-    tag (str): What to use as tags: "supertag" (categories) or "pos" (parts of speech).
-    min_count (int): Keep only tags that occur at least this often in sections 2-21 of the folder;
-        0 keeps all.
-    rest (Optional[str]): The label for the other tokens; None leaves them unannotated.
-    unescape (bool): Whether to restore brackets and slashes, e.g. `(` for `-LRB-`.
-    problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
-    YIELDS (Sentence): Sentences with tags. Each file is a document.
-    RAISES (ValueError): If there are no such files or they are not in this format.
-    """
+    """Stream the sentences of CCGbank."""
     if tag not in TAGS:
         expected = "one of: " + ", ".join(TAGS)
         raise ValueError(Errors.P155.format(name="tag", value=tag, expected=expected))
@@ -106,24 +92,14 @@ def read_ccgbank(
 
 
 def frequent_categories(sentences: Iterable[Sentence], min_count: int = 10) -> list[str]:
-    """Get the categories that occur at least a given number of times, most frequent first.
-
-    sentences (Iterable[Sentence]): The sentences, usually those of sections 2-21.
-    min_count (int): How often a category must occur. 10 gives 425 in sections 2-21.
-    RETURNS (List[str]): The categories; equally frequent ones in alphabetical order.
-    """
+    """Get the categories that occur at least a given number of times, most frequent first."""
     counts = Counter(tag for sentence in sentences for tag in sentence.tags or () if tag)
     frequent = [tag for tag, count in counts.items() if count >= min_count]
     return sorted(frequent, key=lambda tag: (-counts[tag], tag))
 
 
 def read_derivations(path: str | Path) -> Iterator[Derivation]:
-    """Stream the derivations of a file.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    YIELDS (Derivation): The derivations. Sentences without one (NUMPARSE=0) are skipped.
-    RAISES (ValueError): If ID lines and derivations do not alternate, or a derivation is malformed.
-    """
+    """Stream the derivations of a file."""
     name: str | None = None
     name_line = 0
     for number, line in read_lines(Path(path)):

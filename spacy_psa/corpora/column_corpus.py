@@ -61,20 +61,12 @@ class ColumnCorpus:
         self.options = options
 
     def check(self) -> None:
-        """Read the first sentence, to check that there is a corpus at the path.
-
-        RAISES (ValueError): If the file cannot be read.
-        """
+        """Read the first sentence, to check that there is a corpus at the path."""
         sentences = self.form.read(self.path, problems=Problems(self.lenient), **self.options)
         next(iter(sentences), None)
 
     def __call__(self, nlp: "Language") -> Iterator[Example]:
-        """Stream the Examples.
-
-        nlp (Language): The pipeline, for its vocabulary and its language.
-        YIELDS (Example): The Examples.
-        RAISES (ValueError): If the file cannot be read.
-        """
+        """Stream the Examples."""
         problems = Problems(self.lenient)
         options = self.options
         if "lang" in options:
@@ -102,12 +94,7 @@ class ColumnCorpus:
 
 
 def check_n_sents(n_sents: int, form: Format) -> None:
-    """Check that sentences can be grouped as requested.
-
-    n_sents (int): The number of sentences per Doc; 0 for documents.
-    form (Format): The format.
-    RAISES (ValueError): If it is negative, or 0 for a format without documents.
-    """
+    """Check that sentences can be grouped as requested."""
     if n_sents < 0 or (n_sents == 0 and not form.has_documents):
         expected = "0 (whole documents) or more" if form.has_documents else "1 or more"
         raise ValueError(Errors.P118.format(n_sents=n_sents, expected=expected))

@@ -19,23 +19,13 @@ Values = Sequence[Sequence[str]]
 
 
 def column_values(sentences: Sequence[Sequence[Row]], width: int, index: int) -> Values:
-    """Get the values of a column.
-
-    sentences (Sequence[Sequence[Row]]): The rows of each sentence.
-    width (int): The number of columns. Rows with another number are left out.
-    index (int): The index of the column.
-    RETURNS (Values): Its values, by sentence.
-    """
+    """Get the values of a column."""
     columns = [[r.columns[index] for r in rows if len(r.columns) == width] for rows in sentences]
     return [values for values in columns if values]
 
 
 def is_counting(values: Values) -> bool:
-    """Check whether a column counts the tokens of each sentence, or of the file.
-
-    values (Values): The values.
-    RETURNS (bool): Whether it does, in at least one sentence with two tokens.
-    """
+    """Check whether a column counts the tokens of each sentence, or of the file."""
     found = list(chain.from_iterable(values))
     if not all(value.isdecimal() and value.isascii() and len(value) < 10 for value in found):
         return False
@@ -44,25 +34,14 @@ def is_counting(values: Values) -> bool:
 
 
 def is_span_tags(values: Values) -> bool:
-    """Check whether most values are tags of spans, and at least one of them has a label.
-
-    values (Values): The values.
-    RETURNS (bool): Whether they are. A few can be anything else.
-    """
+    """Check whether most values are tags of spans, and at least one of them has a label."""
     counts = Counter(chain.from_iterable(values))
     tags = {value: n for value, n in counts.items() if _SPAN_TAG.fullmatch(value)}
     return any(len(tag) > 1 for tag in tags) and sum(tags.values()) > counts.total() / 2
 
 
 def kind(values: Values, width: int) -> str:
-    """Tell what a column has.
-
-    values (Values): Its values.
-    width (int): The number of columns of the file.
-    RETURNS (str): "numbers", "spans" (tags such as B-PER), "outside" (only O), "bare" (B, I and O),
-        "labels" (PER and O), "spaces" (+ and -), "placeholders", "constant", or "values" (words,
-        parts of speech, lemmas).
-    """
+    """Tell what a column has."""
     counts = Counter(chain.from_iterable(values))
     found = counts.keys()
     is_first = found <= {"0", "1"} and max(map(len, values)) == 1
@@ -89,11 +68,7 @@ def kind(values: Values, width: int) -> str:
 
 
 def scheme_of(values: Values) -> str:
-    """Tell the tag scheme of most tags in a column of tags of spans.
-
-    values (Values): Its values.
-    RETURNS (str): The scheme: BIO, IOB1, IO, BIOES, BILOU or BMES.
-    """
+    """Tell the tag scheme of most tags in a column of tags of spans."""
     counts: Counter[Pair] = Counter()
     for sentence in values:
         tags = (f"{tag[:1].upper()}-{tag[2:]}" for tag in sentence)

@@ -20,14 +20,7 @@ _ENOUGH, _MAX_TAGS, _RATIO = 200, 60, 4
 def find_layers(
     columns: Sequence[Values], kinds: Sequence[str], targets: Collection[str] = ()
 ) -> dict[str, int] | None:
-    """Tell which layer each column has.
-
-    columns (Sequence[Values]): The values of each column.
-    kinds (Sequence[str]): What each column has, as in `kind`.
-    targets (Collection[str]): The targets that the user wants.
-    RETURNS (Optional[Dict[str, int]]): The index of the column of "words", and of each other layer
-        that there is a column for; None if there is none for words.
-    """
+    """Tell which layer each column has."""
     words = _find_words(columns, kinds)
     if words is None:
         return None

@@ -68,12 +68,7 @@ class SpanColumn:
             self._report_misfits()
 
     def read(self, rows: Sequence[Row]) -> list[Span]:
-        """Read the spans of a sentence.
-
-        rows (Sequence[Row]): The rows of the sentence.
-        RETURNS (List[Span]): The spans, read as in conlleval.
-        RAISES (ValueError): If there is an invalid tag and `problems` is not lenient.
-        """
+        """Read the spans of a sentence."""
         tags = [row.columns[self.index] for row in rows]
         if not self._valid.issuperset(tags):
             self._check(tags, rows)
@@ -125,13 +120,7 @@ class SpanColumn:
 
 
 def find_misfits(counts: Mapping[Pair, int], scheme: str | None = None) -> tuple[str, list[Pair]]:
-    """Find the tags that are not in the scheme of the others, or not after their predecessors.
-
-    counts (Mapping[Pair, int]): The number of each pair of tags that follow each other.
-    scheme (Optional[str]): The name of the scheme; None for the one that fits most tags.
-    RETURNS (Tuple[str, List[Pair]]): The name of the scheme, which may be BILOU, BMES or IO if none
-        is given, and the pairs whose second tag does not fit.
-    """
+    """Find the tags that are not in the scheme of the others, or not after their predecessors."""
     candidates = _CANDIDATES if scheme is None else (scheme,)
     misfits = {name: [pair for pair in counts if not _fits(*pair, name)] for name in candidates}
     name = min(misfits, key=lambda name: sum(map(counts.__getitem__, misfits[name])))

@@ -101,13 +101,7 @@ def read_columns(
 def split_documents(
     sentences: Iterable[list[Row]], boundary: str | None
 ) -> Iterator[tuple[list[Row], bool]]:
-    """Remove document boundaries, such as `-DOCSTART- …` lines, from sentences.
-
-    sentences (Iterable[List[Row]]): The rows of each sentence. Some copies of corpora have no blank
-        line between a boundary and the sentence after it.
-    boundary (Optional[str]): The first column of boundaries; None if there are none.
-    YIELDS (Tuple[List[Row], bool]): The rows of a sentence, and whether it starts a document.
-    """
+    """Remove document boundaries, such as `-DOCSTART- …` lines, from sentences."""
     starts_document = False
     for lines in sentences:
         for is_boundary, group in groupby(lines, lambda row: row.columns[0] == boundary):
@@ -119,13 +113,7 @@ def split_documents(
 
 
 def columns_error(path: str | Path, row: Row, expected: str) -> str:
-    """Format the message for a line with the wrong number of columns.
-
-    path (Union[str, Path]): The file.
-    row (Row): The line.
-    expected (str): The expected columns.
-    RETURNS (str): The message.
-    """
+    """Format the message for a line with the wrong number of columns."""
     problem = f"found {len(row.columns)} columns"
     return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
 
@@ -140,11 +128,7 @@ def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def split_line(line: str) -> list[str]:
-    """Split a line at ASCII whitespace only.
-
-    line (str): The line.
-    RETURNS (List[str]): Its columns.
-    """
+    """Split a line at ASCII whitespace only."""
     if line.isascii() and not _SEPARATORS.search(line):
         return line.split()
     return [part.decode("utf8") for part in line.encode("utf8").split()]

@@ -16,14 +16,7 @@ COLUMNS = ("word", "POS", "chunk")
 def read_conll2000(
     path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of a CoNLL-2000 file: word, part of speech, chunk.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    scheme (Optional[str]): The label scheme of the chunks; None for the one that fits most.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with tags and chunks. There are no document boundaries.
-    RAISES (ValueError): If the file is not in this format.
-    """
+    """Stream the sentences of a CoNLL-2000 file: word, part of speech, chunk."""
     layers = ("words", "tags", "chunks")
     layout = Layout(
         {layer: i for i, layer in enumerate(layers)},

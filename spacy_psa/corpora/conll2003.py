@@ -21,13 +21,6 @@ def read_conll2003(
 
     `-DOCSTART- …` lines are read as document boundaries. The published numbers of sentences and
     tokens include these lines, so they are ours plus the number of documents.
-
-    path (Union[str, Path]): The file, optionally gzipped. Chunks and entities can be IOB1, as
-        distributed, or BIO, IO or BIOES.
-    scheme (Optional[str]): The label scheme of the entities; None for the one that fits most.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with tags, chunks and entities.
-    RAISES (ValueError): If the file is not in this format.
     """
     layers = ("words", "tags", "chunks", "ents")
     layout = Layout(

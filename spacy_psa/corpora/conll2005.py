@@ -45,19 +45,7 @@ class Pair(NamedTuple):
 def read_conll2005(
     path: str | Path, *, target_column: int | None = None, problems: Problems | None = None
 ) -> Iterator[Sentence]:
-    """Stream the sentences of CoNLL-2005.
-
-    path (Union[str, Path]): One of the files `train.words` and `train.props`, their common prefix
-        (`train`), or a folder with such pairs, either side by side or in subfolders `words` and
-        `props`. Alternatively, a single file with words in the first column. All can be gzipped.
-    target_column (Optional[int]): In single files, the column of the target verbs, from 0. None to
-        detect it: the column followed by as many columns as it has targets.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with frames, which have lemmas but no senses; from files with all
-        layers, also with parts of speech and named entities.
-    RAISES (ValueError): If a file is not in this format, or its counterpart is missing or does not
-        match.
-    """
+    """Stream the sentences of CoNLL-2005."""
     problems = problems or Problems()
     pairs = find_pairs(path)
     if Path(path).is_dir():
@@ -71,12 +59,7 @@ def read_conll2005(
 
 
 def find_pairs(path: str | Path) -> list[Pair]:
-    """Find matching files of words and propositions.
-
-    path (Union[str, Path]): A file, the common prefix of two files, or a folder.
-    RETURNS (List[Pair]): The pairs, sorted by name.
-    RAISES (ValueError): If a words file has no propositions file, or vice versa.
-    """
+    """Find matching files of words and propositions."""
     path = Path(path)
     if path.is_dir():
         return _pairs_in(path)

@@ -43,14 +43,6 @@ def read_conll2012(
 
     Parses, word senses and coreference are not read. A `-` in the part-of-speech or lemma column
     means that the token is not annotated; a frame always has its lemma.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    unescape (bool): Whether to restore the original words: `.` for `/.`, `(` for `-LRB-`.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with tags, lemmas, entities, speaker, frames (the sense is the
-        frameset), and document names such as "bc/cctv/00/cctv_0000; part 000". Each part starts a
-        document.
-    RAISES (ValueError): If the file is not in this format or is a skeleton without words.
     """
     problems = problems or Problems()
     document: str | None = None
@@ -83,12 +75,7 @@ def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def name_document(name: str, part: str) -> str | None:
-    """Format the name of a part of a document.
-
-    name (str): The name of the document, such as "bc/cctv/00/cctv_0000".
-    part (str): The number of the part, such as "0".
-    RETURNS (Optional[str]): "bc/cctv/00/cctv_0000; part 000"; None if the name is "-".
-    """
+    """Format the name of a part of a document."""
     return None if name == UNKNOWN else f"{name}{PART_SEPARATOR}{part.zfill(3)}"
 
 

@@ -48,16 +48,6 @@ def read_conllu(
     Entities are tags in MISC, as spaCy's converter reads them (`name=B-PER`, `NE=B-PER`, `B-PER`),
     or in a column of their own in CoNLL-U Plus. If any word of the file has one, words without are
     outside of entities.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    spaces (bool): Whether to keep the file's whitespace information. spaCy's own corpus reader
-        retokenizes texts with known whitespace, unless `gold_preproc` is set.
-    ents_column (Optional[str]): The name of the column of entity tags; None for the first one whose
-        name has a part such as NE (`NE:CLASS`), or else MISC.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with XPOS as tags, UPOS as pos, FEATS as morphs, lemmas, entities,
-        spaces, sentence IDs and document names. A comment `# newdoc` starts a document.
-    RAISES (ValueError): If the file is not in this format.
     """
     problems = problems or Problems()
     columns = find_columns(Path(path), ents_column, problems)

@@ -42,28 +42,20 @@ class Columns:
 
     @cached_property
     def order(self) -> tuple[int | None, ...] | None:
-        """RETURNS (Optional[Tuple[Optional[int], ...]]): Where the columns of CoNLL-U are, None for
-        each that is missing; None if they are all there, in order, and no others.
+        """Where the columns of CoNLL-U are, None for each that is missing; None if they are all
+        there, in order, and no others.
         """
         places = {name: i for i, name in reversed([*enumerate(self.names)])}
         return None if self.names == COLUMNS else tuple(map(places.get, COLUMNS))
 
     def standard(self, cells: list[str]) -> list[str]:
-        """Get the columns of CoNLL-U.
-
-        cells (List[str]): The columns of a line.
-        RETURNS (List[str]): Those of CoNLL-U, with `_` for missing ones.
-        """
+        """Get the columns of CoNLL-U."""
         if self.order is None:
             return cells
         return [UNKNOWN if i is None else cells[i] for i in self.order]
 
     def tag(self, cells: list[str]) -> str:
-        """Get the entity tag of a word.
-
-        cells (List[str]): The columns of its line.
-        RETURNS (str): The tag, O if there is none.
-        """
+        """Get the entity tag of a word."""
         if self.entities is None or self.entities >= len(cells):
             return "O"
         cell = cells[self.entities]
@@ -74,12 +66,7 @@ class Columns:
 
 @lru_cache(maxsize=65536)
 def misc_tag(misc: str) -> str | None:
-    """Find the entity tag in MISC.
-
-    misc (str): The column.
-    RETURNS (Optional[str]): The first tag; None if there is none. "" if there are only values of
-        `name` or `NE` that are no tags.
-    """
+    """Find the entity tag in MISC."""
     found = None
     for part in misc.split("|"):
         key = _MISC_KEY.match(part)
@@ -91,25 +78,13 @@ def misc_tag(misc: str) -> str | None:
 
 
 def read_header(line: str) -> tuple[str, ...] | None:
-    """Read the header of CoNLL-U Plus.
-
-    line (str): A comment.
-    RETURNS (Optional[Tuple[str, ...]]): The names of the columns; None if it is another comment.
-    """
+    """Read the header of CoNLL-U Plus."""
     found = _HEADER.match(line)
     return tuple(found[1].split()) if found else None
 
 
 def find_columns(path: Path, ents_column: str | None, problems: Problems) -> Columns:
-    """Find the columns of a file, and the entities in them.
-
-    path (Path): The file.
-    ents_column (Optional[str]): The name of the column of entity tags; None to look for a name such
-        as NE, or else for tags in MISC, which may be far into the file.
-    problems (Problems): Collects the columns of CoNLL-U Plus that are not read.
-    RETURNS (Columns): The columns.
-    RAISES (ValueError): If there is no column of words, or none of the given name.
-    """
+    """Find the columns of a file, and the entities in them."""
     names, number = _names(path)
     for needed in ("FORM", ents_column):
         if needed and needed not in names:

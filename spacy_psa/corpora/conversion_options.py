@@ -25,13 +25,7 @@ TARGETS = {
 
 
 def target_layers(targets: Sequence[str], form: Format) -> list[str]:
-    """Get the layers for targets.
-
-    targets (Sequence[str]): Names in `TARGETS`.
-    form (Format): The format.
-    RETURNS (List[str]): The layers; all layers of the format if no target is given.
-    RAISES (ValueError): If there is no such target, or the format does not have it.
-    """
+    """Get the layers for targets."""
     for target in targets:
         if target not in TARGETS:
             raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
@@ -44,13 +38,7 @@ def target_layers(targets: Sequence[str], form: Format) -> list[str]:
 
 
 def check_targets(targets: Sequence[str], stats: CorpusStats, path: str | Path) -> None:
-    """Check that targets are annotated.
-
-    targets (Sequence[str]): Names in `TARGETS`.
-    stats (CorpusStats): The statistics of the corpus.
-    path (Union[str, Path]): The file, for the message.
-    RAISES (ValueError): If no sentence has the layer of a target.
-    """
+    """Check that targets are annotated."""
     found = [name for name, layer in TARGETS.items() if stats.has(layer)]
     for target in targets:
         if target not in found:
@@ -59,14 +47,7 @@ def check_targets(targets: Sequence[str], stats: CorpusStats, path: str | Path) 
 
 
 def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
-    """Parse the options of a format.
-
-    texts (Sequence[str]): Options such as `"word_column=1"`. Numbers, booleans and "none" are
-        parsed if the option accepts them; `\\t` is a tab.
-    form (Format): The format.
-    RETURNS (Dict[str, Any]): The values by name.
-    RAISES (ValueError): If there is no such option, or the value is not valid for it.
-    """
+    """Parse the options of a format."""
     options = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -72,11 +72,7 @@ class Detection:
     has_labels: bool = True
 
     def reads(self, other: "Detection") -> bool:
-        """Check whether another file can be read in the same way.
-
-        other (Detection): What the other file was found to be.
-        RETURNS (bool): Whether it can. Without the right separator, reading fails by itself.
-        """
+        """Check whether another file can be read in the same way."""
         left, right = (dict(found.options) for found in (self, other))
         for options in (left, right):
             options.pop("separator", None)
@@ -136,11 +132,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
 
 
 def detect_format(path: Path) -> str:
-    """Detect the name of a file's format, as `detect` does.
-
-    path (Path): The file.
-    RETURNS (str): The name of the format.
-    """
+    """Detect the name of a file's format, as `detect` does."""
     return detect(path).form.name
 
 

@@ -27,14 +27,7 @@ _SPAN = struct.Struct(">QQQllll")
 
 
 def make_doc_bin(groups: Iterable[Sequence[Sentence]], *, chunks_key: str = CHUNKS_KEY) -> DocBin:
-    """Make a DocBin from sentences, without creating Docs.
-
-    groups (Iterable[Sequence[Sentence]]): The sentences of each Doc.
-    chunks_key (str): The key of the chunks in `doc.spans`.
-    RETURNS (DocBin): The same as `DocBin(docs=...)` with the result of `make_doc` for each group,
-        in a fraction of the time: DocBin creates an object for each token and span and looks up
-        its strings, although there are few distinct ones.
-    """
+    """Make a DocBin from sentences, without creating Docs."""
     doc_bin = DocBin()
     # spaCy's type annotations say str.
     table = _TokenTable(cast(list[int], doc_bin.attrs))

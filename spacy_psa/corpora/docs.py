@@ -70,15 +70,7 @@ def make_docs(
 def group_sentences(
     sentences: Iterable[Sentence], *, n_sents: int = 1, path: str | Path = "The corpus"
 ) -> Iterator[list[Sentence]]:
-    """Group sentences, never across a document boundary.
-
-    sentences (Iterable[Sentence]): The sentences.
-    n_sents (int): The number of sentences per group, fewer at the end of a document; 0 for whole
-        documents.
-    path (Union[str, Path]): The source of the sentences, for messages.
-    YIELDS (List[Sentence]): The groups.
-    RAISES (ValueError): If `n_sents` is negative, or a group has more than 2,000,000 tokens.
-    """
+    """Group sentences, never across a document boundary."""
     if n_sents < 0:
         raise ValueError(Errors.P118.format(n_sents=n_sents, expected="0 or more"))
     group: list[Sentence] = []

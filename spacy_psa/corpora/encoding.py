@@ -33,11 +33,7 @@ class Encoder:
 
     @classmethod
     def of_vocab(cls, vocab: Vocab) -> "Encoder":
-        """Create an encoder for a vocabulary.
-
-        vocab (Vocab): The vocabulary.
-        RETURNS (Encoder): The encoder.
-        """
+        """Create an encoder for a vocabulary."""
         add = vocab.morphology.add
         # spaCy reads "" as an analysis without features.
         return cls(vocab.strings.add, lambda features: add(features) if features else 0)
@@ -48,14 +44,7 @@ Group = tuple[str, list[Span], dict[str, Any]]
 
 
 def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[int, list[int]]:
-    """Encode the annotation of tokens.
-
-    sentences (Sequence[Sentence]): The sentences of a Doc.
-    encoder (Encoder): Maps strings to numbers.
-    RETURNS (Dict[int, List[int]]): One value per token, by the ID of spaCy's attribute: SENT_START;
-        TAG, POS, MORPH and LEMMA if any sentence has the layer; ENT_IOB and ENT_TYPE if all
-        sentences have entities.
-    """
+    """Encode the annotation of tokens."""
     attributes = {SENT_START: [x for sentence in sentences for x in _sentence_starts(sentence)]}
     for layer, attribute, encode in (
         ("tags", TAG, encoder.string),
@@ -79,13 +68,7 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
 
 
 def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Group]:
-    """Make the span groups of a Doc.
-
-    sentences (Sequence[Sentence]): The sentences of the Doc.
-    chunks_key (str): The key of the chunks.
-    YIELDS (Group): Chunks and frames, if all sentences have the layer; the sentences whose speaker
-        is known; the document, if it is known or begins here.
-    """
+    """Make the span groups of a Doc."""
     chunks = _spans(sentences, "chunks")
     if chunks is not None:
         yield chunks_key, chunks, {}
@@ -110,12 +93,7 @@ def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Grou
 
 
 def white_space(sentences: Sequence[Sentence]) -> list[bool] | None:
-    """Get whether whitespace follows each word.
-
-    sentences (Sequence[Sentence]): The sentences of a Doc.
-    RETURNS (Optional[List[bool]]): One value per token; None if any sentence's whitespace is
-        unknown.
-    """
+    """Get whether whitespace follows each word."""
     if any(sentence.spaces is None for sentence in sentences):
         return None
     return [space for sentence in sentences for space in sentence.spaces or ()]

@@ -18,11 +18,7 @@ SPOKEN_PUNCTUATION = {"/.": ".", "/?": "?", "/-": "-", "/,": ",", "/!": "!"}
 
 
 def unescape_treebank(word: str) -> str:
-    """Undo the escapes of the Penn Treebank: `-LRB-` is `(`, `1\\/2` is `1/2`, `\\*` is `*`.
-
-    word (str): A word as written in the file.
-    RETURNS (str): The word as in the original text, except for quotes, which stay `` and ''.
-    """
+    """Undo the escapes of the Penn Treebank: `-LRB-` is `(`, `1\\/2` is `1/2`, `\\*` is `*`."""
     if word in BRACKETS:
         return BRACKETS[word]
     if "\\" in word:
@@ -31,9 +27,5 @@ def unescape_treebank(word: str) -> str:
 
 
 def unescape_ontonotes(word: str) -> str:
-    """Undo the escapes of OntoNotes: those of the treebank, and `/.` for `.` in speech.
-
-    word (str): A word as written in the file.
-    RETURNS (str): The word as in the original text or transcript.
-    """
+    """Undo the escapes of OntoNotes: those of the treebank, and `/.` for `.` in speech."""
     return SPOKEN_PUNCTUATION.get(word) or unescape_treebank(word)

@@ -38,25 +38,14 @@ class Writer:
 
 
 def get_writer(name: str) -> Writer:
-    """Look up a writer.
-
-    name (str): A name in `WRITERS`.
-    RETURNS (Writer): The writer.
-    RAISES (ValueError): If there is no writer with that name.
-    """
+    """Look up a writer."""
     if name not in WRITERS:
         raise ValueError(Errors.P164.format(name=name, options=", ".join(WRITERS)))
     return WRITERS[name]
 
 
 def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word, part of speech and chunk, separated by spaces.
-
-    sentences (Iterable[Sentence]): The sentences.
-    scheme (str): The label scheme for the chunks.
-    YIELDS (Tuple[str]): The text of each sentence.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write word, part of speech and chunk, separated by spaces."""
     for sentence in sentences:
         tags = _filled(sentence.tags, len(sentence.words), UNKNOWN)
         columns = [sentence.words, tags, _encoded(sentence.chunks, sentence, "conll2000", scheme)]
@@ -64,13 +53,7 @@ def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 
 def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word, part of speech, chunk and entity, separated by spaces, and document boundaries.
-
-    sentences (Iterable[Sentence]): The sentences.
-    scheme (str): The label scheme for chunks and entities.
-    YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write word, part of speech, chunk and entity, separated by spaces, and document boundaries."""
     for sentence in sentences:
         _check_boundary(sentence, "conll2003")
         boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
@@ -84,14 +67,7 @@ def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 
 def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word and tag, separated by a tab, and document boundaries.
-
-    sentences (Iterable[Sentence]): The sentences. The tags encode the named entities, or the chunks
-        if entities are not annotated.
-    scheme (str): The label scheme for the tags.
-    YIELDS (Tuple[str]): The text of each sentence, and of the boundary before it.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write word and tag, separated by a tab, and document boundaries."""
     for sentence in sentences:
         _check_boundary(sentence, "iob")
         boundary = f"{DOCUMENT_BOUNDARY}\tO\n\n" if sentence.starts_document else ""
@@ -101,13 +77,7 @@ def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tu
 
 
 def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write CoNLL-U, with `_` for the dependencies, and entities in MISC (`name=B-PER`).
-
-    sentences (Iterable[Sentence]): The sentences.
-    scheme (str): The label scheme for entities.
-    YIELDS (Tuple[str]): The text of each sentence.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write CoNLL-U, with `_` for the dependencies, and entities in MISC (`name=B-PER`)."""
     for sentence in sentences:
         n_words = len(sentence.words)
         empty = ["_"] * n_words
@@ -137,13 +107,7 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
 def write_conll2005(
     sentences: Iterable[Sentence], scheme: str = "BIO"
 ) -> Iterator[tuple[str, str]]:
-    """Write the words to one file and the propositions to another. The format has no senses.
-
-    sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
-    scheme (str): Not used: spans are written in brackets.
-    YIELDS (Tuple[str, str]): The text of each sentence in both files.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write the words to one file and the propositions to another. The format has no senses."""
     for sentence in sentences:
         frames = _ordered_frames(sentence, "conll2005")
         targets = [UNKNOWN] * len(sentence.words)
@@ -155,14 +119,7 @@ def write_conll2005(
 
 
 def write_conll2012(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write the columns of CoNLL-2012, with placeholders for parse, word sense and coreference.
-
-    sentences (Iterable[Sentence]): The sentences. Frames are written in the order of predicates.
-    scheme (str): Not used: spans are written in brackets.
-    YIELDS (Tuple[str]): The text of each sentence, preceded by any `#end` and `#begin` lines;
-        finally, the end of the last document.
-    RAISES (ValueError): If a sentence cannot be written in the format.
-    """
+    """Write the columns of CoNLL-2012, with placeholders for parse, word sense and coreference."""
     current: str | None = None
     is_open = False
     for sentence in sentences:

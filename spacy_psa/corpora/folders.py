@@ -12,14 +12,7 @@ _N_EXAMPLES = 3
 def note_unread(
     root: Path, read: Iterable[Path], problems: Problems, is_document: Callable[[Path], bool]
 ) -> None:
-    """Note which files below a folder are not read.
-
-    root (Path): The folder.
-    read (Iterable[Path]): The files that are read.
-    problems (Problems): Takes the notes: the number of files, and examples.
-    is_document (Callable[[Path], bool]): Whether a file is of a kind that can be read, so that it
-        is an option, or another version of the file, that leaves it out.
-    """
+    """Note which files below a folder are not read."""
     unread = sorted(set(walk(root)) - set(read))
     documents = [path for path in unread if is_document(path)]
     others = [path for path in unread if not is_document(path)]

@@ -42,37 +42,26 @@ class Format:
 
     @cached_property
     def read_function(self) -> Callable[..., Iterator[Sentence]]:
-        """RETURNS (Callable[..., Iterator[Sentence]]): The function named by `reader`."""
+        """The function named by `reader`."""
         module, function = self.reader.split(":")
         return getattr(importlib.import_module(f".{module}", __package__), function)
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:
-        """RETURNS (Dict[str, inspect.Parameter]): The options of the reader, by name."""
+        """The options of the reader, by name."""
         parameters = list(inspect.signature(self.read_function).parameters.values())[1:]
         return {
             parameter.name: parameter for parameter in parameters if parameter.name != "problems"
         }
 
     def owns(self, path: Path) -> bool:
-        """Check whether a file's name has a suffix of this format.
-
-        path (Path): The file.
-        RETURNS (bool): Whether it does.
-        """
+        """Check whether a file's name has a suffix of this format."""
         return bool(self.endings) and path.name.removesuffix(".gz").endswith(self.endings)
 
     def read(
         self, path: str | Path, *, problems: Problems | None = None, **options: Any
     ) -> Iterator[Sentence]:
-        """Stream the sentences of a file.
-
-        path (Union[str, Path]): The file; for some formats, a folder.
-        problems (Optional[Problems]): How to handle problems; None to raise the first.
-        options: Options of the format.
-        YIELDS (Sentence): The sentences.
-        RAISES (ValueError): If the file is not in this format, or the format has no such option.
-        """
+        """Stream the sentences of a file."""
         unknown = next((name for name in options if name not in self.options), None)
         if unknown is not None:
             raise ValueError(
@@ -175,12 +164,7 @@ FORMATS: dict[str, Format] = {form.name: form for form in _FORMATS}
 
 
 def get_format(name: str) -> Format:
-    """Look up a format by its name.
-
-    name (str): A name in `FORMATS`.
-    RETURNS (Format): The format.
-    RAISES (ValueError): If there is no format with that name.
-    """
+    """Look up a format by its name."""
     if name not in FORMATS:
         raise ValueError(Errors.P119.format(name=name, options=", ".join(FORMATS)))
     return FORMATS[name]

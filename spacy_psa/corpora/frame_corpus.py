@@ -32,11 +32,7 @@ class FrameCorpus:
         self.senses = senses
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Read the corpus.
-
-        nlp (Language): The pipeline.
-        YIELDS (Example): The examples.
-        """
+        """Read the corpus."""
         for example in self.corpus(nlp):
             if has_frames(example.reference):
                 self._mark(example)

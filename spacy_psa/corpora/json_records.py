@@ -16,13 +16,7 @@ _DECODER = json.JSONDecoder()
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Stream the objects of JSON lines, of which blank ones are skipped, or of one list of objects.
-
-    path (Path): The file, optionally gzipped.
-    YIELDS (Tuple[int, Record]): The line where the object begins, and the object, whose numbers are
-        finite and whose strings can be encoded.
-    RAISES (ValueError): If the file cannot be read, or a line or item is not such an object.
-    """
+    """Stream the objects of JSON lines, of which blank ones are skipped, or of one list of objects."""
     with open_binary(path) as file_:
         is_list = file_.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     found = _list_items(path) if is_list else _line_items(path)
@@ -41,13 +35,7 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
 
 
 def malformed(path: Path, number: int, problem: str) -> ValueError:
-    """Create the error for a line that is no text in JSON.
-
-    path (Path): The file.
-    number (int): The line.
-    problem (str): What is wrong.
-    RETURNS (ValueError): The error.
-    """
+    """Create the error for a line that is no text in JSON."""
     return ValueError(Errors.P352.format(path=path, line=number, problem=problem))
 
 

@@ -63,13 +63,7 @@ class Layout:
 
     @rereading
     def read(self, path: str | Path, problems: Problems | None = None) -> Iterator[Sentence]:
-        """Stream the sentences of a file.
-
-        path (Union[str, Path]): The file, optionally gzipped.
-        problems (Optional[Problems]): How to handle problems; None to raise the first.
-        YIELDS (Sentence): Sentences with the layers.
-        RAISES (ValueError): If the file does not have these columns, or no sentences.
-        """
+        """Stream the sentences of a file."""
         problems = problems or Problems()
         names = self._column_names(path, problems)
         at = {layer: range(len(names))[index] for layer, index in self.columns.items()}
@@ -200,11 +194,7 @@ class Layout:
 
 
 def unsuitable(problem: str) -> ValueError:
-    """Create the error for options that do not suit a file.
-
-    problem (str): The problem.
-    RETURNS (ValueError): The error.
-    """
+    """Create the error for options that do not suit a file."""
     options = "word_column, tag_column, pos_column, layer, scheme, separator, comment, header"
     return ValueError(Errors.P142.format(form="iob", problem=problem, options=options))
 

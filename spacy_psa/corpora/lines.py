@@ -25,14 +25,7 @@ MAX_BLANK_BYTES = 1 << 20
 
 @contextmanager
 def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]:
-    """Open a file that can be gzipped, as detected by its first bytes.
-
-    path (Path): The file.
-    name (Optional[str]): Its name in messages; defaults to its path.
-    YIELDS (BufferedIOBase): The uncompressed bytes; reading them raises a ValueError if there are
-        far more than expected for text.
-    RAISES (ValueError): If there is no such file, or if it is a directory.
-    """
+    """Open a file that can be gzipped, as detected by its first bytes."""
     if path.is_dir():
         files = sorted(child.name for child in path.iterdir() if child.is_file())
         raise ValueError(Errors.P110.format(path=path, files=", ".join(files[:10]) or "none"))
@@ -48,26 +41,13 @@ def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Stream the lines of a file that can be gzipped, checking that they are valid UTF-8.
-
-    path (Path): The file.
-    YIELDS (Tuple[int, str]): The number of the line, from 1, and the line without its end: a line
-        feed, a carriage return, or both, also mixed in a file.
-    RAISES (ValueError): If the file does not exist, is not text, not UTF-8 or damaged, has a line
-        of more than a mebibyte, is far larger than its compressed size suggests, or has mebibytes
-        of blank lines.
-    """
+    """Stream the lines of a file that can be gzipped, checking that they are valid UTF-8."""
     for number, lines in read_blocks(path):
         yield from enumerate(lines, start=number)
 
 
 def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Stream lines as `read_lines` does, several at a time.
-
-    path (Path): The file.
-    YIELDS (Tuple[int, List[str]]): The number of the first line, and the lines.
-    RAISES (ValueError): As `read_lines`, after yielding all valid lines before the problem.
-    """
+    """Stream lines as `read_lines` does, several at a time."""
     number = 1
     with open_binary(path) as file_:
         for block in _blocks(file_, path):

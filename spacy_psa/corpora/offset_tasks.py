@@ -65,13 +65,7 @@ class TaskReader:
     predictions: bool = False
 
     def read(self, line: int, record: Record) -> Task | None:
-        """Read an object.
-
-        line (int): Its line.
-        record (Record): The object.
-        RETURNS (Optional[Task]): The text; None if it is not annotated, or was rejected.
-        RAISES (ValueError): If it is in no known layout.
-        """
+        """Read an object."""
         read = {
             "Prodigy": self._prodigy,
             "Label Studio": self._label_studio,

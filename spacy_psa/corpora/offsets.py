@@ -37,22 +37,6 @@ def read_offsets(
 
     The layout is recognised for each text. Rejected, ignored and cancelled texts, and those without
     annotation, are skipped and counted.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    layer (str): What the spans are: named entities ("ents"), spans that may overlap ("chunks"), or
-        tags of their tokens ("tags").
-    alignment_mode (str): What to do with spans that do not begin and end with tokens, as in
-        `Doc.char_span`: "strict" reports them, "contract" takes the tokens inside, "expand" all
-        that the span touches. White space at the ends of spans is always removed.
-    units (str): What offsets count: "codepoints", as Python does, or "utf16", as JavaScript does.
-    lang (Optional[str]): The language whose tokenizer is used; None for English.
-    tokens (bool): Whether to use the tokens in the file, where it has them.
-    text_key (str): The key of the text.
-    predictions (bool): Whether to read the predictions of texts that are not annotated.
-    problems (Optional[Problems]): How to handle problems; None to raise the first. If lenient,
-        spans that cannot be read are left out.
-    YIELDS (Sentence): The texts, whose sentence boundaries are unknown.
-    RAISES (ValueError): If the file is not in this format, or an option is not valid for it.
     """
     path, problems = Path(path), problems or Problems()
     for name, value, known in (

@@ -69,29 +69,7 @@ def read_ontonotes(
     unescape: bool = False,
     problems: Problems | None = None,
 ) -> Iterator[Sentence]:
-    """Stream the sentences of OntoNotes 5 in CoNLL-2012 format.
-
-    path (Union[str, Path]): A folder with files such as
-        `train/data/english/annotations/nw/wsj/00/wsj_0001.v4_gold_conll` at any depth, or a single
-        file with one or more documents. If there are several versions of a document, the first is
-        read (v4 before v9), as in the scripts for coreference.
-    split (Optional[str]): "train", "dev" or "test": the files in the shared task's folders `train`,
-        `development` and `test` (or `conll-2012-test`, which is preferred). None for all.
-    language (Optional[str]): "english", "chinese" or "arabic". Required if the folder has several
-        languages.
-    genres (Union[str, Sequence[str]]): The genres to read, e.g. "nw,bn"; all if empty.
-    exclude_genres (Union[str, Sequence[str]]): The genres to exclude. The default is customary for
-        named entities. Semantic roles are annotated and evaluated on all genres: use an empty list
-        for them, or "" on the command line.
-    file_list (Optional[Union[str, Path]]): A text file with the names of the documents to read, one
-        per line, e.g. `nw/wsj/00/wsj_0001`, optionally with leading folders and a suffix.
-    unescape (bool): Whether to restore the original words: `.` for `/.`, `(` for `-LRB-`.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Sentence): Sentences with tags, entities, frames and speakers. Documents are sorted by
-        name; each part of a document counts as a document.
-    RAISES (ValueError): If there are no such files, listed documents are missing, or a file is not
-        in this format.
-    """
+    """Stream the sentences of OntoNotes 5 in CoNLL-2012 format."""
     path = Path(path)
     is_wanted = _genre_filter(_names(genres), _names(exclude_genres))
     listed = None if file_list is None else read_file_list(file_list)
@@ -124,14 +102,7 @@ def read_ontonotes(
 def find_documents(
     root: str | Path, *, split: str | None = None, language: str | None = None
 ) -> list[Document]:
-    """Find the files of a split and language in a folder.
-
-    root (Union[str, Path]): The folder.
-    split (Optional[str]): A split of `SPLITS`; None for all.
-    language (Optional[str]): The language; None if there is only one.
-    RETURNS (List[Document]): A file for each document, sorted by name.
-    RAISES (ValueError): If there are none, or if there are several languages and none is given.
-    """
+    """Find the files of a split and language in a folder."""
     root = Path(root)
     if split is not None and split not in SPLITS:
         raise _invalid("split", split, SPLITS)
@@ -154,13 +125,7 @@ def find_documents(
 
 
 def read_file_list(path: str | Path) -> set[str]:
-    """Read a list of the documents of a split.
-
-    path (Union[str, Path]): A text file with one document name or path per line: the name in
-        `data/english/annotations/nw/wsj/00/wsj_0001.v4_gold_conll` is `nw/wsj/00/wsj_0001`.
-    RETURNS (Set[str]): The names.
-    RAISES (ValueError): If there is no such file, or a line is not a document name.
-    """
+    """Read a list of the documents of a split."""
     names = set()
     for number, line in read_lines(Path(path)):
         text = line.strip()

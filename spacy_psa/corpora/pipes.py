@@ -33,12 +33,7 @@ class Pipe:
         self._size = 0
 
     def read(self, start: int, size: int) -> bytes:
-        """Read bytes, from the pipe only if they have not been read before.
-
-        start (int): The number of bytes before them.
-        size (int): Their maximum number.
-        RETURNS (bytes): The bytes; none at the end of the pipe.
-        """
+        """Read bytes, from the pipe only if they have not been read before."""
         self._copy.seek(start)
         if start < self._size:
             return self._copy.read(size)
@@ -77,7 +72,7 @@ _n_users = 0
 
 
 def is_pipe(path: Path) -> bool:
-    """RETURNS (bool): Whether a path is a pipe, a socket or an open stream such as /dev/stdin."""
+    """Whether a path is a pipe, a socket or an open stream such as /dev/stdin."""
     if descriptor(path) is not None:
         return True
     try:
@@ -101,11 +96,7 @@ def keep_pipes() -> Iterator[None]:
 
 
 def rereading(read: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
-    """Let a reader open its input more than once, even if that is a pipe.
-
-    read (Callable): A generator function.
-    RETURNS (Callable): The same, within `keep_pipes`.
-    """
+    """Let a reader open its input more than once, even if that is a pipe."""
 
     @wraps(read)
     def read_kept(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[_T]:
@@ -117,11 +108,7 @@ def rereading(read: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
 
 @contextmanager
 def open_pipe(path: Path) -> Iterator[BufferedReader]:
-    """Open a pipe at its start, even if it has been read before within `keep_pipes`.
-
-    path (Path): The pipe.
-    YIELDS (BufferedReader): Its bytes.
-    """
+    """Open a pipe at its start, even if it has been read before within `keep_pipes`."""
     with keep_pipes():
         status = path.stat()
         key = (status.st_dev, status.st_ino)

@@ -37,13 +37,7 @@ class Problems:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def report(self, message: str, count: int = 1) -> None:
-        """Report a problem.
-
-        message (str): A formatted message of `Errors`, with the file, the line and what was
-            expected.
-        count (int): The number of such problems.
-        RAISES (ValueError): If not lenient.
-        """
+        """Report a problem."""
         if not self.lenient:
             raise ValueError(message)
         code = message[1:5]
@@ -52,18 +46,13 @@ class Problems:
         self.counts[code] += count
 
     def note(self, what: str, count: int = 1, *, first: str = "") -> None:
-        """Count something that users should know of, but that is no problem.
-
-        what (str): What it is, in the plural, such as "rejected texts, skipped".
-        count (int): How often it occurred.
-        first (str): Where. The first one is kept.
-        """
+        """Count something that users should know of, but that is no problem."""
         text = self._texts.setdefault(what, f"{what} (the first {first})" if first else what)
         self.notes[text] += count
 
     @property
     def total(self) -> int:
-        """RETURNS (int): The total number of problems."""
+        """The total number of problems."""
         return self.counts.total()
 
 
@@ -75,17 +64,7 @@ def check_overlaps(
     problems: Problems,
     error: str = Errors.P146,
 ) -> list[Span]:
-    """Remove overlaps, which `doc.ents` does not allow, by keeping the longer of two spans.
-
-    spans (Iterable[Span]): Start, end and label.
-    path (Union[str, Path]): The file, for the message.
-    line (int): The line of the first word of the sentence.
-    layer (str): What the spans are, for the message.
-    problems (Problems): Collects each pair that overlaps.
-    error (str): The message, of `Errors`.
-    RETURNS (List[Span]): The remaining spans, in order.
-    RAISES (ValueError): If spans overlap and `problems` is not lenient.
-    """
+    """Remove overlaps, which `doc.ents` does not allow, by keeping the longer of two spans."""
     ordered = sorted(spans)
     if all(left[1] <= right[0] for left, right in pairwise(ordered)):
         return ordered

@@ -10,12 +10,7 @@ from .problems import Problems
 
 
 def is_props(path: Path) -> bool:
-    """Check whether a file has propositions without words, by its name or its first sentence.
-
-    path (Path): The file.
-    RETURNS (bool): Whether it does: the targets, and a bracket column for each.
-    RAISES (ValueError): If the file cannot be read.
-    """
+    """Check whether a file has propositions without words, by its name or its first sentence."""
     if ".props" in path.suffixes:
         return True
     rows = next(read_columns(path), [])
@@ -29,13 +24,7 @@ def is_props(path: Path) -> bool:
 def read_props(
     path: str | Path, *, problems: Problems | None = None
 ) -> Iterator[tuple[int, list[Frame]]]:
-    """Stream the propositions of each sentence.
-
-    path (Union[str, Path]): The file: target verbs, and a bracket column for each.
-    problems (Optional[Problems]): How to handle problems; None to raise the first.
-    YIELDS (Tuple[int, List[Frame]]): The number of tokens, and the frames.
-    RAISES (ValueError): If the file is not in this format, e.g. if brackets are not closed.
-    """
+    """Stream the propositions of each sentence."""
     problems = problems or Problems()
     for rows in read_columns(path):
         yield len(rows), _read_frames(Path(path), rows, 0, problems)

@@ -46,23 +46,7 @@ def read_ptb(
     unescape: bool = False,
     problems: Problems | None = None,
 ) -> Iterator[Sentence]:
-    """Stream the sentences of the Penn Treebank.
-
-    path (Union[str, Path]): A file ending in `.mrg` (trees with tags), `.pos` (tagged text) or
-        `.prd` (trees without tags), or a folder with the sections, e.g. `parsed/mrg/wsj`. Files can
-        be gzipped.
-    sections (Optional[Union[str, int]]): The sections to read from a folder, e.g. "0-18" or 23.
-    split (Optional[str]): Alternatively, a standard split: "train" (0-18), "dev" (19-21), "test"
-        (22-24).
-    kind (Optional[str]): "mrg", "pos" or "prd". None to decide by the file names; in a folder with
-        several kinds, trees with tags are preferred.
-    unescape (bool): Whether to restore brackets, slashes and asterisks: `(` for `-LRB-`, `1/2` for
-        `1\\/2`. Published results use the words as they are in the files.
-    problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
-    YIELDS (Sentence): Sentences with tags, or only words from `.prd` files. Each file is a
-        document.
-    RAISES (ValueError): If there are no such files or they are not in this format.
-    """
+    """Stream the sentences of the Penn Treebank."""
     suffix = None if kind is None else f".{kind}"
     if suffix is not None and suffix not in READERS:
         raise _invalid_kind(kind)
@@ -91,12 +75,7 @@ def read_ptb(
 
 
 def read_mrg(path: str | Path) -> Iterator[list[Leaf]]:
-    """Stream the sentences of a file of trees with parts of speech.
-
-    path (Union[str, Path]): The file.
-    YIELDS (List[Leaf]): The words and tags of each tree, without null elements (`-NONE-`).
-    RAISES (ValueError): If the brackets are not those of trees with a tag for each word.
-    """
+    """Stream the sentences of a file of trees with parts of speech."""
     for tree in read_trees(path):
         leaves = tagged_leaves(tree, path)
         if leaves:
@@ -104,12 +83,7 @@ def read_mrg(path: str | Path) -> Iterator[list[Leaf]]:
 
 
 def read_prd(path: str | Path) -> Iterator[list[Leaf]]:
-    """Stream the sentences of a file of trees without parts of speech.
-
-    path (Union[str, Path]): The file.
-    YIELDS (List[Leaf]): The words of each tree, without null elements; see `untagged_leaves`.
-    RAISES (ValueError): If brackets do not match.
-    """
+    """Stream the sentences of a file of trees without parts of speech."""
     for tree in read_trees(path):
         leaves = untagged_leaves(tree)
         if leaves:
@@ -127,10 +101,6 @@ def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
     * at a blank line after a word tagged `.` (period, question mark or exclamation mark). Closing
       quotes and brackets that follow belong to the sentence, as in the trees. A word with that tag
       does not end the sentence if no blank line follows.
-
-    path (Union[str, Path]): The file.
-    YIELDS (List[Leaf]): The words and tags of each sentence.
-    RAISES (ValueError): If there is a word without a tag.
     """
     sentence: list[Leaf] = []
     n_blank = 0

@@ -41,7 +41,7 @@ class Figure:
     unchecked: str = ""
 
     def expected(self, split: str) -> int:
-        """RETURNS (int): Our number for a complete copy of the corpus."""
+        """Our number for a complete copy of the corpus."""
         return self.splits[split] - self.offset.get(split, 0)
 
 
@@ -68,17 +68,17 @@ class PublishedCorpus:
 
     @property
     def splits(self) -> list[str]:
-        """RETURNS (List[str]): The splits with published figures."""
+        """The splits with published figures."""
         return [split for split in SPLITS if any(split in f.splits for f in self.figures)]
 
     def checked(self, split: str) -> list[Figure]:
-        """RETURNS (List[Figure]): The figures of a split that can be used for comparison."""
+        """The figures of a split that can be used for comparison."""
         return [f for f in self.figures if split in f.splits and not f.unchecked]
 
 
 @lru_cache(maxsize=1)
 def published_corpora() -> dict[str, PublishedCorpus]:
-    """RETURNS (Dict[str, PublishedCorpus]): All corpora by name."""
+    """All corpora by name."""
     data: dict[str, dict[str, Any]] = json.loads(PATH.read_text(encoding="utf8"))
     return {
         name: PublishedCorpus(
@@ -89,12 +89,7 @@ def published_corpora() -> dict[str, PublishedCorpus]:
 
 
 def get_published(name: str) -> PublishedCorpus:
-    """Look up a corpus.
-
-    name (str): Its name.
-    RETURNS (PublishedCorpus): The corpus.
-    RAISES (ValueError): If there is no corpus with that name.
-    """
+    """Look up a corpus."""
     corpora = published_corpora()
     if name not in corpora:
         raise ValueError(Errors.P170.format(name=name, options=", ".join(corpora)))
@@ -102,13 +97,7 @@ def get_published(name: str) -> PublishedCorpus:
 
 
 def read_treebank_stats(path: Path, split: str) -> list[Figure]:
-    """Read the sizes in the `stats.xml` of a Universal Dependencies treebank.
-
-    path (Path): The file.
-    split (str): `total`, or in newer releases also `train`, `dev` or `test`.
-    RETURNS (List[Figure]): The numbers of sentences and of syntactic words.
-    RAISES (ValueError): If the file does not have these numbers.
-    """
+    """Read the sizes in the `stats.xml` of a Universal Dependencies treebank."""
     try:
         sizes = {part.tag: part for part in ElementTree.parse(path).getroot().iterfind("size/*")}
         numbers = sizes[split]
@@ -128,10 +117,7 @@ class Counter:
         self._labels: dict[str, set[str]] = {count: set() for count in COUNTS}
 
     def add(self, docs: "Iterable[Doc]") -> None:
-        """Count some Docs.
-
-        docs (Iterable[Doc]): The Docs.
-        """
+        """Count some Docs."""
         for doc in docs:
             for count, (measure, distinct) in COUNTS.items():
                 measured = measure(doc)
@@ -169,13 +155,7 @@ COUNTS: "dict[str, tuple[Callable[[Doc], Iterable[Any]], bool]]" = {
 
 
 def differences(figures: Iterable[Figure], split: str, numbers: dict[str, int]) -> list[str]:
-    """Compare counts with the published ones.
-
-    figures (Iterable[Figure]): The published figures for the split.
-    split (str): The split.
-    numbers (Dict[str, int]): Our counts.
-    RETURNS (List[str]): Descriptions of the differences; empty if there are none.
-    """
+    """Compare counts with the published ones."""
     found = []
     for figure in figures:
         expected, number = figure.expected(split), numbers[figure.count]
@@ -189,11 +169,7 @@ def differences(figures: Iterable[Figure], split: str, numbers: dict[str, int]) 
 
 
 def markdown_table(corpus: PublishedCorpus) -> str:
-    """Format the published figures of a corpus.
-
-    corpus (PublishedCorpus): The corpus.
-    RETURNS (str): A table in Markdown. The remarks give the offsets of other ways of counting.
-    """
+    """Format the published figures of a corpus."""
     header = ["", *corpus.splits, "source", "remarks"]
     rows = [
         [

@@ -49,14 +49,7 @@ class Sample:
 
 
 def take_sample(path: Path, formats: str) -> Sample:
-    """Take a sample of a column file.
-
-    path (Path): The file.
-    formats (str): The names of formats, for messages.
-    RETURNS (Sample): The sample.
-    RAISES (ValueError): If the file cannot be read, has no tokens, or if no number of columns has a
-        majority, as in running text.
-    """
+    """Take a sample of a column file."""
     blocks, has_boundaries = _blocks(islice(read_lines(path), _N_LINES))
     lines = list(chain.from_iterable(blocks))
     if not lines:

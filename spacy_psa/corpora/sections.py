@@ -35,12 +35,7 @@ class Release:
 
 
 def parse_sections(sections: str | int) -> list[int]:
-    """Parse a list of sections: "0-18", "23", "2-21, 24".
-
-    sections (Union[str, int]): Numbers and ranges, separated by commas.
-    RETURNS (List[int]): The numbers in ascending order.
-    RAISES (ValueError): If it is not such a list.
-    """
+    """Parse a list of sections: "0-18", "23", "2-21, 24"."""
     numbers: set[int] = set()
     for part in str(sections).split(","):
         match = _RANGE.fullmatch(part)
@@ -117,30 +112,18 @@ def choose_files(
 
 
 def section_of(document: str) -> int:
-    """Get the section of a document: 23 for `wsj_2300`.
-
-    document (str): The name of the document.
-    RETURNS (int): The section.
-    """
+    """Get the section of a document: 23 for `wsj_2300`."""
     return int(document[4:6])
 
 
 def document_of(path: Path) -> str:
-    """Get the name of the document in a file: `wsj_2300` for `23/WSJ_2300.MRG.gz`.
-
-    path (Path): The file.
-    RETURNS (str): The name without suffixes, also for files with other names.
-    """
+    """Get the name of the document in a file: `wsj_2300` for `23/WSJ_2300.MRG.gz`."""
     match = _match(path)
     return match[1].lower() if match else path.name.split(".")[0]
 
 
 def suffix_of(path: Path) -> str:
-    """Get the lowercase suffix of a file, ignoring `.gz`.
-
-    path (Path): The file.
-    RETURNS (str): The suffix with its dot, or the empty string.
-    """
+    """Get the lowercase suffix of a file, ignoring `.gz`."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 

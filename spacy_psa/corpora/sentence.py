@@ -52,12 +52,7 @@ class Sentence:
     is_sentence: bool = True
 
     def only(self, layers: Collection[str]) -> "Sentence":
-        """Keep only some layers.
-
-        layers (Collection[str]): Names in `LAYERS`. Words, whitespace and documents are always
-            kept.
-        RETURNS (Sentence): The sentence without all other layers.
-        """
+        """Keep only some layers."""
         dropped: dict[str, Any] = {
             name: None for name in LAYERS if name not in layers and getattr(self, name) is not None
         }

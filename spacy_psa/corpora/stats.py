@@ -39,11 +39,7 @@ class CorpusStats:
     labels: dict[str, Counter[str]] = field(default_factory=dict)
 
     def count(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Count sentences while passing them on.
-
-        sentences (Iterable[Sentence]): The sentences.
-        YIELDS (Sentence): The same sentences.
-        """
+        """Count sentences while passing them on."""
         # Counting in batches is much faster.
         waiting: dict[str, list[str]] = {}
         try:
@@ -87,15 +83,11 @@ class CorpusStats:
         )
 
     def has(self, layer: str) -> bool:
-        """Check whether a layer is annotated, even without any labels.
-
-        layer (str): The layer.
-        RETURNS (bool): Whether any sentence has it.
-        """
+        """Check whether a layer is annotated, even without any labels."""
         return self.lemmas > 0 if layer == "lemmas" else layer in self.labels
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """RETURNS (List[Tuple[str, str, str]]): The rows of a table: name, number, labels."""
+        """The rows of a table: name, number, labels."""
         numbers = [
             ("documents", self.documents),
             ("sentences", self.sentences),
@@ -115,7 +107,7 @@ class CorpusStats:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The numbers, for JSON; lemmas and predicates only if any."""
+        """The numbers, for JSON; lemmas and predicates only if any."""
         numbers = {
             key: value
             for key, value in vars(self).items()

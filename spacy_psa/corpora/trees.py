@@ -48,12 +48,7 @@ class Leaf(NamedTuple):
 
 
 def read_trees(path: str | Path) -> Iterator[Tree]:
-    """Stream the trees of a file. A tree can span several lines, and a line can have several trees.
-
-    path (Union[str, Path]): The file, optionally gzipped.
-    YIELDS (Tree): The outermost brackets.
-    RAISES (ValueError): If brackets do not match or are empty, or if there is text outside of them.
-    """
+    """Stream the trees of a file. A tree can span several lines, and a line can have several trees."""
     open_: list[Tree] = []
     for number, line in read_lines(Path(path)):
         # The copyright header of some files; trees have no such lines.
@@ -83,14 +78,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
 
 def tagged_leaves(tree: Tree, path: str | Path) -> list[Leaf]:
-    """Get the words of a tree with parts of speech, such as `(NP (DT the) (NN dog) )`.
-
-    tree (Tree): The tree.
-    path (Union[str, Path]): The file, for the error message.
-    RETURNS (List[Leaf]): The words in order, without null elements. Of alternative tags (`VBG|NN`),
-        whose order has no meaning, the first is used.
-    RAISES (ValueError): If a word is not alone in brackets with its tag.
-    """
+    """Get the words of a tree with parts of speech, such as `(NP (DT the) (NN dog) )`."""
     leaves = []
     stack = [tree]
     while stack:
@@ -118,9 +106,6 @@ def untagged_leaves(tree: Tree) -> list[Leaf]:
     Null elements are not marked in such trees. They are identified by the form of a trace (`*`,
     `*T*-1`; an asterisk in the text is escaped, `\\*`), and `0` is a null element if it replaces an
     omitted complementizer or relative pronoun: first in SBAR, or alone in WHNP, WHADVP, etc.
-
-    tree (Tree): The tree.
-    RETURNS (List[Leaf]): The words in order, without null elements.
     """
     leaves = []
     stack: list[tuple[Tree | str, Tree]] = [(tree, tree)]

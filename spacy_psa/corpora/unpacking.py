@@ -17,11 +17,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 def unpacked_limit(size: int) -> int:
-    """Get the maximum decompressed size for a compressed file.
-
-    size (int): The size of the file in bytes.
-    RETURNS (int): The maximum number of decompressed bytes.
-    """
+    """Get the maximum decompressed size for a compressed file."""
     return max(ALWAYS_ALLOWED, MAX_RATIO * size)
 
 
@@ -38,11 +34,7 @@ class Meter:
         self._found = 0
 
     def add(self, n: int) -> None:
-        """Count bytes.
-
-        n (int): The number of bytes.
-        RAISES (ValueError): If the total exceeds the limit.
-        """
+        """Count bytes."""
         self._found += n
         limit = unpacked_limit(self.size)
         if self._found > limit:
@@ -85,13 +77,7 @@ class BoundedGzipFile(gzip.GzipFile):
 
 
 def check_zlib(data: bytes, path: Path) -> None:
-    """Check the decompressed size of zlib-compressed data, such as a DocBin.
-
-    data (bytes): The data.
-    path (Path): Its file, for messages.
-    RAISES (ValueError): If it exceeds the limit.
-    RAISES (zlib.error): If the data is damaged.
-    """
+    """Check the decompressed size of zlib-compressed data, such as a DocBin."""
     if len(data) * _HIGHEST_RATIO <= unpacked_limit(len(data)):
         return
     meter = Meter(path, len(data), "saving it as several smaller files")
@@ -107,13 +93,6 @@ def check_zlib(data: bytes, path: Path) -> None:
 def copy_member(archive: zipfile.ZipFile, name: str, path: Path, target: Path) -> None:
     """Extract a file from a zip archive. Its name in the archive does not affect where it is
     written.
-
-    archive (zipfile.ZipFile): The archive.
-    name (str): The name of the file in it.
-    path (Path): The archive's path, for messages.
-    target (Path): The file to write.
-    RAISES (ValueError): If the decompressed size exceeds the limit.
-    RAISES (KeyError): If there is no such file.
     """
     info = archive.getinfo(name)
     meter = Meter(path, info.compress_size, "unzip")

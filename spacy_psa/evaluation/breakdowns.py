@@ -41,7 +41,7 @@ class Row:
     interval: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Counts and scores, for JSON."""
+        """Counts and scores, for JSON."""
         n = self.counts
         wrong = {"false_positives": n.predicted - n.correct, "false_negatives": n.gold - n.correct}
         ends = None if self.interval is None else list(self.interval)
@@ -90,15 +90,7 @@ def break_down(
     settings: Settings,
     order: Callable[[list[str]], list[str]] = natural_order,
 ) -> list[Row]:
-    """Score groups of units.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    group_of (Grouping): Returns the group of a unit.
-    settings (Settings): The evaluation settings.
-    order (Callable[[List[str]], List[str]]): Sorts the names of the groups; it can add names of
-        groups without units.
-    RETURNS (List[Row]): The groups.
-    """
+    """Score groups of units."""
     names, counts = count_groups(sentences, group_of)
     sums = resampled_sums(counts, settings.n_resamples, settings.seed)
     found = {
@@ -113,7 +105,7 @@ def break_down(
 
 
 def read_counts(sums: NDArray[np.int64]) -> Counts:
-    """RETURNS (Counts): The first three columns of the summed counts."""
+    """The first three columns of the summed counts."""
     gold, predicted, correct = (int(n) for n in sums[:3])
     return Counts(gold, predicted, correct)
 
@@ -163,12 +155,6 @@ BREAKDOWNS: dict[str, Callable[[Sequence[ScoredSentence], Layer, Settings], Brea
 def break_down_all(
     sentences: Sequence[ScoredSentence], layer: Layer, settings: Settings
 ) -> dict[str, Breakdown]:
-    """Make all breakdowns that apply to a layer.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    layer (Layer): The layer, which names its breakdowns.
-    settings (Settings): The evaluation settings.
-    RETURNS (Dict[str, Breakdown]): The breakdowns by name in `BREAKDOWNS`.
-    """
+    """Make all breakdowns that apply to a layer."""
     found = {name: BREAKDOWNS[name](sentences, layer, settings) for name in layer.groups}
     return {name: breakdown for name, breakdown in found.items() if breakdown is not None}

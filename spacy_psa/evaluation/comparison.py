@@ -32,7 +32,7 @@ class Differing:
     n: int
 
     def to_dict(self) -> dict[str, int]:
-        """RETURNS (Dict[str, int]): The counts by name, for JSON."""
+        """The counts by name, for JSON."""
         return {self.name: self.total, f"differing_{self.name}": self.n}
 
 
@@ -74,7 +74,7 @@ class Comparison:
     sentences: list[DifferingSentence] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The comparison, for JSON."""
+        """The comparison, for JSON."""
         return {
             "layer": self.layer,
             "systems": list(self.names),
@@ -154,11 +154,7 @@ def compare(
 
 
 def net(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Compute the number of correct minus incorrect predicted units.
-
-    counts (NDArray): The counts of each sentence. *Shape:* (S, 7).
-    RETURNS (NDArray): *Shape:* (S,).
-    """
+    """Compute the number of correct minus incorrect predicted units."""
     predicted, correct = counts[:, 1], counts[:, 2]
     return correct - (predicted - correct)
 
@@ -168,11 +164,7 @@ def _gain(first: ScoredSentence, second: ScoredSentence) -> int:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Format a comparison as a table.
-
-    comparison (Comparison): The comparison.
-    RETURNS (Table): Scores, their difference and the p-values.
-    """
+    """Format a comparison as a table."""
     c = comparison
     rows = [[name, f"{percent(value)} %"] for name, value in zip(c.names, c.values, strict=True)]
     rows.append(["difference", f"{100 * c.difference:+.2f} %".replace("-", "\u2212")])
@@ -186,8 +178,8 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def summary(comparison: Comparison) -> str:
-    """RETURNS (str): The number of sentences in which the systems differ, and which is better
-    there; on a separate line, a warning if there are few sentences.
+    """The number of sentences in which the systems differ, and which is better there; on a separate
+    line, a warning if there are few sentences.
     """
     c = comparison
     sentences, differing = f"{c.n_sentences:,} sentences", f"{c.n_differing:,}"
@@ -202,12 +194,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
-    """Format comparisons in Markdown.
-
-    comparisons (Sequence[Comparison]): The comparisons.
-    title (str): The title.
-    RETURNS (str): The Markdown text.
-    """
+    """Format comparisons in Markdown."""
     parts = [f"# {markdown_text(title)}\n"]
     for comparison in comparisons:
         text = markdown_text(summary(comparison))

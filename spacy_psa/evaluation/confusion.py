@@ -25,11 +25,7 @@ class Confusion:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def labels(self, limit: int | None = None) -> list[str]:
-        """List labels, most frequent first.
-
-        limit (Optional[int]): The maximum number; None for all.
-        RETURNS (List[str]): The labels, without `NOTHING`.
-        """
+        """List labels, most frequent first."""
         totals: Counter[str] = Counter()
         for pair, n in self.counts.items():
             for label in set(pair) - {NOTHING}:
@@ -38,24 +34,16 @@ class Confusion:
         return ranked[:limit]
 
     def matrix(self, labels: Sequence[str]) -> list[list[int]]:
-        """Arrange counts as a confusion matrix.
-
-        labels (Sequence[str]): The labels of rows (gold) and columns (predicted).
-        RETURNS (List[List[int]]): The counts. *Shape:* (labels, labels).
-        """
+        """Arrange counts as a confusion matrix."""
         return [[self.counts[gold, predicted] for predicted in labels] for gold in labels]
 
     def worst(self, limit: int | None = None) -> list[tuple[str, str, int]]:
-        """List the most frequent errors.
-
-        limit (Optional[int]): The maximum number; None for all.
-        RETURNS (List[Tuple[str, str, int]]): Gold label, predicted label and count.
-        """
+        """List the most frequent errors."""
         wrong = [(*pair, n) for pair, n in self.counts.items() if pair[0] != pair[1]]
         return sorted(wrong, key=lambda mistake: (-mistake[2], mistake))[:limit]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """RETURNS (List[Dict[str, Any]]): The counts, for JSON."""
+        """The counts, for JSON."""
         return [
             {"gold": gold or None, "predicted": predicted or None, "count": n}
             for (gold, predicted), n in sorted(self.counts.items())
@@ -63,11 +51,7 @@ class Confusion:
 
 
 def confusion(sentences: Sequence[ScoredSentence]) -> Confusion:
-    """Count confusions. Only units with the same boundaries can be confused.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    RETURNS (Confusion): The counts.
-    """
+    """Count confusions. Only units with the same boundaries can be confused."""
     result = Confusion()
     for sentence in sentences:
         for gold, predicted in matched(sentence.gold, sentence.predicted):
@@ -78,13 +62,7 @@ def confusion(sentences: Sequence[ScoredSentence]) -> Confusion:
 def matched(
     gold: Sequence[Unit], predicted: Sequence[Unit]
 ) -> list[tuple[Unit | None, Unit | None]]:
-    """Pair units with the same boundaries, those with the same label first.
-
-    gold (Sequence[Unit]): The gold units of a sentence.
-    predicted (Sequence[Unit]): The predicted units.
-    RETURNS (List[Tuple[Optional[Unit], Optional[Unit]]]): All units, grouped by anchor and in the
-        order of their tokens; None if a unit has no counterpart.
-    """
+    """Pair units with the same boundaries, those with the same label first."""
     same = set(gold) & set(predicted)
     pairs: list[tuple[Unit | None, Unit | None]] = [(unit, unit) for unit in same]
     left: dict[tuple[int, tuple[Piece, ...]], list[Unit]] = {}

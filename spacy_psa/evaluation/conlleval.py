@@ -31,28 +31,27 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """RETURNS (float): Correct among predicted, 0 to 1; 0 if there are none."""
+        """Correct among predicted, 0 to 1; 0 if there are none."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """RETURNS (float): Correct among gold, 0 to 1; 0 if there are none."""
+        """Correct among gold, 0 to 1; 0 if there are none."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
+        """The harmonic mean of precision and recall, 0 to 1."""
         total = self.gold + self.predicted
         return 2 * self.correct / total if total else 0.0
 
     @property
     def percentages(self) -> tuple[float, float, float]:
-        """RETURNS (Tuple[float, float, float]): Precision, recall and F1 as the script computes
-        them, in percent."""
+        """Precision, recall and F1 as the script computes them, in percent."""
         return percentages(self.correct, self.predicted, self.gold)
 
     def to_dict(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Counts and scores, for JSON."""
+        """Counts and scores, for JSON."""
         return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
@@ -75,16 +74,11 @@ class ConllevalResult:
 
     @property
     def accuracy(self) -> float:
-        """RETURNS (float): Correct tags among all, 0 to 1. It depends on the label scheme."""
+        """Correct tags among all, 0 to 1. It depends on the label scheme."""
         return self.correct_tags / self.tokens if self.tokens else 0.0
 
     def add(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
-        """Count one sentence.
-
-        gold (Sequence[str]): The gold tags, one per token.
-        predicted (Sequence[str]): The predicted tags, of the same length.
-        RAISES (ValueError): If the lengths differ.
-        """
+        """Count one sentence."""
         if len(gold) != len(predicted):
             raise ValueError(
                 Errors.P106.format(
@@ -107,7 +101,7 @@ class ConllevalResult:
                     setattr(counts, name, getattr(counts, name) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All counts and scores, for JSON."""
+        """All counts and scores, for JSON."""
         return {
             **self.chunks.to_dict(),
             "accuracy": self.accuracy,
@@ -119,14 +113,7 @@ class ConllevalResult:
 
 
 def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> ConllevalResult:
-    """Score predicted tags against gold tags.
-
-    gold (Iterable[Sequence[str]]): The tags of each sentence, in BIO, IOB1, IO or BIOES.
-    predicted (Iterable[Sequence[str]]): The same for the predictions. The label scheme can differ;
-        this only lowers the tag accuracy.
-    RETURNS (ConllevalResult): The counts and scores.
-    RAISES (ValueError): If the numbers of sentences or of tokens differ.
-    """
+    """Score predicted tags against gold tags."""
     gold, predicted = list(gold), list(predicted)
     if len(gold) != len(predicted):
         raise ValueError(Errors.P107.format(gold=len(gold), predicted=len(predicted)))
@@ -137,12 +124,7 @@ def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]])
 
 
 def format_table(result: ConllevalResult) -> str:
-    """Format scores as conlleval does, in percent.
-
-    result (ConllevalResult): The scores.
-    RETURNS (str): The summary, then a line for each type in alphabetical order: precision,
-        recall, FB1, number of predicted chunks.
-    """
+    """Format scores as conlleval does, in percent."""
     total = result.chunks
     lines = [
         f"processed {result.tokens} tokens with {total.gold} phrases; "

@@ -22,11 +22,7 @@ predicted."""
 
 
 def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
-    """Count the units and tokens of each sentence.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    RETURNS (NDArray): *Shape:* (sentences, 7), see `N_COUNTS`.
-    """
+    """Count the units and tokens of each sentence."""
     counts = np.zeros((len(sentences), N_COUNTS), dtype=np.int64)
     for row, sentence in zip(counts, sentences, strict=True):
         gold, predicted = set(sentence.gold), set(sentence.predicted)
@@ -45,13 +41,7 @@ def count(sentences: Sequence[ScoredSentence]) -> NDArray[np.int64]:
 def count_groups(
     sentences: Sequence[ScoredSentence], group_of: Grouping
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """Count the units of each sentence by group.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    group_of (Grouping): Returns the group of a unit.
-    RETURNS (Tuple[List[str], NDArray]): The groups in alphabetical order, and the gold, predicted
-        and correct units of each. *Shape:* (sentences, groups, 3).
-    """
+    """Count the units of each sentence by group."""
     found: dict[str, list[tuple[int, int]]] = {}
     for i, sentence in enumerate(sentences):
         gold, predicted = set(sentence.gold), set(sentence.predicted)
@@ -77,11 +67,7 @@ def _ratio(numerator: NDArray, denominator: NDArray, possible: NDArray) -> NDArr
 
 
 def precision(counts: NDArray) -> NDArray[np.float64]:
-    """Compute the share of predicted units that are correct.
-
-    counts (NDArray): *Shape:* (..., 3 or more), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN if there are no units at all.
-    """
+    """Compute the share of predicted units that are correct."""
     gold, predicted, correct = np.moveaxis(counts[..., :3], -1, 0)
     return _ratio(correct, predicted, gold + predicted)
 
@@ -99,21 +85,13 @@ def f1(counts: NDArray) -> NDArray[np.float64]:
 
 
 def accuracy(counts: NDArray) -> NDArray[np.float64]:
-    """Compute the share of annotated tokens whose tag is correct.
-
-    counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN if there are none.
-    """
+    """Compute the share of annotated tokens whose tag is correct."""
     tokens, correct = counts[..., TOKENS], counts[..., CORRECT_TOKENS]
     return _ratio(correct, tokens, tokens)
 
 
 def complete(counts: NDArray) -> NDArray[np.float64]:
-    """Compute the share of gold wholes, such as propositions, whose units are all correct.
-
-    counts (NDArray): *Shape:* (..., 7), see `N_COUNTS`.
-    RETURNS (NDArray): *Shape:* (...), NaN if there are none.
-    """
+    """Compute the share of gold wholes, such as propositions, whose units are all correct."""
     wholes, correct = counts[..., WHOLES], counts[..., COMPLETE]
     return _ratio(correct, wholes, wholes)
 

@@ -21,7 +21,7 @@ _CATEGORY = re.compile(rf"\(*{_ATOM}\)*(?:[/\\]\(*{_ATOM}\)*)*")
 
 
 def by_label(sentence: ScoredSentence, unit: Unit) -> str:
-    """RETURNS (str): The label of a unit."""
+    """The label of a unit."""
     return unit.label
 
 
@@ -42,18 +42,18 @@ class ByLength:
 
     @property
     def names(self) -> list[str]:
-        """RETURNS (List[str]): The buckets, from the shortest to the longest."""
+        """The buckets, from the shortest to the longest."""
         lows = [1, *self.starts]
         highs = [start - 1 for start in self.starts]
         names = [str(a) if a == b else f"{a}\u2013{b}" for a, b in zip(lows, highs, strict=False)]
         return [*names, f"{lows[-1]}+"]
 
     def name(self, sentence: ScoredSentence) -> str:
-        """RETURNS (str): The bucket of a sentence."""
+        """The bucket of a sentence."""
         return self.bucket(len(sentence.words))
 
     def bucket(self, n_tokens: int) -> str:
-        """RETURNS (str): The bucket of sentences with this many tokens."""
+        """The bucket of sentences with this many tokens."""
         return self.names[sum(n_tokens >= start for start in self.starts)]
 
     def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
@@ -85,47 +85,29 @@ class ByVocabulary:
 
 
 def complexity(category: str) -> int:
-    """Count the basic categories in a category, 3 for `(S\\NP)/NP`: the number of slashes plus one.
-
-    category (str): The category.
-    RETURNS (int): The number.
-
-    Source: Cui and Zhang (2019), section 6, 'Supercategory Complexity'.
-    """
+    """Count the basic categories in a category, 3 for `(S\\NP)/NP`: the number of slashes plus one."""
     return 1 + category.count("/") + category.count("\\")
 
 
 def by_complexity(sentence: ScoredSentence, unit: Unit) -> str:
-    """RETURNS (str): The complexity of a unit's label, which must be a category."""
+    """The complexity of a unit's label, which must be a category."""
     return str(complexity(unit.label))
 
 
 def are_categories(labels: Collection[str]) -> bool:
-    """Check whether labels are categories of a categorial grammar.
-
-    labels (Collection[str]): All labels.
-    RETURNS (bool): Whether all have the form of categories, and at least half of them are complex.
-    """
+    """Check whether labels are categories of a categorial grammar."""
     built = all(_CATEGORY.fullmatch(x) and x.count("(") == x.count(")") for x in labels)
     complex_ones = sum(complexity(label) > 1 for label in labels)
     return built and complex_ones > 0 and 2 * complex_ones >= len(labels)
 
 
 def labels_of(sentences: Iterable[ScoredSentence]) -> set[str]:
-    """Collect the labels of a layer.
-
-    sentences (Iterable[ScoredSentence]): The sentences.
-    RETURNS (Set[str]): All gold and predicted labels.
-    """
+    """Collect the labels of a layer."""
     return {unit.label for s in sentences for side in (s.gold, s.predicted) for unit in side}
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Sort names in natural order, that is, with numbers compared by value.
-
-    names (Iterable[str]): The names.
-    RETURNS (List[str]): The sorted names.
-    """
+    """Sort names in natural order, that is, with numbers compared by value."""
 
     def key(name: str) -> list[tuple[bool, int, str]]:
         parts = [(part, part.isdecimal()) for part in re.split(r"(\d+)", name)]

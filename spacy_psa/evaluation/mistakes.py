@@ -51,21 +51,14 @@ class WrongSentence:
     mistakes: list[Mistake]
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The sentence, for JSON."""
+        """The sentence, for JSON."""
         return asdict(self)
 
 
 def worst_sentences(
     sentences: Sequence[ScoredSentence], limit: int, *, context: int = CONTEXT
 ) -> list[WrongSentence]:
-    """Find the sentences with the most errors.
-
-    sentences (Sequence[ScoredSentence]): The sentences.
-    limit (int): The maximum number.
-    context (int): The number of words on each side of an error.
-    RETURNS (List[WrongSentence]): Sentences with errors, those with the most errors first. Ties are
-        in the original order.
-    """
+    """Find the sentences with the most errors."""
     found = [(sentence, mistakes_in(sentence, context=context)) for sentence in sentences]
     wrong = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
     return [
@@ -81,12 +74,7 @@ def worst_sentences(
 
 
 def mistakes_in(sentence: ScoredSentence, *, context: int = CONTEXT) -> list[Mistake]:
-    """List the errors in a sentence.
-
-    sentence (ScoredSentence): The sentence.
-    context (int): The number of words on each side.
-    RETURNS (List[Mistake]): The errors, grouped by anchor and in the order of their tokens.
-    """
+    """List the errors in a sentence."""
     return [
         Mistake(
             before=" ".join(sentence.between(unit.start - context, unit.start)),

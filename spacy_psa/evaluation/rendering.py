@@ -18,12 +18,7 @@ _BEGINNING = re.compile(r"(\d*)([-+.)])")
 
 
 def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]:
-    """Format a report as tables.
-
-    report (Report): The report.
-    n_labels (Optional[int]): List only this many labels, the most frequent ones; None for all.
-    RETURNS (List[Table]): The scores, the breakdowns and the most frequent confusions.
-    """
+    """Format a report as tables."""
     tables = [_scores(report)]
     for breakdown in report.breakdowns.values():
         limit = n_labels if breakdown is report.breakdowns.get("label") else None
@@ -36,13 +31,7 @@ def report_tables(report: Report, *, n_labels: int | None = None) -> list[Table]
 
 
 def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None = None) -> Table:
-    """Format a breakdown as a table.
-
-    breakdown (Breakdown): The breakdown.
-    confidence (float): The confidence level of its intervals.
-    limit (Optional[int]): The maximum number of rows, those with the most units; None for all.
-    RETURNS (Table): The table, with scores in percent and counts of units.
-    """
+    """Format a breakdown as a table."""
     rows = breakdown.rows
     if limit is not None and len(rows) > limit:
         ranked = sorted(rows, key=lambda row: -row.counts.gold - row.counts.predicted)
@@ -63,12 +52,7 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
 
 
 def confusion_rows(report: Report, limit: int) -> list[list[str]]:
-    """Format the most frequent confusions.
-
-    report (Report): The report.
-    limit (int): The maximum number.
-    RETURNS (List[List[str]]): Gold label, predicted label, count, and share of the gold label.
-    """
+    """Format the most frequent confusions."""
     totals = {row.name: row.counts.gold for row in report.breakdowns["label"].rows}
     return [
         [
@@ -82,12 +66,7 @@ def confusion_rows(report: Report, limit: int) -> list[list[str]]:
 
 
 def summary(report: Report) -> str:
-    """Summarize what was evaluated.
-
-    report (Report): The report.
-    RETURNS (str): A few sentences; on a separate line, a warning if there are few sentences in the
-        data.
-    """
+    """Summarize what was evaluated."""
     counted = {"documents": report.n_docs, "sentences": report.n_sentences}
     # If the units are tokens, both counts are the same.
     counted |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
@@ -103,13 +82,13 @@ def summary(report: Report) -> str:
 
 
 def notes(report: Report) -> list[str]:
-    """RETURNS (List[str]): Notes on the breakdowns."""
+    """Notes on the breakdowns."""
     found = (f"{b.title}: {b.note}" for b in report.breakdowns.values() if b.note)
     return list(found)
 
 
 def sentence_heading(sentence: WrongSentence, unit: str) -> str:
-    """RETURNS (str): The location of a sentence and its number of errors."""
+    """The location of a sentence and its number of errors."""
     wrong = len(sentence.mistakes)
     return (
         f"Document {sentence.doc}, token {sentence.token}: {wrong} "
@@ -118,14 +97,14 @@ def sentence_heading(sentence: WrongSentence, unit: str) -> str:
 
 
 def mistake_line(mistake: Mistake) -> str:
-    """RETURNS (str): An error in square brackets, with its context."""
+    """An error in square brackets, with its context."""
     before, text, after = map(visible, (mistake.before, mistake.text, mistake.after))
     context = f"{before} [{text}] {after}".strip()
     return f"{context}   {verdict(mistake)}"
 
 
 def verdict(mistake: Mistake) -> str:
-    """RETURNS (str): The kind of error: missed, invented or mislabeled; with the anchor, if any."""
+    """The kind of error: missed, invented or mislabeled; with the anchor, if any."""
     of = "" if mistake.anchor is None else f"{visible(mistake.anchor)}: "
     if mistake.predicted is None:
         return f"{of}{mistake.gold} missed"
@@ -135,12 +114,7 @@ def verdict(mistake: Mistake) -> str:
 
 
 def to_markdown(reports: Sequence[Report], title: str) -> str:
-    """Format reports in Markdown.
-
-    reports (Sequence[Report]): The reports.
-    title (str): The title.
-    RETURNS (str): The Markdown text.
-    """
+    """Format reports in Markdown."""
     return "\n".join(
         [f"# {markdown_text(title)}\n", *(line for r in reports for line in _markdown(r))]
     )

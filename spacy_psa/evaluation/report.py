@@ -35,7 +35,7 @@ class Wholes:
     skipped: int
 
     def to_dict(self) -> dict[str, int]:
-        """RETURNS (Dict[str, int]): The counts by name, for JSON."""
+        """The counts by name, for JSON."""
         return {
             self.name: self.gold,
             f"complete_{self.name}": self.complete,
@@ -87,11 +87,11 @@ class Report:
 
     @property
     def title(self) -> str:
-        """RETURNS (str): The layer, and the component if known."""
+        """The layer, and the component if known."""
         return f"{self.component} \u2192 {self.layer}" if self.component else self.layer
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The report, for JSON."""
+        """The report, for JSON."""
         return {
             "component": self.component or None,
             "layer": self.layer,

@@ -30,22 +30,12 @@ ORDERED = {
 
 
 def to_html(reports: Sequence[Report], title: str) -> str:
-    """Format reports as a web page.
-
-    reports (Sequence[Report]): The reports.
-    title (str): The title.
-    RETURNS (str): The page. It is self-contained and runs no scripts.
-    """
+    """Format reports as a web page."""
     return render("report.html.jinja", title, sections=[_section(report) for report in reports])
 
 
 def plots(report: Report) -> list[str]:
-    """Plot a report.
-
-    report (Report): The report.
-    RETURNS (List[str]): SVG images: F1 with intervals by sentence length, by label, by vocabulary
-        and by complexity, if available; and the confusion matrix.
-    """
+    """Plot a report."""
     drawn = [
         _points(report, report.breakdowns[name], x_label)
         for name, x_label in ORDERED.items()

@@ -15,16 +15,7 @@ ENOUGH = 20  # sentences; with fewer, intervals are too narrow and p-values too 
 
 
 def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> NDArray[np.float64]:
-    """Draw bootstrap samples of the sentences, with replacement, and sum the counts of each sample.
-
-    counts (NDArray): The counts of each sentence. *Shape:* (S, ...).
-    n_resamples (int): The number of samples, R.
-    seed (int): The random seed. The samples depend only on the seed, R and S.
-    RETURNS (NDArray): The sums of each sample. *Shape:* (R, ...). A single sentence gives no
-        samples, since all would be the same.
-
-    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 6.
-    """
+    """Sum the counts of bootstrap samples of the sentences, drawn with replacement."""
     if len(counts) < 2:
         return np.zeros((0, *counts.shape[1:]))
     if not counts.size:
@@ -35,12 +26,7 @@ def resampled_sums(counts: NDArray[np.int64], n_resamples: int, seed: int) -> ND
 
 
 def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -> Interval | None:
-    """Compute the central interval that contains most values.
-
-    values (NDArray): The values, NaN if unknown. *Shape:* (R,).
-    confidence (float): The share of the values in the interval.
-    RETURNS (Optional[Tuple[float, float]]): Its ends; None if no value is known.
-    """
+    """Compute the central interval that contains most values."""
     known = values[~np.isnan(values)]
     if not len(known):
         return None
@@ -50,12 +36,7 @@ def percentile_interval(values: NDArray[np.float64], confidence: float = 0.95) -
 
 
 def few_sentences(n: int, found: str) -> str:
-    """Warn about bootstrap results from few sentences, which seem more certain than they are.
-
-    n (int): The number of sentences.
-    found (str): The bootstrap results, in the plural, e.g. "intervals".
-    RETURNS (str): The warning; empty if there are enough sentences.
-    """
+    """Warn about bootstrap results from few sentences, which seem more certain than they are."""
     if n >= ENOUGH:
         return ""
     only = f"only {n} sentence{'s' * (n != 1)}"

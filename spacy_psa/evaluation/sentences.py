@@ -48,31 +48,27 @@ class ScoredSentence:
 
     @property
     def wrong(self) -> list[Unit]:
-        """RETURNS (List[Unit]): The units that are only gold or only predicted."""
+        """The units that are only gold or only predicted."""
         return sorted(set(self.gold) ^ set(self.predicted))
 
     def words_of(self, unit: Unit) -> tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The words of a unit, within the sentence."""
+        """The words of a unit, within the sentence."""
         return tuple(word for piece in unit.pieces for word in self.between(*piece))
 
     def between(self, start: int, end: int) -> tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The words of a span, within the sentence."""
+        """The words of a span, within the sentence."""
         return self.words[max(0, start) : max(0, end)]
 
     @property
     def complete(self) -> int:
-        """RETURNS (int): The number of gold wholes whose units are all correct."""
+        """The number of gold wholes whose units are all correct."""
         if not self.anchors:
             return 0
         wrong = {unit.anchor for unit in self.wrong}
         return sum(anchor not in wrong for anchor in self.anchors)
 
     def wholes(self) -> list[ScoredSentence]:
-        """Split a sentence by its wholes.
-
-        RETURNS (List[ScoredSentence]): A copy of the sentence for each of its wholes, with only the
-            units of that whole; the sentence itself if units of the layer have no anchors.
-        """
+        """Split a sentence by its wholes."""
         if not self.anchors:
             return [self]
         return [
@@ -89,14 +85,7 @@ class ScoredSentence:
 def check_same_words(
     gold: Sequence[Doc], predicted: Sequence[Doc], gold_name: str, predicted_name: str
 ) -> None:
-    """Check that predictions and gold standard have the same documents.
-
-    gold (Sequence[Doc]): The gold standard.
-    predicted (Sequence[Doc]): The predictions.
-    gold_name (str): The source of the gold standard, for messages.
-    predicted_name (str): The source of the predictions.
-    RAISES (ValueError): If the number of documents or their words differ.
-    """
+    """Check that predictions and gold standard have the same documents."""
     paths = {"gold_path": gold_name, "predicted_path": predicted_name}
     if len(gold) != len(predicted):
         raise ValueError(Errors.P124.format(gold=len(gold), predicted=len(predicted), **paths))
@@ -106,13 +95,7 @@ def check_same_words(
 
 
 def check_annotated(docs: Sequence[Doc], layer: Layer, name: str) -> None:
-    """Check that there is something to score.
-
-    docs (Sequence[Doc]): The gold standard, or predictions.
-    layer (Layer): The layer to score.
-    name (str): The source of the documents, for messages.
-    RAISES (ValueError): If none of them has the layer.
-    """
+    """Check that there is something to score."""
     if not any(len(doc) and layer.is_annotated(doc) for doc in docs):
         keys = ", ".join(sorted({key for doc in docs for key in doc.spans})) or "there are none"
         raise ValueError(Errors.P261.format(n=len(docs), path=name, layer=layer.name, keys=keys))

@@ -42,23 +42,17 @@ class DifferingSentence:
     anchor: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The sentence, for JSON."""
+        """The sentence, for JSON."""
         return asdict(self)
 
 
 def differs(first: ScoredSentence, second: ScoredSentence) -> bool:
-    """RETURNS (bool): Whether the predictions of two systems differ for a sentence."""
+    """Whether the predictions of two systems differ for a sentence."""
     return set(first.predicted) != set(second.predicted)
 
 
 def columns(units: Sequence[Unit], length: int) -> list[str]:
-    """Format units token by token.
-
-    units (Sequence[Unit]): The units.
-    length (int): The number of tokens.
-    RETURNS (List[str]): For each token, the labels of units that begin there, or a bar for a unit
-        that continues there.
-    """
+    """Format units token by token."""
     cells = [""] * length
     for unit in sorted(units):
         for start, end in unit.pieces:
@@ -73,14 +67,7 @@ def columns(units: Sequence[Unit], length: int) -> list[str]:
 
 
 def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> DifferingSentence:
-    """Put the predictions of two systems side by side.
-
-    first (ScoredSentence): Gold standard and predictions of the first system.
-    second (ScoredSentence): The same sentence with the predictions of the second system. Each has
-        at most one anchor, see `ScoredSentence.wholes`.
-    gain (int): The gain of the second system.
-    RETURNS (DifferingSentence): The sentence.
-    """
+    """Put the predictions of two systems side by side."""
     length = len(first.words)
     return DifferingSentence(
         doc=first.doc + 1,
@@ -95,12 +82,7 @@ def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> Di
 
 
 def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table:
-    """Format a sentence as a table with one row per token, without tokens far from any difference.
-
-    sentence (DifferingSentence): The sentence. Its anchor is shown in square brackets.
-    names (Tuple[str, str]): The names of the systems.
-    RETURNS (Table): Words, gold standard and predictions.
-    """
+    """Format a sentence with one row per token, without tokens far from any difference."""
     s = sentence
     seen = [visible(word) for word in s.words]
     words = [f"[{word}]" if i == s.anchor else word for i, word in enumerate(seen)]

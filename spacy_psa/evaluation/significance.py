@@ -35,18 +35,12 @@ class TestResult:
     exact: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The result, for JSON."""
+        """The result, for JSON."""
         return asdict(self)
 
 
 def difference(first: NDArray, second: NDArray, score: Score) -> float:
-    """Compute the score of the second system minus the score of the first.
-
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second system.
-    score (Score): Computes a score from counts, e.g. `counts.f1`.
-    RETURNS (float): The difference. An undefined score counts as 0.
-    """
+    """Compute the score of the second system minus the score of the first."""
     return float(_differences(first.sum(0), second.sum(0), score))
 
 
@@ -58,17 +52,6 @@ def paired_bootstrap(
     If both systems were equally good, the differences of samples would vary around 0 as they vary
     around the observed difference. The p-value is therefore the share of samples whose difference
     is at least as far from the observed difference as that is from 0.
-
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second system.
-    score (Score): Computes a score from counts.
-    n_trials (int): The number of samples.
-    seed (int): The random seed.
-    RETURNS (TestResult): The two-sided p-value, with 1 added to the numerator and the denominator,
-        so that it is never 0; None for a single sentence, for which all samples are the same.
-
-    Source: Berg-Kirkpatrick, Burkett and Klein (2012), An Empirical Investigation of Statistical
-        Significance in NLP, figure 1; for both directions.
     """
     observed = difference(first, second, score)
     draws = _drawn_differences(first, second, score, n_trials, seed)
@@ -87,11 +70,7 @@ def bootstrap_interval(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Interval | None:
-    """Compute the bootstrap interval of the difference. See `paired_bootstrap`.
-
-    confidence (float): The confidence level.
-    RETURNS (Optional[Tuple[float, float]]): Its ends; None for a single sentence.
-    """
+    """Compute the bootstrap interval of the difference. See `paired_bootstrap`."""
     draws = _drawn_differences(first, second, score, n_trials, seed)
     return percentile_interval(draws, confidence)
 
@@ -105,17 +84,6 @@ def approximate_randomization(
     p-value is therefore the share of permutations whose difference is at least as large as the
     observed one. If there are at most `n_trials` permutations, all of them are used, and the
     p-value is exact.
-
-    first (NDArray): The counts of each sentence for the first system. *Shape:* (S, 7).
-    second (NDArray): The same for the second system.
-    score (Score): Computes a score from counts.
-    n_trials (int): The maximum number of permutations.
-    seed (int): The random seed.
-    RETURNS (TestResult): The two-sided p-value; if it is not exact, with 1 added to the numerator
-        and the denominator.
-
-    Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; Yeh (2000), More
-        accurate tests for the statistical significance of result differences.
     """
     observed = abs(difference(first, second, score))
     # Swapping equal outputs changes nothing, so only the other sentences matter.

@@ -43,14 +43,7 @@ def _line(name: str, counts: RoleCounts) -> str:
 
 
 def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
-    """Format unlabeled scores, role accuracy and role confusions.
-
-    result (SRLResult): The scores.
-    max_roles (int): The maximum number of roles to show, the most frequent ones.
-    RETURNS (str): The scores without roles, with the role accuracy for correctly identified
-        arguments, as in table 6 of Tan et al. (2018); and a table of predicted roles (rows) for
-        gold roles (columns), in percent of the errors of a gold role, as in their table 7.
-    """
+    """Format unlabeled scores, role accuracy and role confusions."""
     unlabeled = result.unlabeled
     accuracy = percentage(result.right_labels, unlabeled.correct)
     lines = [

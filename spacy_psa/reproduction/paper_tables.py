@@ -43,13 +43,7 @@ BELOW = "by the command"
 
 
 def to_page(papers: Papers, results: Sequence[Result]) -> str:
-    """Format the page with all tables.
-
-    papers (Papers): The tables of the papers.
-    results (Sequence[Result]): Our results. If several have the same training and seed, the last
-        one is used.
-    RETURNS (str): The page, in Markdown.
-    """
+    """Format the page with all tables."""
     unique = list({(result.place, result.training): result for result in results}.values())
     parts = [" ".join(p.split("\n")) for p in INTRODUCTION.strip().split("\n\n")]
     for paper, title in papers.titles.items():
@@ -63,13 +57,7 @@ def to_page(papers: Papers, results: Sequence[Result]) -> str:
 
 @singledispatch
 def to_parts(place: PaperItem, papers: Papers, results: Sequence[Result]) -> list[str]:
-    """Format a table, listing or figure of a paper.
-
-    place (PaperItem): The table, listing or figure.
-    papers (Papers): The data of the papers.
-    results (Sequence[Result]): Our results.
-    RETURNS (List[str]): The paragraphs.
-    """
+    """Format a table, listing or figure of a paper."""
     raise TypeError(f"Cannot format {type(place).__name__}")
 
 
@@ -147,12 +135,7 @@ def _code(lines: Iterable[str]) -> str:
 
 
 def needs(corpus: str, corpora: dict[str, PaperCorpus]) -> str:
-    """Say what is missing for one of our figures.
-
-    corpus (str): The name of the corpus.
-    corpora (Dict[str, PaperCorpus]): The corpora of the papers.
-    RETURNS (str): The corpus, if users must obtain it themselves; otherwise, the training.
-    """
+    """Say what is missing for one of our figures."""
     published = published_corpora().get(corpus)
     if published is not None and published.obtain:
         return f"needs {corpora[corpus].name}"
@@ -166,12 +149,12 @@ class Notes:
         self._letters: dict[TrainingSettings, str] = {}
 
     def letter(self, training: TrainingSettings) -> str:
-        """RETURNS (str): The letter of a training: a, b, c, …, z, aa, bb, cc, …"""
+        """The letter of a training: a, b, c, …, z, aa, bb, cc, …"""
         times, place = divmod(len(self._letters), 26)
         return self._letters.setdefault(training, chr(ord("a") + place) * (times + 1))
 
     def to_list(self) -> list[str]:
-        """RETURNS (List[str]): One paragraph, or none if nothing was trained."""
+        """One paragraph, or none if nothing was trained."""
         if not self._letters:
             return []
         told = "; ".join(f"{letter}: {training}" for training, letter in self._letters.items())
@@ -237,12 +220,7 @@ def _elsewhere(table: PaperTable, results: Sequence[Result]) -> list[str]:
 
 
 def other_parts(papers: Papers, results: Sequence[Result]) -> list[str]:
-    """Format the results that belong to no table.
-
-    papers (Papers): The tables of the papers.
-    results (Sequence[Result]): Our results.
-    RETURNS (List[str]): The paragraphs; none if there are no such results.
-    """
+    """Format the results that belong to no table."""
     known = {
         (row.corpus, table.task, row.target, row.system)
         for table in papers.tables

@@ -109,9 +109,7 @@ class Row:
 
     @property
     def figure(self) -> Decimal | None:
-        """RETURNS (Optional[Decimal]): The score to compare our means with; None if the paper only
-        shows it in a plot.
-        """
+        """The score to compare our means with; None if the paper only shows it in a plot."""
         return self.value if self.mean is None else self.mean
 
 
@@ -130,7 +128,7 @@ class PaperItem:
 
     @property
     def name(self) -> str:
-        """RETURNS (str): The name in the paper."""
+        """The name in the paper."""
         return self.number if self.number.startswith("Fig.") else f"Table {self.number}"
 
 
@@ -152,11 +150,11 @@ class PaperTable(PaperItem):
 
     @property
     def our_metrics(self) -> list[str]:
-        """RETURNS (List[str]): The metrics that are reported for our systems."""
+        """The metrics that are reported for our systems."""
         return [metric for metric in self.metrics if metric not in PAPER_ONLY_METRICS]
 
     def names(self, metrics: Sequence[str]) -> list[str]:
-        """RETURNS (List[str]): The names of metrics."""
+        """The names of metrics."""
         names = (
             {**METRIC_NAMES, "accuracy": COMPLETE_PROPOSITIONS}
             if self.task == "srl"
@@ -234,13 +232,13 @@ class Papers:
 
     @property
     def tables(self) -> list[PaperTable]:
-        """RETURNS (List[PaperTable]): The tables that compare systems."""
+        """The tables that compare systems."""
         return [place for place in self.contents if isinstance(place, PaperTable)]
 
 
 @lru_cache(maxsize=1)
 def read_papers() -> Papers:
-    """RETURNS (Papers): The contents of `papers.json`."""
+    """The contents of `papers.json`."""
     text = PATH.read_text(encoding="utf8")
     data = json.loads(text)
     contents = json.loads(text, parse_float=Decimal)["tables"]

@@ -94,26 +94,20 @@ class Result:
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
-        """RETURNS (Tuple): The key of the result. A file has one result per key."""
+        """The key of the result. A file has one result per key."""
         return self.corpus, self.task, self.target, self.system, self.seed
 
     @property
     def training(self) -> TrainingSettings:
-        """RETURNS (TrainingSettings): The training settings that it shares with other seeds."""
+        """The training settings that it shares with other seeds."""
         return TrainingSettings(self.max_epochs, self.vectors, self.options)
 
     def has(self, part: str) -> bool:
-        """RETURNS (bool): Whether there are scores on a part of the corpus."""
+        """Whether there are scores on a part of the corpus."""
         return getattr(self, part) is not None
 
     def score(self, part: str, metric: str | None = None) -> float:
-        """Get a score or the number of parameters.
-
-        part (str): "dev", "test" or, if available, "brown" or "combined".
-        metric (Optional[str]): "precision", "recall", "f1" or "accuracy", in percent, or
-            "parameters", in millions. None for the score that papers report for the target.
-        RETURNS (float): The figure.
-        """
+        """Get a score or the number of parameters."""
         if metric == "parameters":
             return self.parameters["all"] / 1e6
         return 100.0 * getattr(self, part)[metric or METRICS[self.target]]
@@ -139,23 +133,14 @@ class Summary:
 
 
 def summarize(scores: Iterable[float]) -> Summary:
-    """Summarize scores.
-
-    scores (Iterable[float]): One or more scores.
-    RETURNS (Summary): Mean, standard deviation, maximum and number of scores.
-    """
+    """Summarize scores."""
     values = list(scores)
     std = statistics.stdev(values) if len(values) > 1 else None
     return Summary(statistics.fmean(values), std, max(values), len(values))
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read a results file.
-
-    path (Path): The JSON file.
-    RETURNS (List[Result]): The results.
-    RAISES (ValueError): If the file does not exist, or is not a valid results file.
-    """
+    """Read a results file."""
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
     try:
@@ -201,36 +186,27 @@ def _problem(entry: Any) -> str | None:
 
 
 def _has_numbers(figures: Any, names: Sequence[str]) -> bool:
-    """RETURNS (bool): Whether all names have numbers."""
+    """Whether all names have numbers."""
     return isinstance(figures, dict) and all(
         isinstance(figures.get(name), int | float) for name in names
     )
 
 
 def to_json(results: Sequence[Result]) -> str:
-    """RETURNS (str): The text of a results file."""
+    """The text of a results file."""
     data: dict[str, Any] = {"format": FORMAT, "results": [asdict(result) for result in results]}
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def add_or_replace(results: Sequence[Result], new: Result) -> list[Result]:
-    """Add a result, replacing the one with the same key if there is one.
-
-    results (Sequence[Result]): The results so far.
-    new (Result): The result to add.
-    RETURNS (List[Result]): All results.
-    """
+    """Add a result, replacing the one with the same key if there is one."""
     kept = {result.place: result for result in results}
     kept[new.place] = new
     return list(kept.values())
 
 
 def by_training(results: Iterable[Result]) -> dict[TrainingSettings, list[Result]]:
-    """Group results that only differ in the seed.
-
-    results (Iterable[Result]): The results of one system on one corpus.
-    RETURNS (Dict[TrainingSettings, List[Result]]): The results, by training settings.
-    """
+    """Group results that only differ in the seed."""
     groups: dict[TrainingSettings, list[Result]] = {}
     for result in results:
         groups.setdefault(result.training, []).append(result)
