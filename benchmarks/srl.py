@@ -12,19 +12,21 @@ import argparse
 import json
 import statistics
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import spacy
 import torch
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.training import Corpus, Example
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from spacy_psa.annotation.propositions import get_frames
 from spacy_psa.cli._reproduction_scores import count_parameters
-from spacy_psa.corpora.docbins import fast_msgpack
+from spacy_psa.corpora.docbins import unpack_docs
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
 
@@ -109,8 +111,7 @@ def time_parsing(
         of text and the labeled tokens per second. The tokens of a sentence are labeled once for
         each predicate.
     """
-    with fast_msgpack():
-        gold = [eg.reference for eg in Corpus(path)(spacy.blank("en"))][:SENTENCES]
+    gold = list(islice(unpack_docs(DocBin().from_disk(path), Vocab()), SENTENCES))
     predicates = [[frame.predicate for frame in get_frames(doc)] for doc in gold]
     words = [[token.text for token in doc] for doc in gold]
     n_tokens = sum(map(len, words))

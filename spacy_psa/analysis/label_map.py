@@ -53,7 +53,7 @@ class LabelMap:
 
 
 def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
-    """Get the label vectors of a component: label embeddings, or the weights of the output layer."""
+    """The label vectors of a component: label embeddings, or weights of the output layer."""
     networks = labeler_networks(pipe.model)
     if not networks:
         raise ValueError(Errors.P382.format(name=pipe.name))

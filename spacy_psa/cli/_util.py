@@ -167,17 +167,15 @@ def read_docbin(path: Path) -> "DocBin":
 
 def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
     """Read the Docs of a DocBin."""
-    from ..corpora.docbins import fast_msgpack
-
-    with fast_msgpack():
-        return list(docs_of(read_docbin(path), path, vocab))
+    return list(docs_of(read_docbin(path), path, vocab))
 
 
 def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
     """Unpack the Docs of a DocBin."""
+    from ..corpora.docbins import unpack_docs
     from ..messages import garbage_collection
 
-    docs = docbin.get_docs(vocab)
+    docs = unpack_docs(docbin, vocab)
     while True:
         try:
             with garbage_collection():

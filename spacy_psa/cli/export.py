@@ -85,7 +85,6 @@ def export(
 
     from ..annotation.schemes import get_scheme
     from ..corpora.blanks import leave_out_blanks
-    from ..corpora.docbins import fast_msgpack
     from ..corpora.export import get_writer
     from ..corpora.from_docs import make_sentences
     from ..corpora.problems import Problems
@@ -105,7 +104,7 @@ def export(
             n_sentences += 1
             yield sentence
 
-    with fast_msgpack(), ExitStack() as stack:
+    with ExitStack() as stack:
         temporaries = [stack.enter_context(atomic_path(path)) for path in paths]
         # Callbacks run in reverse order, so these are closed before they are moved into place.
         files = [

@@ -9,7 +9,7 @@ import typer
 from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_files
-from ._util import atomic_path, check_docbin_name, docs_of, psa_cli, read_docbin, user_errors
+from ._util import atomic_path, check_docbin_name, psa_cli, read_docbin, user_errors
 
 
 @psa_cli.command("split")
@@ -42,9 +42,6 @@ def split(
 ) -> tuple[int, int]:
     """Split a DocBin at random."""
     from spacy.tokens import DocBin
-    from spacy.vocab import Vocab
-
-    from ..corpora.docbins import fast_msgpack
 
     check_docbin_name(train_path)
     check_docbin_name(dev_path)
@@ -58,9 +55,14 @@ def split(
     held_out = set(random.Random(seed).sample(range(total), n))
     has_user_data = any(data is not None for data in source.user_data)
     train, dev = (DocBin(source.attrs, store_user_data=has_user_data) for _ in range(2))
-    with fast_msgpack():
-        for i, doc in enumerate(docs_of(source, input_path, Vocab())):
-            (dev if i in held_out else train).add(doc)
+    for name in ("tokens", "spaces", "cats", "flags", "span_groups", "user_data"):
+        values = getattr(source, name)
+        if len(values) != total:
+            raise ValueError(Errors.P121.format(path=input_path))
+        for i, value in enumerate(values):
+            getattr(dev if i in held_out else train, name).append(value)
+    # Without unpacking the Docs, it is unknown which part has which strings
+    train.strings = dev.strings = source.strings
     with atomic_path(train_path) as train_file, atomic_path(dev_path) as dev_file:
         train.to_disk(train_file)
         dev.to_disk(dev_file)

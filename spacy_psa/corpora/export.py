@@ -53,7 +53,7 @@ def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 
 
 def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
-    """Write word, part of speech, chunk and entity, separated by spaces, and document boundaries."""
+    """Write word, part of speech, chunk and entity, and document boundaries."""
     for sentence in sentences:
         _check_boundary(sentence, "conll2003")
         boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""

@@ -16,7 +16,7 @@ _DECODER = json.JSONDecoder()
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Stream the objects of JSON lines, of which blank ones are skipped, or of one list of objects."""
+    """Stream the objects of JSON lines or of a list, each with the line where it begins."""
     with open_binary(path) as file_:
         is_list = file_.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     found = _list_items(path) if is_list else _line_items(path)

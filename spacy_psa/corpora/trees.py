@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
 
 
 def read_trees(path: str | Path) -> Iterator[Tree]:
-    """Stream the trees of a file. A tree can span several lines, and a line can have several trees."""
+    """Stream the trees of a file, which can span several lines, or share one."""
     open_: list[Tree] = []
     for number, line in read_lines(Path(path)):
         # The copyright header of some files; trees have no such lines.

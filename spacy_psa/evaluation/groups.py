@@ -85,7 +85,7 @@ class ByVocabulary:
 
 
 def complexity(category: str) -> int:
-    """Count the basic categories in a category, 3 for `(S\\NP)/NP`: the number of slashes plus one."""
+    """Count the basic categories in a category, 3 for `(S\\NP)/NP`: its slashes plus one."""
     return 1 + category.count("/") + category.count("\\")
 
 

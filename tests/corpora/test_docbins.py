@@ -1,18 +1,20 @@
 """DocBins built without Docs are byte-identical to spaCy's."""
 
+import numpy as np
 import pytest
+import srsly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.vocab import Vocab
-from srsly.msgpack import msgpack_decoders, msgpack_encoders
 
 from spacy_psa.annotation.propositions import Frame
-from spacy_psa.corpora.docbins import fast_msgpack, make_doc_bin
+from spacy_psa.corpora.docbins import make_doc_bin, unpack_docs
 from spacy_psa.corpora.docs import group_sentences, make_docs
 from spacy_psa.corpora.formats import get_format
 from spacy_psa.corpora.sentence import Sentence
 
+from ..messages import quick_msgpack
 from .shared import shared_corpus
 
 FULL = Sentence(
@@ -125,43 +127,66 @@ def test_groups_may_be_streamed():
 )
 def test_published_corpora_give_the_bytes_of_spacy(folder, name, form):
     corpus = list(get_format(form).read(shared_corpus(folder) / name))
-    with fast_msgpack():
+    with quick_msgpack():
         expected = with_docs(corpus, n_sents=3).to_bytes()
     assert make_doc_bin(group_sentences(corpus, n_sents=3)).to_bytes() == expected
 
 
-def make_docs_with_spans():
-    doc = Doc(Vocab(), words=["a", "b"])
-    doc.spans["x"] = SpanGroup(doc, name="y", attrs={"n": [1, "ü"]}, spans=[Span(doc, 0, 2, "L")])
+def docs_with_spans():
+    doc = Doc(Vocab(), words=["a", "b"], user_data={"k": (1, 2)})
+    doc.cats = {"X": 1.0}
+    attrs = {"n": [1, "ü"], "array": np.arange(3)}
+    spans = [Span(doc, 0, 2, "L", kb_id="Q1", span_id="s"), Span(doc, 1, 1, "")]
+    doc.spans["x"] = SpanGroup(doc, name="y", attrs=attrs, spans=spans)
+    doc.spans["copy"] = doc.spans["x"].copy()
     doc.spans["none"] = []
     return [doc, Doc(doc.vocab, words=["c"])]
 
 
-def test_fast_msgpack_changes_no_byte():
-    expected = DocBin(docs=make_docs_with_spans()).to_bytes()
-    with fast_msgpack():
-        assert DocBin(docs=make_docs_with_spans()).to_bytes() == expected
+def everything(doc):
+    groups = {
+        key: (group.name, {**group.attrs, "array": None}, [(*vars_of(span),) for span in group])
+        for key, group in doc.spans.items()
+    }
+    return doc.to_json(), groups, doc.user_data, doc.cats
 
 
-def test_fast_msgpack_reads_the_same_docs():
-    data = DocBin(docs=make_docs_with_spans()).to_bytes()
-    with fast_msgpack():
-        docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
+def vars_of(span):
+    return span.start, span.end, span.start_char, span.label_, span.kb_id_, span.id_
+
+
+def test_docs_are_unpacked_as_spacy_unpacks_them():
+    data = DocBin(docs=docs_with_spans(), store_user_data=True).to_bytes()
+    docs = list(unpack_docs(DocBin().from_bytes(data), Vocab()))
     plain = list(DocBin().from_bytes(data).get_docs(Vocab()))
-    assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in plain]
-    assert docs[0].spans["x"].attrs == {"n": [1, "ü"]}
+    assert [everything(doc) for doc in docs] == [everything(doc) for doc in plain]
+    assert docs[0].spans["x"].attrs["array"].tolist() == [0, 1, 2]
+    assert [span.text for span in docs[0].spans["x"]] == ["a b", ""]
 
 
-def test_extensions_are_looked_up_as_ever_after_the_block():
-    with pytest.raises(KeyError), fast_msgpack():
-        raise KeyError
-    assert "get_all" not in vars(msgpack_encoders) and "get_all" not in vars(msgpack_decoders)
+@pytest.mark.parametrize("packed", [b"", srsly.msgpack_dumps([])])
+def test_docs_without_groups_are_unpacked(packed):
+    made = with_docs([ADJACENT])
+    made.span_groups = [packed]
+    assert [len(doc.spans) for doc in unpack_docs(made, Vocab())] == [0]
 
 
-def test_blocks_may_be_nested():
-    extensions = msgpack_encoders.get_all()
-    with fast_msgpack():
-        with fast_msgpack():
-            pass
-        assert "get_all" in vars(msgpack_encoders)
-        assert msgpack_encoders.get_all() == extensions
+def test_groups_of_early_versions_have_their_names_as_keys():
+    made = DocBin(docs=docs_with_spans()[:1])
+    made.span_groups = [srsly.msgpack_dumps([docs_with_spans()[0].spans["x"].to_bytes()])]
+    (doc,) = unpack_docs(made, Vocab())
+    assert [*doc.spans] == ["y"]
+
+
+def test_unpacking_leaves_the_docbin_and_srsly_as_they_are():
+    made = with_docs([FULL])
+    before, extensions = made.to_bytes(), dict(vars(srsly.msgpack_decoders))
+    next(unpack_docs(made, Vocab()))
+    assert made.to_bytes() == before and vars(srsly.msgpack_decoders) == extensions
+
+
+def test_spans_outside_the_text_are_errors():
+    made = with_docs([FULL])
+    made.span_groups = with_docs([Sentence(["a"] * 9, chunks=[(7, 9, "NP")])]).span_groups
+    with pytest.raises(IndexError, match="E035"):
+        list(unpack_docs(made, Vocab()))

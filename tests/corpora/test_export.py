@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
-from spacy_psa.corpora.docbins import fast_msgpack, make_doc_bin
+from spacy_psa.corpora.docbins import make_doc_bin, unpack_docs
 from spacy_psa.corpora.docs import group_sentences, make_doc
 from spacy_psa.corpora.export import WRITERS, get_writer
 from spacy_psa.corpora.formats import FORMATS
@@ -85,8 +85,7 @@ def write(sents, folder, form, scheme="BIO"):
 def through_docs(sents, n_sents=1):
     """Convert sentences to Docs, to bytes and back."""
     stored = make_doc_bin(group_sentences(sents, n_sents=n_sents)).to_bytes()
-    with fast_msgpack():
-        return list(make_sentences(DocBin().from_bytes(stored).get_docs(Vocab())))
+    return list(make_sentences(unpack_docs(DocBin().from_bytes(stored), Vocab())))
 
 
 def comparable(sents, layers):

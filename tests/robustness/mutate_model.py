@@ -34,7 +34,7 @@ from spacy.language import Language
 from spacy.util import registry
 from thinc.api import ConfigValidationError
 
-from spacy_psa.corpora.docbins import fast_msgpack
+from tests.messages import quick_msgpack
 from tests.pipeline import conftest as tags
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import HASH
@@ -239,7 +239,7 @@ def run(
         files = mutate(rng, saved, pipelines, architectures)
         saved.write(files)
         try:
-            with limited(), fast_msgpack(), warnings.catch_warnings():
+            with limited(), quick_msgpack(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tally[f"{', '.join(sorted(files))}: {outcome(saved, files, whole=whole)}"] += 1
         except (Exception, Hang) as error:

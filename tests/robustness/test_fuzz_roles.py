@@ -23,7 +23,6 @@ from thinc.api import Adam
 
 from spacy_psa.annotation.propositions import FRAMES_KEY, Frame, set_frames
 from spacy_psa.annotation.schemes import SCHEMES, Span
-from spacy_psa.corpora.docbins import fast_msgpack
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.models.srl import labeled_propositions, predict_in_parts
 from spacy_psa.pipeline.decoding import GreedyDecoding
@@ -31,6 +30,7 @@ from spacy_psa.pipeline.frames import format_frames
 from spacy_psa.pipeline.predicates import PREDICATES_KEY, VerbPredicates
 from spacy_psa.pipeline.role_rules import ConstrainedDecoding
 from spacy_psa.pipeline.srl_scorer import score_examples
+from tests.messages import quick_msgpack
 
 from .pipelines import weights_of
 from .roles import (
@@ -62,7 +62,7 @@ BIO = SCHEMES["BIO"]
 @pytest.fixture(scope="module", autouse=True)
 def quick_messages() -> Iterator[None]:
     """Look up the extensions of msgpack only once."""
-    with fast_msgpack():
+    with quick_msgpack():
         yield
 
 

@@ -24,11 +24,11 @@ from spacy.language import Language
 from thinc.api import Config
 from torch import nn
 
-from spacy_psa.corpora.docbins import fast_msgpack
 from spacy_psa.models.loading import _check_finite
 from spacy_psa.models.network_checks import difference, saved_tensors, tensor_difference
 from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.pipeline.checksums import check_bytes, check_folder
+from tests.messages import quick_msgpack
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import (
     HASH,
@@ -52,7 +52,7 @@ REFUSED = r"P311.*psa_tagger.*\[P(202|203|210|309|314|420|423|434)\]"
 @pytest.fixture(autouse=True)
 def quick_messages() -> Iterator[None]:
     """Look up the extensions of msgpack only once per test."""
-    with fast_msgpack():
+    with quick_msgpack():
         yield
 
 
