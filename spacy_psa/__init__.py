@@ -1,3 +1,41 @@
 """Neural sequence labeling with exact structured decoding for spaCy."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import (
+        analysis,
+        annotation,
+        calibration,
+        corpora,
+        evaluation,
+        figures,
+        inference,
+        layers,
+        models,
+        pipeline,
+        training,
+    )
+
 __version__ = "0.1.0"
+__all__ = [
+    "__version__",
+    "analysis",
+    "annotation",
+    "calibration",
+    "corpora",
+    "evaluation",
+    "figures",
+    "inference",
+    "layers",
+    "models",
+    "pipeline",
+    "training",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f".{name}", __name__)

@@ -149,13 +149,18 @@ def test_imports_are_relative_within_the_package() -> None:
             assert not (absolute and absolute.startswith("spacy_psa")), f"{path}:{node.lineno}"
 
 
-@pytest.mark.parametrize("name", ["spacy_psa", "spacy_psa.calibration"])
-def test_importing_the_package_imports_nothing_heavy(name: str) -> None:
+def test_importing_what_exports_names_imports_nothing_heavy() -> None:
+    lazy = [name for name in spacy_psa.__all__[1:] if name not in ("layers", "inference")]
     loaded = in_new_process(
-        f"import sys, {name}; print(sorted(m for m in sys.modules.keys() - {{'{name}'}} "
+        f"import sys; from spacy_psa import {', '.join(lazy)}; print(sorted(m for m in sys.modules "
         "if m.split('.')[0] in ('torch', 'spacy', 'thinc', 'numpy') or m.startswith('spacy_psa.')))"
     )
-    assert loaded == "[]"
+    assert ast.literal_eval(loaded) == sorted(f"spacy_psa.{m}" for m in ["exports", *lazy])
+
+
+def test_importing_the_package_imports_nothing() -> None:
+    script = "import sys, spacy_psa; print([m for m in sys.modules if m.startswith('spacy_psa.')])"
+    assert in_new_process(script) == "[]"
 
 
 def test_importing_the_commands_does_not_import_torch() -> None:

@@ -48,7 +48,13 @@ class Block:
 
 
 def draw_model(config: dict[str, Any], title: str = "") -> str:
-    """Draw a model."""
+    """Draw a model.
+
+    config (Dict[str, Any]): The block `[components.NAME.model]` of a config, or any other block
+        that contains registered blocks.
+    title (str): The title.
+    RETURNS (str): A self-contained SVG image.
+    """
     blocks = [
         make_block(name, config[name], WIDTH, COLORS.get(name, PLAIN))
         for name in _in_order(config, ORDER)

@@ -34,7 +34,12 @@ class Inspection:
 
 @contextmanager
 def inspecting(network: nn.Module) -> Iterator[list[Inspection]]:
-    """Record the internal values of a network's layers."""
+    """Record the internal values of a network's layers.
+
+    network (nn.Module): Any network; all its layers that have a method `inspect` are recorded.
+    YIELDS (List[Inspection]): Filled while the network runs, in the order in which layers finish. A
+        network that processes a batch in several parts adds entries for each part.
+    """
     found: list[Inspection] = []
 
     def record(name: str, layer: nn.Module) -> torch.utils.hooks.RemovableHandle:

@@ -53,7 +53,14 @@ class LabelMap:
 
 
 def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
-    """The label vectors of a component: label embeddings, or weights of the output layer."""
+    """Get the label vectors of a component: label embeddings, or the weights of the output layer.
+
+    name (str): The name for the model.
+    pipe (LabelSequencePipe): The component.
+    RETURNS (List[LabelVectors]): The vectors of its network, or of each network in an ensemble.
+    RAISES (ValueError): If the model has no network of this package, or its decoder has no label
+        vectors.
+    """
     networks = labeler_networks(pipe.model)
     if not networks:
         raise ValueError(Errors.P382.format(name=pipe.name))
@@ -73,7 +80,20 @@ def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
 def map_labels(
     models: Sequence[LabelVectors], *, method: str = "pca", align: str = "procrustes"
 ) -> list[LabelMap]:
-    """Make comparable label maps of one or more models."""
+    """Make comparable label maps of one or more models.
+
+    models (Sequence[LabelVectors]): The models; only labels that all of them have are shown.
+    method (str): The projection method: "pca" or "tsne".
+    align (str): How to align the maps. "procrustes": each map is computed separately, scaled to a
+        mean squared distance of 1 from its center, and rotated and reflected to be as close as
+        possible to the first one (Schönemann 1966). "last": all models are projected with the PCA
+        of the last one, so that distances are comparable; for checkpoints of one training run.
+    RETURNS (List[LabelMap]): A map for each model, with the labels in the same order.
+    RAISES (ValueError): If the models have too few labels in common, or the method or alignment is
+        unknown, not installed, or not applicable to these models.
+
+    Source: Cui and Zhang (2019), figure 4, which uses t-SNE.
+    """
     for what, name, options in (("method", method, METHODS), ("alignment", align, ALIGNMENTS)):
         if name not in options:
             known = ", ".join(options)

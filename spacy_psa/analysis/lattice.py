@@ -63,7 +63,16 @@ def make_lattice(
     least: float = LEAST,
     most_rows: int = MOST_ROWS,
 ) -> Lattice:
-    """Make a lattice of the tags in the best sequence and other probable tags."""
+    """Make a lattice of the tags in the best sequence and other probable tags.
+
+    distribution (LinearChain): The distribution over the tags of all tokens.
+    words (Sequence[str]): The tokens, at least one.
+    tags (Sequence[str]): All tags.
+    least (float): The probability that a tag must have at some token if it is not in the best
+        sequence.
+    most_rows (int): The maximum number of tags, unless the best sequence has more.
+    RETURNS (Lattice): The lattice.
+    """
     marginals = distribution.marginals.double().cpu().numpy()
     best = distribution.argmax.cpu().numpy()
     peaks = marginals.max(axis=0)
@@ -107,7 +116,13 @@ def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Ar
 
 
 def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> str:
-    """Draw a lattice. Hovering over a node or edge shows its probability."""
+    """Draw a lattice. Hovering over a node or edge shows its probability.
+
+    lattice (Lattice): The lattice.
+    title (str): The title.
+    least (float): The minimum probability of nodes and edges that are not on the best path.
+    RETURNS (str): A self-contained SVG image.
+    """
     words = [shorten(one_line(word)) for word in lattice.words]
     names = [shorten(one_line(tag)) for tag in lattice.tags]
     left = MARGIN + svg.CHARACTER * max(map(len, names)) + RADIUS

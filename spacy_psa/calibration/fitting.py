@@ -58,7 +58,19 @@ def fit(
     unit: str = SEQUENCES,
     on_step: OnStep | None = None,
 ) -> TemperatureFit:
-    """Fit the temperature of a component."""
+    """Fit the temperature of a component.
+
+    component (PSATagger): The component. It is not modified.
+    batches (Sequence[HeldOut]): Held-out data.
+    unit (str): What to calibrate: "sequences" for the gold label sequences, which cover everything
+        that could be predicted; or "spans" or "tokens" for what is actually predicted. The two
+        differ if a model misses a lot: it is then overconfident about sequences, but not about the
+        spans that it finds.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature that is tried
+        and its negative log-likelihood.
+    RETURNS (TemperatureFit): The temperature.
+    RAISES (ValueError): If nothing is annotated, or no such unit is predicted.
+    """
     labeled = [batch.labeled for batch in batches]
     constraints = component.constraints
     whole = fit_temperature(

@@ -67,7 +67,15 @@ class Confidences:
 
 
 def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc]) -> HeldOut:
-    """Run a component's model on documents, and read their gold standard."""
+    """Run a component's model on documents, and read their gold standard.
+
+    component (PSATagger): The component.
+    docs (Sequence[Doc]): The documents, with the annotation of the preceding components.
+    references (Sequence[Doc]): The same documents with the gold standard.
+    RETURNS (HeldOut): The held-out data, without empty documents.
+    RAISES (ValueError): If a rule does not fit its document or the component, or if rules and
+        annotation leave a token without possible tags.
+    """
     pairs = [pair for pair in zip(docs, references, strict=True) if len(pair[0])]
     kept = [doc for doc, _ in pairs]
     potentials, bias = _scores(component, kept)

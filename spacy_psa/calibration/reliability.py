@@ -91,6 +91,12 @@ def expected_calibration_error(
         ECE = Σ_b |B_b| / P · |accuracy(B_b) − confidence(B_b)|
 
     It depends on the number of bins: only compare values computed with the same number.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    n_bins (int): The number of bins.
+    RETURNS (float): The error, 0 to 1; NaN if there are no predictions.
+    RAISES (ValueError): If the arrays do not match, or there are no bins.
     """
     return reliability(confidences, correct, n_bins=n_bins).expected_error
 
@@ -99,6 +105,11 @@ def brier_score(confidences: ArrayLike, correct: ArrayLike) -> float:
     """Compute the mean squared difference between confidence and outcome, which is 1 if correct and
     0 otherwise (Brier 1950, for one event). Unlike the calibration error, it also rewards
     confidences that separate correct from incorrect predictions.
+
+    confidences (ArrayLike): The probability of each prediction, 0 to 1. *Shape:* (P,)
+    correct (ArrayLike): Whether it is correct. *Shape:* (P,), booleans.
+    RETURNS (float): The score, 0 (best) to 1; NaN if there are no predictions.
+    RAISES (ValueError): If the arrays do not match.
     """
     confidences, correct = _checked(confidences, correct)
     return float(np.square(confidences - correct).mean()) if len(correct) else float("nan")

@@ -39,7 +39,12 @@ class LabeledBatch(NamedTuple):
     sets: Mapping[int, Sequence[int]] | None = None
 
     def at(self, temperature: float | Tensor) -> Potentials:
-        """The scores at a temperature."""
+        """The scores at a temperature.
+
+        temperature (Union[float, Tensor]): Positive.
+        RETURNS (Potentials): The scores. Differentiable.
+        RAISES (ValueError): If the temperature is not a positive number.
+        """
         tempered = self.potentials.tempered(temperature)
         if self.bias is None:
             return tempered
@@ -97,6 +102,20 @@ def fit_temperature(
 
     The search goes downhill in growing steps of log T until the exact derivative changes its sign;
     then it converges by the secant method, and by bisection if that is slow.
+
+    batches (Iterable[LabeledBatch]): Chains of held-out data with their gold labels, or pairs of
+        potentials and labels. All of them must fit in memory.
+    constraints (Optional[Constraints]): Label sequences to rule out. Chains whose gold labels are
+        impossible, due to constraints or to -inf in the scores, are left out.
+    initial (float): The current temperature.
+    on_step (Optional[Callable[[float, float], None]]): Called with each temperature tried and the
+        mean negative log-likelihood at it.
+    RETURNS (TemperatureFit): The temperature; 0.05 or 20 if the likelihood still rises there.
+    RAISES (ValueError): If no chain has known and possible labels, the labels do not match the
+        potentials, or the initial temperature is not positive.
+
+    Source: Guo et al. (2017), "On calibration of modern neural networks", section 4.2, for single
+        labels.
     """
     if not 0.0 < initial < torch.inf:
         raise ValueError(Errors.P019.format(temperature=initial))

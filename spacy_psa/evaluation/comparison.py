@@ -74,7 +74,7 @@ class Comparison:
     sentences: list[DifferingSentence] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison, for JSON."""
+        """RETURNS (Dict[str, Any]): The comparison, for JSON."""
         return {
             "layer": self.layer,
             "systems": list(self.names),

@@ -78,7 +78,12 @@ class ConllevalResult:
         return self.correct_tags / self.tokens if self.tokens else 0.0
 
     def add(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
-        """Count one sentence."""
+        """Count one sentence.
+
+        gold (Sequence[str]): The gold tags, one per token.
+        predicted (Sequence[str]): The predicted tags, of the same length.
+        RAISES (ValueError): If the lengths differ.
+        """
         if len(gold) != len(predicted):
             raise ValueError(
                 Errors.P106.format(
@@ -101,7 +106,7 @@ class ConllevalResult:
                     setattr(counts, name, getattr(counts, name) + 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """All counts and scores, for JSON."""
+        """RETURNS (Dict[str, Any]): All counts and scores, for JSON."""
         return {
             **self.chunks.to_dict(),
             "accuracy": self.accuracy,
@@ -112,8 +117,17 @@ class ConllevalResult:
         }
 
 
-def conlleval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> ConllevalResult:
-    """Score predicted tags against gold tags."""
+def score_tags(
+    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]
+) -> ConllevalResult:
+    """Score predicted tags against gold tags.
+
+    gold (Iterable[Sequence[str]]): The tags of each sentence, in BIO, IOB1, IO or BIOES.
+    predicted (Iterable[Sequence[str]]): The same for the predictions. The label scheme can differ;
+        this only lowers the tag accuracy.
+    RETURNS (ConllevalResult): The counts and scores.
+    RAISES (ValueError): If the numbers of sentences or of tokens differ.
+    """
     gold, predicted = list(gold), list(predicted)
     if len(gold) != len(predicted):
         raise ValueError(Errors.P107.format(gold=len(gold), predicted=len(predicted)))

@@ -91,7 +91,7 @@ class Report:
         return f"{self.component} \u2192 {self.layer}" if self.component else self.layer
 
     def to_dict(self) -> dict[str, Any]:
-        """The report, for JSON."""
+        """RETURNS (Dict[str, Any]): The report, for JSON."""
         return {
             "component": self.component or None,
             "layer": self.layer,

@@ -52,11 +52,20 @@ class ScoredSentence:
         return sorted(set(self.gold) ^ set(self.predicted))
 
     def words_of(self, unit: Unit) -> tuple[str, ...]:
-        """The words of a unit, within the sentence."""
+        """Read the words of a unit.
+
+        unit (Unit): The unit.
+        RETURNS (Tuple[str, ...]): Those of its words that are within the sentence.
+        """
         return tuple(word for piece in unit.pieces for word in self.between(*piece))
 
     def between(self, start: int, end: int) -> tuple[str, ...]:
-        """The words of a span, within the sentence."""
+        """Read the words of a span.
+
+        start (int): Its first token.
+        end (int): The token after its last one.
+        RETURNS (Tuple[str, ...]): Those of its words that are within the sentence.
+        """
         return self.words[max(0, start) : max(0, end)]
 
     @property
@@ -68,7 +77,11 @@ class ScoredSentence:
         return sum(anchor not in wrong for anchor in self.anchors)
 
     def wholes(self) -> list[ScoredSentence]:
-        """Split a sentence by its wholes."""
+        """Split a sentence by its wholes.
+
+        RETURNS (List[ScoredSentence]): A copy of the sentence for each of its wholes, with only the
+            units of that whole; the sentence itself if units of the layer have no anchors.
+        """
         if not self.anchors:
             return [self]
         return [

@@ -41,7 +41,11 @@ class Unit(NamedTuple):
         return self.start if self.anchor < 0 else self.anchor
 
     def moved(self, offset: int) -> Unit:
-        """The unit with token indices relative to the offset."""
+        """Count tokens from another one.
+
+        offset (int): The token that becomes the first.
+        RETURNS (Unit): The unit with token indices relative to it.
+        """
         anchor = self.anchor if self.anchor < 0 else self.anchor - offset
         rest = tuple((start - offset, end - offset) for start, end in self.rest)
         return Unit(self.start - offset, self.end - offset, self.label, anchor, rest)
@@ -91,29 +95,54 @@ class Layer(ABC):
 
     @abstractmethod
     def is_annotated(self, doc: Doc) -> bool:
-        """Check whether a document has the layer, even without any units."""
+        """Check whether a document has the layer, even without any units.
+
+        doc (Doc): The document.
+        RETURNS (bool): Whether it does.
+        """
 
     @abstractmethod
     def units(self, doc: Doc) -> list[Unit]:
-        """Read the units of a document."""
+        """Read the units of a document.
+
+        doc (Doc): The document.
+        RETURNS (List[Unit]): The units, each once, in order.
+        """
 
     def known(self, doc: Doc) -> NDArray[np.bool_]:
-        """Get the tokens with gold annotation; other tokens are not scored."""
+        """Get the tokens with gold annotation; other tokens are not scored.
+
+        doc (Doc): A gold-standard document that has the layer.
+        RETURNS (NDArray): Whether each token is annotated. *Shape:* (tokens,).
+        """
         return np.ones(len(doc), dtype=bool)
 
     def pair(self, gold: Doc, predicted: Doc, where: str) -> Pairing:
-        """Read the gold and predicted units of a document."""
+        """Read the gold and predicted units of a document.
+
+        gold (Doc): A gold-standard document that has the layer.
+        predicted (Doc): The same words, with or without predictions.
+        where (str): The name of the document in messages, e.g. "Document 3".
+        RETURNS (Pairing): The units that count.
+        """
         found = self.units(predicted) if self.is_annotated(predicted) else []
         return Pairing(self.units(gold), found)
 
     def give(self, doc: Doc, gold: Doc) -> None:
         """Copy the gold annotation that the task provides to a component of this package; nothing,
         unless `is_given`.
+
+        doc (Doc): The document to predict on, with only words.
+        gold (Doc): The gold standard.
         """
         return None
 
     def check_score(self, score: str) -> None:
-        """Check that a score applies to the layer."""
+        """Check that a score applies to the layer.
+
+        score (str): A name in `counts.SCORES`.
+        RAISES (ValueError): If it does not.
+        """
         if score not in self.scores:
             options = ", ".join(self.scores)
             raise ValueError(Errors.P270.format(score=score, layer=self.name, options=options))

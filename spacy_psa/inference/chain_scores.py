@@ -11,7 +11,8 @@ from ..errors import Errors
 from .layout import MAX_CACHED_TOKENS, time_major
 from .potentials import Potentials
 
-UNKNOWN = -1  # the label of an unannotated token
+UNKNOWN = -1
+"""The label of a token without annotation: any label is possible."""
 
 
 def working_dtype(potentials: Potentials) -> torch.dtype:

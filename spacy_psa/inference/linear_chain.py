@@ -27,6 +27,8 @@ BACKENDS: dict[str, Backend] = {
     "fused": FusedBackend(),
     "logspace": LogSpaceBackend(),
 }
+"""How to sum over label sequences, by the names that configs and `LinearChain` take."""
+
 INDEPENDENT = IndependentBackend()
 
 

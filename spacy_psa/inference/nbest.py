@@ -26,10 +26,13 @@ class KBest(NamedTuple):
     """The k best label sequences of each chain, best first.
 
     If there are fewer than k, the rest has log_prob -inf and labels -1.
+
+    labels (Tensor): *Shape:* (N, k). The labels of each token in each sequence.
+    log_prob (Tensor): *Shape:* (C, k). The log-probability of each sequence.
     """
 
-    labels: Tensor  # (N, k)
-    log_prob: Tensor  # (C, k)
+    labels: Tensor
+    log_prob: Tensor
 
 
 class RankedPaths(NamedTuple):

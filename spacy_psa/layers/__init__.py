@@ -13,7 +13,8 @@ from .label_attention import (
 )
 from .label_marginals import LabelCRFDecoder, LabelMarginals
 from .label_parameters import LabelEmbeddings, LabelSet, LabelTransitions
-from .mask import SequenceMask, masked_softmax
+from .labeler import PredicateMask
+from .mask import PackedLayer, SequenceMask, apply_packed, masked_softmax
 from .multihead import MultiHeadSelfAttention
 from .ops import PLAIN, Ops, ops_for, register, using
 from .position_bias import (
@@ -57,8 +58,10 @@ __all__ = [
     "MultiHeadSelfAttention",
     "Ops",
     "PSABias",
+    "PackedLayer",
     "PairwiseCRFDecoder",
     "PositionEmbedding",
+    "PredicateMask",
     "ReLUProjection",
     "RecurrentSublayer",
     "RefiningLayer",
@@ -73,6 +76,7 @@ __all__ = [
     "TransformerLayer",
     "WordCharacterEmbedding",
     "WordEmbedding",
+    "apply_packed",
     "masked_softmax",
     "ops_for",
     "register",

@@ -175,6 +175,7 @@ class Ops:
 
 
 PLAIN = Ops()
+"""The definitions: `with using(PLAIN):` computes everything by them."""
 
 
 def register(device: str, *, training: Ops, prediction: Ops) -> None:
@@ -209,6 +210,7 @@ def using(ops: Ops) -> Iterator[None]:
     """Compute everything with the same operations within the context, in this thread.
 
     ops (Ops): The operations, e.g. `PLAIN`.
+    YIELDS (None): Nothing.
     """
     token = _chosen.set(ops)
     try:

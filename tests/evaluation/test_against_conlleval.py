@@ -15,7 +15,7 @@ from spacy_psa.corpora.conll2000 import read_conll2000
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.iob import read_iob
 from spacy_psa.corpora.sentence import Sentence
-from spacy_psa.evaluation.conlleval import ConllevalResult, conlleval
+from spacy_psa.evaluation.conlleval import ConllevalResult, score_tags
 from spacy_psa.evaluation.layers import Layer, make_layer
 from spacy_psa.evaluation.report import Report, Settings, evaluate
 from spacy_psa.evaluation.sentences import pair_sentences
@@ -63,7 +63,7 @@ def conlleval_of(gold: list[Doc], found: list[Doc], kind: str) -> ConllevalResul
         spans = doc.spans["chunks"] if kind == "chunks" else doc.ents
         return SCHEMES["BIO"].encode([(s.start, s.end, s.label_) for s in spans], len(doc))
 
-    return conlleval(map(tags, gold), map(tags, found))
+    return score_tags(map(tags, gold), map(tags, found))
 
 
 def both(kind: str) -> tuple[Report, ConllevalResult]:

@@ -9,8 +9,8 @@ from spacy_psa.evaluation.conlleval import (
     ConllevalResult,
     Counts,
     _scores,
-    conlleval,
     format_table,
+    score_tags,
 )
 from spacy_psa.figures.tables import percent
 from spacy_psa.pipeline.role_scores import RoleCounts
@@ -76,7 +76,7 @@ def test_counts_are_those_of_the_script_for_any_tags(corpus):
     sides = [[pair[side] for pair in sentence] for sentence in corpus for side in (0, 1)]
     assume(not any(map(has_touching_spans_in_bioes, sides)))
     tokens, correct_tags, correct, found_correct, found_guessed = slow_conlleval(corpus)
-    result = conlleval([[g for g, _ in s] for s in corpus], [[p for _, p in s] for s in corpus])
+    result = score_tags([[g for g, _ in s] for s in corpus], [[p for _, p in s] for s in corpus])
     assert (result.tokens, result.correct_tags) == (tokens, correct_tags)
     assert {t for t, c in result.per_type.items() if c.gold} == set(found_correct)
     assert {t for t, c in result.per_type.items() if c.predicted} == set(found_guessed)
@@ -115,12 +115,12 @@ def test_counts_are_those_of_the_script_for_any_tags(corpus):
     ],
 )
 def test_hand_computed_rules(gold, predicted, counts):
-    chunks = conlleval([gold.split()], [predicted.split()]).chunks
+    chunks = score_tags([gold.split()], [predicted.split()]).chunks
     assert (chunks.gold, chunks.predicted, chunks.correct) == counts
 
 
 def test_chunks_do_not_reach_over_sentence_ends():
-    assert conlleval([["B-X"], ["I-X"]], [["B-X"], ["I-X"]]).chunks == Counts(2, 2, 2)
+    assert score_tags([["B-X"], ["I-X"]], [["B-X"], ["I-X"]]).chunks == Counts(2, 2, 2)
 
 
 def test_scores_of_counts():
@@ -131,7 +131,7 @@ def test_scores_of_counts():
 
 
 def test_scores_of_nothing_are_zero():
-    result = conlleval([], [])
+    result = score_tags([], [])
     assert (result.chunks.precision, result.chunks.recall, result.chunks.f1) == (0, 0, 0)
     assert result.accuracy == 0
     assert (
@@ -142,25 +142,25 @@ def test_scores_of_nothing_are_zero():
 def test_the_scheme_changes_only_the_accuracy():
     gold = ["B-X", "I-X", "O", "B-Y"]
     other = SCHEMES["BIOES"].encode(SCHEMES["BIO"].decode(gold), len(gold))
-    result = conlleval([gold], [other])
+    result = score_tags([gold], [other])
     assert result.chunks == Counts(2, 2, 2)
     assert result.accuracy == pytest.approx(2 / 4)
 
 
 def test_different_numbers_of_sentences_are_errors():
     with pytest.raises(ValueError, match=r"P107.*2 sentences.*1"):
-        conlleval([["O"], ["O"]], [["O"]])
+        score_tags([["O"], ["O"]], [["O"]])
 
 
 def test_different_numbers_of_tokens_name_the_sentence():
     with pytest.raises(ValueError, match=r"P106.*Sentence 2 has 1 gold tags but 2"):
-        conlleval([["O"], ["O"]], [["O"], ["O", "O"]])
+        score_tags([["O"], ["O"]], [["O"], ["O", "O"]])
 
 
 def test_table_has_the_layout_of_the_script():
     gold = ["B-NP", "I-NP", "O", "B-VP", "B-PP", "B-NP"]
     predicted = ["B-NP", "I-NP", "O", "B-VP", "B-ADJP", "O"]
-    assert format_table(conlleval([gold], [predicted])) == (
+    assert format_table(score_tags([gold], [predicted])) == (
         "processed 6 tokens with 4 phrases; found: 3 phrases; correct: 2.\n"
         "accuracy:  66.67%; precision:  66.67%; recall:  50.00%; FB1:  57.14\n"
         "             ADJP: precision:   0.00%; recall:   0.00%; FB1:   0.00  1\n"

@@ -9,11 +9,16 @@ from ..potentials import Potentials
 
 
 class ExpectedCounts(NamedTuple):
-    """Expected counts, summed over the chains."""
+    """Expected counts, summed over the chains.
 
-    transitions: Tensor  # (L, L), label j right after label i
-    start: Tensor  # (L,), chains that begin with the label
-    end: Tensor  # (L,), chains that end with the label
+    transitions (Tensor): *Shape:* (L, L). [i, j]: how often label j is right after label i.
+    start (Tensor): *Shape:* (L,). How many chains begin with each label.
+    end (Tensor): *Shape:* (L,). How many chains end with each label.
+    """
+
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
 
 
 class Backend(Protocol):
