@@ -30,7 +30,8 @@ INTRODUCTION = """\
 What may be imported from `spacy_psa`. Everything else is private and may change. Names are \
 imported from the folder that lists them, e.g. `from spacy_psa.inference import LinearChain`; most \
 folders import them only when they are asked for. Arguments are described in the docstrings, and \
-those that a config may set in [configuration.md](configuration.md).
+those that a config may set in [configuration.md](configuration.md). [crf.md](crf.md) shows the \
+CRF and the layers without spaCy.
 """
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,15 @@ def test_names_that_are_not_there_are_reported(name: str) -> None:
     assert set(module.__all__) <= {*dir(module)}
     with pytest.raises(AttributeError, match="'unheard_of'"):
         module.unheard_of  # noqa: B018
+
+
+def test_the_page_about_pytorch_runs_without_spacy() -> None:
+    blocks = code_blocks(ROOT / "docs" / "crf.md", "python")
+    last = "import sys; print({'spacy', 'thinc'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join([*blocks, last])], capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1:] == ["set()"], done.stderr
 
 
 def test_the_folders_are_reached_from_the_package() -> None:
