@@ -9,7 +9,7 @@ import numpy as np
 from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
 from spacy_psa.inference import BACKENDS
-from spacy_psa.inference.engines import log_product, steps, workspace
+from spacy_psa.inference.engines import steps, workspace
 from spacy_psa.layers import Ops
 from spacy_psa.models import updating
 from spacy_psa.pipeline import update
@@ -76,7 +76,6 @@ _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 _IN_PLACE = ((updating, "LeavesGradient", _Nothing), (update, "LeavesGradient", _Nothing))
 _PRODUCTS = (
     (steps, "product", _product),
-    (log_product, "product", _product),
     (steps, "sum_of_outer_products", lambda a, b: np.dot(a.T, b)),
 )
 _WORKSPACES = ((workspace.Workspace, "empty", lambda self, *shape: np.empty(shape)),)

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from .chain_scores import UNKNOWN, log_ratio
-from .constraints import Constraints
-from .copies import with_copies
+from .constraints import Constraints, with_copies
 from .linear_chain import LinearChain
 
 

@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import UNKNOWN, check_labels, log_ratio, path_score
+from .chain_scores import UNKNOWN, check_labels, log_ratio, path_score, working_dtype
 from .constraints import Constraints
 from .engines.backends import Backend, ExpectedCounts, get_backend
 from .engines.independent import IndependentBackend
 from .engines.logspace import LogSpaceBackend
 from .engines.max_product import best_labels
 from .engines.scaled import ScaledBackend
-from .engines.trellis import Trellis, numpy_trellis, torch_trellis
+from .engines.trellis import Trellis
 from .engines.triton.backend import FusedBackend
 from .entropy import chain_entropy
-from .nbest import KBest, exact_log_partition, k_best
+from .nbest import KBest, k_best
 from .potentials import Potentials
-from .sampling import Generator, draw_labels
+from .sampling import Generator, sampled_paths, uniform_numbers
 from .spans import SpanQueries, Spans
 
 BACKENDS: dict[str, Backend] = {
@@ -163,9 +163,9 @@ class LinearChain:
         RAISES (ValueError): If k is not a positive integer.
         """
         _check_count("k", k)
-        log_z = self._backend.log_partition(self.potentials.detach())
-        labels, log_prob = k_best(self._trellis, k, exact_log_partition(self._trellis, log_z))
-        return KBest(labels.to(log_z.device), log_prob.to(log_z))
+        log_z = LinearChain(self._on_cpu).log_partition
+        labels, log_prob = k_best(self._on_cpu, k, log_z)
+        return KBest(labels.to(self.potentials.device), self._as_score(log_prob))
 
     @property
     def entropy(self) -> Tensor:
@@ -173,9 +173,7 @@ class LinearChain:
 
         RETURNS (Tensor): *Shape:* (C,). 0 if only one sequence is possible, or none.
         """
-        if torch.is_grad_enabled() and self.potentials.requires_grad:
-            return chain_entropy(torch_trellis(self.potentials), self.potentials)
-        return chain_entropy(self._trellis, self.potentials.detach())
+        return self._as_score(chain_entropy(self.potentials.map(Tensor.cpu)))
 
     def sample(self, n: int, *, generator: Generator | None = None) -> Tensor:
         """Draw exact and independent samples from the distribution.
@@ -187,7 +185,11 @@ class LinearChain:
         RAISES (ValueError): If n is not a positive integer.
         """
         _check_count("n", n)
-        return draw_labels(self._trellis, self.potentials, n, generator)
+        device, n_tokens = self.potentials.device, self.potentials.n_tokens
+        uniform = uniform_numbers(n_tokens, n, device, generator)
+        if not n_tokens:
+            return torch.empty_like(uniform, dtype=torch.long, device=device)
+        return sampled_paths(Trellis(self._on_cpu), uniform).to(device)
 
     def span_probs(self, spans: Spans, allowed: Tensor) -> Tensor:
         """The probabilities that all tokens of a span have labels in given sets, for many spans at
@@ -202,12 +204,20 @@ class LinearChain:
         RETURNS (Tensor): *Shape:* (Q,). From 0 to 1; 1 for an empty span.
         RAISES (ValueError): If a span is not within one chain, or the sets do not match the spans.
         """
-        queries = SpanQueries(self.potentials.detach(), self._trellis, spans, allowed)
-        return queries.probabilities(LinearChain(queries.chains).log_partition)
+        queries = SpanQueries(self._on_cpu, spans, allowed)
+        log_z, log_sums = (
+            LinearChain(chains).log_partition for chains in (self._on_cpu, queries.chains)
+        )
+        return self._as_score(queries.log_probs(log_sums, log_z).exp())
 
     @cached_property
-    def _trellis(self) -> Trellis:
-        return numpy_trellis(self.potentials.detach())
+    def _on_cpu(self) -> Potentials:
+        """The potentials for queries that have no kernels."""
+        return self.potentials.detach().map(Tensor.cpu)
+
+    def _as_score(self, scores: Tensor) -> Tensor:
+        # In two steps, as not all devices support float64
+        return scores.to(working_dtype(self.potentials)).to(self.potentials.device)
 
     def _check_labels(self, labels: Tensor) -> Tensor:
         return check_labels(self.potentials, labels)

@@ -18,8 +18,10 @@ import torch
 from torch import Tensor
 
 from .chain_scores import UNKNOWN
-from .engines.array_ops import Array, ArrayOps, NumpyOps
-from .engines.trellis import Trellis
+from .engines.max_product import BestPaths
+from .potentials import Potentials
+
+LOWEST = float(np.finfo(np.float64).min)
 
 
 class KBest(NamedTuple):
@@ -35,111 +37,94 @@ class KBest(NamedTuple):
     log_prob: Tensor
 
 
-class RankedPaths(NamedTuple):
-    """The best paths of the nonempty chains, before normalization."""
+def k_best(potentials: Potentials, k: int, log_partition: Tensor) -> KBest:
+    """The k best label sequences with their log-probabilities.
 
-    labels: Array  # (N, k), meaningless if the loss is -inf
-    peaks: Array  # (counts[0], 1), the best score, from the longest chain to the shortest
-    losses: Array  # (counts[0], k), each path's score minus the best score: at most 0
+    potentials (Potentials): The scores, on the CPU.
+    k (int): The number of sequences, at least 1.
+    log_partition (Tensor): *Shape:* (C,). log Z of each chain, in float64: log-probabilities are
+        small differences of large numbers.
+    RETURNS (KBest): The sequences.
+    """
+    # An empty chain has one label sequence
+    log_prob = np.full((len(potentials.lengths), k), -np.inf)
+    log_prob[:, 0] = 0.0
+    if not potentials.n_tokens:
+        return KBest(torch.empty((0, k), dtype=torch.long), torch.from_numpy(log_prob))
+    paths = BestPaths(potentials)
+    layout = paths.layout
+    labels, peaks, losses = ranked_paths(paths, k)
+    log_z = np.maximum(log_partition.numpy()[layout.chains], LOWEST)[:, None]
+    # Rounding must not raise the total probability of the k best above 1. The largest loss is 0
+    total = np.log(np.maximum(np.exp(losses).sum(axis=1, keepdims=True), 1.0))
+    log_prob[layout.chains] = np.minimum(peaks - log_z + losses, losses - total)
+    labels[(log_prob == -np.inf)[layout.chain_of_token]] = UNKNOWN
+    return KBest(torch.from_numpy(labels), torch.from_numpy(log_prob))
 
 
-def ranked_paths(trellis: Trellis, k: int) -> RankedPaths:
+def ranked_paths(paths: BestPaths, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k best paths. Paths with the same score are ordered by the index of their last label,
     then by the last but one, and so on. The first path is therefore the Viterbi path.
 
-    trellis (Trellis): The trellis of at least one token.
+    paths (BestPaths): The best paths to each label of at least one token.
     k (int): The number of paths, at least 1.
-    RETURNS (RankedPaths): The paths.
+    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): The labels (N, k), meaningless if the loss
+        is -inf; and of the nonempty chains, from the longest to the shortest, the best score (n, 1)
+        and each path's score minus the best score (n, k).
     """
-    ops, counts = trellis.ops, trellis.layout.counts
-    best, reached = _viterbi(trellis)
-    ends = trellis.ends(best) + trellis.end
-    n_labels, width = ends.shape[1], max(k, ends.shape[1])
-    rows = ops.integers(np.arange(counts[0]))[:, None]
-    label_of = ops.integers(np.arange(k * n_labels) % n_labels)
-    place_of = ops.integers(np.arange(k * n_labels) // n_labels)
-    peaks = ops.peak(ends)
+    layout = paths.layout
+    counts = layout.counts
+    ends = paths.scores[layout.last_rows] + paths.end
+    n_labels, rows = ends.shape[1], np.arange(counts[0])[:, None]
+    peaks = np.maximum(ends.max(axis=1, keepdims=True), LOWEST)
     # How far the best completion falls short of the best path. Summed from the losses of the steps,
     # the best path's loss is exactly 0, and small differences keep all their digits.
-    losses = (ends - peaks)[:, label_of[:width]]
-    losses[:, n_labels:] = -np.inf
+    losses = np.full((counts[0], max(k, n_labels)), -np.inf)
+    losses[:, :n_labels] = ends - peaks
     # Partial paths are kept in tie-breaking order, not sorted by loss. The number of a path is its
     # label at t plus L times the position of its continuation among those kept at t + 1.
-    chosen = ops.top(losses, k)
-    losses, numbers = losses.take(chosen), chosen - rows * width
+    numbers = top(losses, k)
+    losses = losses[rows, numbers]
     kept = [numbers[: counts[-1]]]
     for t in range(len(counts) - 1, 0, -1):
-        n = counts[t]
-        labels = label_of.take(numbers[:n])
-        longer = trellis.transition_scores.before(best[t - 1][:n], labels, t)
-        longer -= reached[t].take(rows[:n] * n_labels + labels)[:, :, None]
+        n, (begin, stop, before, _) = counts[t], layout.blocks[t - 1]
+        longer = paths.before(begin, stop, before, numbers[:n] % n_labels)
+        longer -= np.maximum(longer.max(axis=2, keepdims=True), LOWEST)
         longer += losses[:n, :, None]
         longer = longer.reshape(n, -1)
-        chosen = ops.top(longer, k)
-        losses = _replace(ops, losses, longer.take(chosen))
-        numbers = _replace(ops, numbers, chosen - rows[:n] * longer.shape[1])
+        chosen = top(longer, k)
+        losses = np.concatenate([longer[rows[:n], chosen], losses[n:]])
+        numbers = np.concatenate([chosen, numbers[n:]])
         kept.append(numbers[: counts[t - 1]])
 
-    place = ops.ranking(losses)
-    ranked = losses.take(rows * k + place)
-    paths = []
+    place = (-losses).argsort(axis=1, kind="stable")
+    ranked = losses[rows, place]
+    found = []
     for numbers in reversed(kept):
         n = len(numbers)
-        paths.append(numbers.take(rows[:n] * k + place[:n]))
-        place = place_of.take(paths[-1])
-    return RankedPaths(label_of.take(trellis.by_token(paths)), peaks, ranked)
+        chosen = numbers[rows[:n], place[:n]]
+        found.append(chosen % n_labels)
+        place = chosen // n_labels
+    return np.concatenate(found)[layout.row_of_token], peaks, ranked
 
 
-def _replace(ops: ArrayOps, old: Array, new: Array) -> Array:
-    """Replace the first rows."""
-    return new if len(new) == len(old) else ops.concatenate([new, old[len(new) :]])
+def top(values: np.ndarray, k: int) -> np.ndarray:
+    """The columns of the k largest values of each row, in ascending order. Ties go to the values
+    further left; what is not a number counts as largest.
 
-
-def _viterbi(trellis: Trellis) -> tuple[list[Array], list[Array]]:
-    """The best score of a path up to each label, with and without the label's own emission."""
-    best, reached = [trellis.emissions[0] + trellis.start], [trellis.start]
-    for t, emissions in enumerate(trellis.emissions[1:], start=1):
-        before = trellis.transition_scores.best(best[-1][: len(emissions)], t)
-        best.append(emissions + before)
-        reached.append(trellis.ops.finite(before))
-    return best, reached
-
-
-def exact_log_partition(trellis: Trellis, log_partition: Tensor) -> Tensor:
-    """log Z in float64: log-probabilities are small differences of large numbers.
-
-    trellis (Trellis): The trellis of the chains.
-    log_partition (Tensor): *Shape:* (C,). log Z of each chain, as computed by a backend.
-    RETURNS (Tensor): *Shape:* (C,). The same if it is in float64, otherwise the trellis's log Z.
+    values (np.ndarray): *Shape:* (n, m), m ≥ k.
+    k (int): How many.
+    RETURNS (np.ndarray): *Shape:* (n, k)
     """
-    if log_partition.dtype == torch.float64 or not trellis.layout.n_tokens:
-        return log_partition
-    if isinstance(trellis.ops, NumpyOps):  # the device does not support float64
-        log_partition = log_partition.cpu()
-    return trellis.by_chain(trellis.log_partition, torch.zeros_like(log_partition).double())
-
-
-def k_best(trellis: Trellis, k: int, log_partition: Tensor) -> KBest:
-    """The k best label sequences with their log-probabilities.
-
-    trellis (Trellis): The trellis of the chains.
-    k (int): The number of sequences, at least 1.
-    log_partition (Tensor): *Shape:* (C,). log Z of each chain.
-    RETURNS (KBest): The sequences.
-    """
-    ops, layout, device = trellis.ops, trellis.layout, log_partition.device
-    # An empty chain has one label sequence
-    log_prob = log_partition.new_full((layout.n_chains, k), -torch.inf)
-    log_prob[:, 0] = 0.0
-    if not layout.n_tokens:
-        return KBest(torch.empty((0, k), dtype=torch.long, device=device), log_prob)
-    labels, peaks, losses = ranked_paths(trellis, k)
-    log_z = ops.finite(ops.from_tensor(log_partition)[ops.integers(layout.chains)])
-    # Rounding must not raise the total probability of the k best above 1
-    most = losses - ops.finite(ops.logsumexp(losses))[:, None]
-    log_prob = trellis.by_chain((peaks - log_z[:, None] + losses).clip(max=most), log_prob)
-    labels = torch.as_tensor(labels).to(device)
-    if (losses == -np.inf).any():
-        chain_of_token = torch.from_numpy(layout.chain_of_token).to(device)
-        labels = labels.masked_fill((log_prob == -torch.inf)[chain_of_token], UNKNOWN)
-    return KBest(labels, log_prob)
+    n_rows, width = values.shape
+    largest = np.partition(values, width - k, axis=1)[:, width - k :]
+    if np.isnan(largest).any():
+        best = np.where(np.isnan(values), -np.inf, -values).argsort(axis=1, kind="stable")[:, :k]
+        return np.sort(best, axis=1)
+    smallest = largest[:, :1]
+    chosen = values >= smallest
+    if np.count_nonzero(chosen) > n_rows * k:  # too many: there are ties with the smallest
+        larger, equal = values > smallest, values == smallest
+        room = k - larger.sum(axis=1, keepdims=True)
+        chosen = larger | (equal & (equal.cumsum(axis=1) <= room))
+    return np.flatnonzero(chosen).reshape(n_rows, k) % width

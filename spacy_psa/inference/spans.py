@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import log_ratio, working_dtype
-from .engines.trellis import Trellis, with_float64
+from .chain_scores import log_ratio
+from .engines.trellis import Trellis
+from .layout import time_major
 from .potentials import Potentials
 
 Spans = Sequence[tuple[int, int]] | np.ndarray | Tensor
@@ -23,8 +24,7 @@ class SpanQueries:
     O(L²) per token of a span. Culotta and McCallum (2004, "Confidence estimation for information
     extraction") answer each of these queries by a constrained forward pass over the whole chain.
 
-    potentials (Potentials): The scores of N tokens, without a gradient.
-    trellis (Trellis): The trellis of the potentials.
+    potentials (Potentials): The scores of N tokens, without a gradient, on the CPU.
     spans (Union[Sequence[Tuple[int, int]], np.ndarray, Tensor]): *Shape:* (Q, 2). Start and end
         (exclusive) of each span, as indices into the tokens of all chains.
     allowed (Tensor): *Shape:* (M, L). Booleans: the label sets of the M tokens of all spans, one
@@ -32,63 +32,52 @@ class SpanQueries:
     RAISES (ValueError): If a span is not within one chain, or the sets do not match the spans.
     """
 
-    def __init__(
-        self, potentials: Potentials, trellis: Trellis, spans: Spans, allowed: Tensor
-    ) -> None:
-        self._potentials, self._trellis = potentials, trellis
+    def __init__(self, potentials: Potentials, spans: Spans, allowed: Tensor) -> None:
+        self._potentials = potentials
         self._starts, self._stops = _checked(spans, potentials)
         self._sizes = self._stops - self._starts
+        self._some = self._sizes > 0
         shape = (int(self._sizes.sum()), potentials.n_labels)
         if tuple(allowed.shape) != shape or allowed.dtype != torch.bool:
             problem = f"{allowed.dtype} of shape {tuple(allowed.shape)}, not torch.bool of "
             raise ValueError(Errors.P015.format(problem=f"{problem}{shape}"))
-        self._allowed = allowed
+        self._allowed = allowed.cpu()
 
     @property
     def chains(self) -> Potentials:
         """RETURNS (Potentials): The spans as separate chains. exp(log Z) of each is the
         unnormalized probability of the query.
         """
-        whole = with_float64(self._potentials)
+        whole, some = self._potentials, self._some
         firsts = np.cumsum(self._sizes) - self._sizes
         tokens = np.repeat(self._starts - firsts, self._sizes) + np.arange(self._sizes.sum())
-        some = self._sizes > 0
-        firsts, lasts = firsts[some], (np.cumsum(self._sizes) - 1)[some]
-
-        def at(places: np.ndarray) -> Tensor:
-            return torch.from_numpy(places).to(whole.device)
-
-        emissions = whole.emissions[at(tokens)].double()
-        if len(firsts):
-            forward, backward = (
-                torch.as_tensor(self._trellis.by_token(messages)).to(whole.device)
-                for messages in (self._trellis.forward, self._trellis.backward)
-            )
-            emissions[at(firsts)] = forward[at(self._starts[some])]
-            emissions[at(lasts)] += backward[at(self._stops[some] - 1)]
-        emissions.masked_fill_(~self._allowed.to(whole.device), -torch.inf)
-        pairwise = None if whole.pairwise is None else whole.pairwise[at(tokens)]
+        emissions = whole.emissions[torch.from_numpy(tokens)].double()
+        if some.any():
+            trellis = Trellis(whole)
+            forward, backward = map(trellis.by_token, (trellis.forward, trellis.backward))
+            lasts = (np.cumsum(self._sizes) - 1)[some]
+            emissions[firsts[some]] = forward[self._starts[some]]
+            emissions[lasts] += backward[self._stops[some] - 1]
+        emissions.masked_fill_(~self._allowed, -torch.inf)
+        pairwise = None if whole.pairwise is None else whole.pairwise[torch.from_numpy(tokens)]
         return Potentials(
             emissions, tuple(self._sizes.tolist()), whole.transitions, pairwise=pairwise
         )
 
-    def probabilities(self, log_sums: Tensor) -> Tensor:
+    def log_probs(self, log_sums: Tensor, log_z: Tensor) -> Tensor:
         """Normalize by the sum over all label sequences.
 
         log_sums (Tensor): *Shape:* (Q,). log Z of `chains`.
-        RETURNS (Tensor): *Shape:* (Q,). 1 for an empty span, and 0 for any other span in a chain
+        log_z (Tensor): *Shape:* (C,). log Z of the potentials.
+        RETURNS (Tensor): *Shape:* (Q,). 0 for an empty span, and -inf for any other span in a chain
             without a possible sequence.
         """
-        layout, potentials = self._trellis.layout, self._potentials
-        log_z = log_sums.new_zeros(layout.n_chains)
-        if layout.n_tokens:
-            log_z = self._trellis.by_chain(self._trellis.log_partition, log_z)
-        some = torch.from_numpy(self._sizes > 0).to(log_z.device)
-        chain_of_span = layout.chain_of_token[self._starts[self._sizes > 0]]
-        log_probs = log_sums.new_zeros(len(self._sizes))
-        whole = log_z[torch.from_numpy(chain_of_span).to(log_z.device)]
+        some = torch.from_numpy(self._some)
+        chain_of_token = time_major(self._potentials.lengths).chain_of_token
+        whole = log_z[torch.from_numpy(chain_of_token[self._starts[self._some]])]
+        log_probs = torch.zeros_like(log_sums)
         log_probs[some] = log_ratio(log_sums[some], whole)
-        return log_probs.exp().to(working_dtype(potentials)).to(potentials.device)
+        return log_probs
 
 
 def _checked(spans: Spans, potentials: Potentials) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..annotation.frame_tags import space_copies
 from ..annotation.schemes import OUTSIDE
 from ..inference import Potentials
-from ..inference.copies import with_copies
+from ..inference.constraints import with_copies
 
 
 class RoleChains(NamedTuple):

@@ -6,7 +6,7 @@ import torch
 
 from spacy_psa.annotation.schemes import SCHEMES, read_spans, transition_mask
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.copies import with_copies
+from spacy_psa.inference.constraints import with_copies
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS

@@ -7,13 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines.trellis import numpy_trellis, torch_trellis
-from spacy_psa.inference.entropy import chain_entropy
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS, with_forbidden
-
-kinds = pytest.mark.parametrize("trellis_of", [numpy_trellis, torch_trellis])
 
 
 def enumerated_entropy(potentials: Potentials) -> np.ndarray:
@@ -25,16 +21,14 @@ def enumerated_entropy(potentials: Potentials) -> np.ndarray:
     return np.array(entropies)
 
 
-@kinds
 @pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
 @pytest.mark.parametrize("n_labels,lengths", [(3, (4, 0, 2, 1, 5)), (1, (3, 0, 1)), (5, (1, 2))])
-def test_equals_enumeration(trellis_of, fields, n_labels, lengths):
+def test_equals_enumeration(fields, n_labels, lengths):
     potentials = random_potentials(n_labels, lengths, fields=fields)
-    entropy = chain_entropy(trellis_of(potentials), potentials)
+    entropy = LinearChain(potentials).entropy
     np.testing.assert_allclose(entropy.numpy(), enumerated_entropy(potentials), atol=1e-10)
 
 
-@kinds
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     lengths=st.lists(st.integers(0, 4), max_size=4),
@@ -45,11 +39,11 @@ def test_equals_enumeration(trellis_of, fields, n_labels, lengths):
     scale=st.sampled_from([0.1, 3.0, 200.0]),
 )
 def test_equals_enumeration_with_forbidden_labels(
-    trellis_of, lengths, n_labels, seed, fields, forbidden, scale
+    lengths, n_labels, seed, fields, forbidden, scale
 ):
     potentials = random_potentials(n_labels, lengths, seed=seed, fields=fields, scale=scale)
     potentials = with_forbidden(potentials, forbidden, seed)
-    entropy = chain_entropy(trellis_of(potentials), potentials)
+    entropy = LinearChain(potentials).entropy
     np.testing.assert_allclose(entropy.numpy(), enumerated_entropy(potentials), atol=1e-9)
 
 

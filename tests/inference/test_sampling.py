@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import Constraints, LinearChain, Potentials
-from spacy_psa.inference.engines.array_ops import NumpyOps, TorchOps
-from spacy_psa.inference.engines.trellis import numpy_trellis, torch_trellis
-from spacy_psa.inference.sampling import sampled_paths
+from spacy_psa.inference.engines.trellis import Trellis
+from spacy_psa.inference.sampling import draw, sampled_paths
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS, with_forbidden
 
-kinds = pytest.mark.parametrize("trellis_of", [numpy_trellis, torch_trellis])
 all_fields = pytest.mark.parametrize("fields", FIELDS, ids=lambda f: "+".join(f) or "softmax")
 
 
@@ -36,7 +34,6 @@ def conditionals(potentials: Potentials) -> dict[tuple[int, ...], np.ndarray]:
     return found
 
 
-@kinds
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     length=st.integers(1, 4),
@@ -46,7 +43,7 @@ def conditionals(potentials: Potentials) -> dict[tuple[int, ...], np.ndarray]:
     forbidden=st.sampled_from([0.0, 0.3]),
 )
 def test_numbers_are_turned_into_labels_by_the_conditional_distributions(
-    trellis_of, length, n_labels, seed, fields, forbidden
+    length, n_labels, seed, fields, forbidden
 ):
     # A uniform number u gives label j if cdf(j - 1) <= u < cdf(j), so label j has exactly its
     # conditional probability, given the labels after it
@@ -54,9 +51,8 @@ def test_numbers_are_turned_into_labels_by_the_conditional_distributions(
     potentials = with_forbidden(potentials, forbidden, seed)
     if BruteForce(potentials).max_score[0] == -np.inf:
         return
-    trellis = trellis_of(potentials)
     uniform = torch.from_numpy(np.random.default_rng(seed).random((length, 50)))
-    drawn = torch.as_tensor(sampled_paths(trellis, trellis.ops.from_tensor(uniform))).numpy()
+    drawn = sampled_paths(Trellis(potentials), uniform).numpy()
     distributions = conditionals(potentials)
     for path, numbers in zip(drawn.T, uniform.numpy().T, strict=True):
         for at in range(length):
@@ -110,13 +106,6 @@ def test_global_seed_counts_where_no_generator_is_given():
         assert torch.equal(first, chain.sample(4))
 
 
-def test_both_kinds_of_arrays_give_the_same_samples():
-    potentials = random_potentials(7, (20, 3, 11), fields=("transitions", "pairwise"))
-    uniform = torch.from_numpy(np.random.default_rng(0).random((34, 5)))
-    by_numpy = sampled_paths(numpy_trellis(potentials), uniform.numpy())
-    assert by_numpy.tolist() == sampled_paths(torch_trellis(potentials), uniform).tolist()
-
-
 def test_only_possible_sequences_are_drawn():
     potentials = random_potentials(3, (6, 2, 9), scale=6.0)
     allowed = torch.tensor([[True, False, True], [True, True, False], [False, True, True]])
@@ -139,22 +128,20 @@ def test_batch_without_tokens(lengths):
     assert LinearChain(random_potentials(3, lengths)).sample(2).shape == (0, 2)
 
 
-@pytest.mark.parametrize("ops", [NumpyOps(), TorchOps(torch.device("cpu"))])
-def test_draw_never_takes_what_is_impossible(ops):
+def test_draw_never_takes_what_is_impossible():
     scores = torch.tensor([[[-torch.inf, 0.0, -torch.inf, 0.0, -torch.inf]]], dtype=torch.float64)
     largest = 1.0 - 2.0**-53
     uniform = torch.tensor([[0.0, 0.5 - 1e-12, 0.5 + 1e-12, largest]], dtype=torch.float64)
     for size in (0.0, 0.3, -700.0):
-        drawn = ops.draw(ops.from_tensor(scores + size), ops.from_tensor(uniform))
+        drawn = draw(scores + size, uniform)
         assert drawn.tolist() == [[1, 1, 3, 3]]
 
 
-@pytest.mark.parametrize("ops", [NumpyOps(), TorchOps(torch.device("cpu"))])
-def test_largest_random_number_is_small_enough_for_all_totals(ops):
+def test_largest_random_number_is_small_enough_for_all_totals():
     scores = torch.randn(200, 1, 4, generator=torch.Generator().manual_seed(0)).double()
     scores[:, :, -1] = -torch.inf
     uniform = torch.full((200, 1), 1.0 - 2.0**-53, dtype=torch.float64)
-    drawn = ops.draw(ops.from_tensor(scores), ops.from_tensor(uniform))
+    drawn = draw(scores, uniform)
     assert drawn.flatten().tolist() == [2] * 200
 
 

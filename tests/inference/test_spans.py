@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.inference.engines.trellis import torch_trellis
-from spacy_psa.inference.spans import SpanQueries
 
 from .brute_force import BruteForce, random_potentials
 from .test_nbest import FIELDS, with_forbidden
@@ -65,17 +63,6 @@ def test_equals_enumeration(lengths, n_labels, seed, fields, forbidden, scale):
     probabilities = LinearChain(potentials).span_probs(spans, allowed)
     expected = enumerated(potentials, spans, allowed)
     np.testing.assert_allclose(probabilities.numpy(), expected, rtol=1e-7, atol=1e-11)
-
-
-@all_fields
-def test_tensors_give_the_same(fields):
-    potentials = random_potentials(3, (4, 0, 2), fields=fields)
-    spans = all_spans(potentials.lengths)
-    allowed = drawn_sets(spans, 3, 0)
-    queries = SpanQueries(potentials, torch_trellis(potentials), spans, allowed)
-    sums = LinearChain(queries.chains, backend="logspace").log_partition
-    expected = LinearChain(potentials).span_probs(spans, allowed)
-    assert torch.allclose(queries.probabilities(sums), expected, rtol=1e-9)
 
 
 @all_fields

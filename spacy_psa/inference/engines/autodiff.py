@@ -1,6 +1,5 @@
-"""Everything that automatic differentiation derives from log Z."""
+"""What functions with a gradient of their own need from automatic differentiation."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -8,64 +7,10 @@ import torch
 from torch import Tensor
 
 from ...errors import Errors
-from ..chain_scores import log_ratio, path_score, working_dtype
+from ..chain_scores import working_dtype
 from ..potentials import Potentials
-from .backends import ExpectedCounts
 
 Part = TypeVar("Part")
-
-
-class AutogradBackend(ABC):
-    """Expectations as derivatives of log Z (Eisner 2016, "Inside-outside and forward-backward
-    algorithms are just backprop"), on any device, differentiable any number of times.
-
-    Subclasses compute log Z with differentiable PyTorch operations.
-    """
-
-    @abstractmethod
-    def log_partition(self, potentials: Potentials) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (C,). log Z of each chain. Differentiable."""
-
-    def log_prob(self, potentials: Potentials, labels: Tensor) -> Tensor:
-        return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
-
-    def marginals(self, potentials: Potentials) -> Tensor:
-        if not (torch.is_grad_enabled() and potentials.requires_grad):
-            return self._expectations(potentials, ["emissions"], False)["emissions"]
-        marginals = self._expectations(potentials, ["emissions"], True)["emissions"]
-        # Without tokens, marginals depend on nothing and could not be differentiated
-        return marginals + unused_zero(potentials).to(marginals.dtype)
-
-    def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
-        names = list(ExpectedCounts._fields)
-        return ExpectedCounts(**self._expectations(potentials.detach(), names, False))
-
-    def _expectations(
-        self, potentials: Potentials, names: list[str], differentiable: bool
-    ) -> dict[str, Tensor]:
-        """The gradient of log Z, summed over chains, with respect to the named fields."""
-        n_labels = potentials.n_labels
-        fields = potentials.tensors()
-        # In inference mode, which `enable_grad` does not leave, no graph is recorded
-        with torch.inference_mode(False), torch.enable_grad():
-            if not differentiable:
-                fields = {name: without_inference_mode(tensor) for name, tensor in fields.items()}
-            for name in names:
-                if name not in fields:
-                    shape = (n_labels,) * (2 if name == "transitions" else 1)
-                    fields[name] = potentials.emissions.new_zeros(shape)
-                if not (differentiable and fields[name].requires_grad):
-                    fields[name] = fields[name].detach().requires_grad_()
-            log_z = self.log_partition(Potentials(lengths=potentials.lengths, **fields))
-            gradients = torch.autograd.grad(
-                log_z,
-                [fields[name] for name in names],
-                grad_outputs=torch.ones_like(log_z),
-                create_graph=differentiable,
-                allow_unused=True,
-                materialize_grads=True,
-            )
-        return dict(zip(names, gradients, strict=True))
 
 
 class OnceDifferentiable(torch.autograd.Function):

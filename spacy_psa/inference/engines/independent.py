@@ -7,7 +7,7 @@ from ..chain_scores import log_ratio, path_score, sum_by_chain, working_dtype
 from ..layout import time_major
 from ..potentials import Potentials
 from .backends import ExpectedCounts
-from .logspace import LogMatMul
+from .trellis import LogMatMul
 
 
 class IndependentBackend:

@@ -1,7 +1,10 @@
-"""Viterbi decoding without backpointers.
+"""Best paths: the recursion of Viterbi (1967), in NumPy.
 
-The forward pass stores only the best score of each label at each token. The backward pass
-recomputes the best predecessor, for one label per token instead of L (Viterbi 1967).
+    best_1(j) = start_j + emissions_1j
+    best_t(j) = emissions_tj + max_i (best_{t−1}(i) + ψ_t(i, j)),    ψ_t = transitions + pairwise_t
+
+There are no backpointers: the best predecessor is recomputed on the way back, for one label per
+token instead of L. Scores are summed in float64.
 """
 
 from collections.abc import Callable
@@ -12,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..layout import TimeMajor, time_major
+from ..layout import time_major
 from ..potentials import Potentials
 from .triton.backend import can_be_fused, for_kernels
 
@@ -24,7 +27,7 @@ MANY = 1 << 13
 
 def best_labels(potentials: Potentials) -> Tensor:
     """The best label sequence of each chain. Ties go to the lower label index, from the end of the
-    chain to its beginning. Scores are summed in float64.
+    chain to its beginning.
 
     potentials (Potentials): The scores.
     RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
@@ -35,83 +38,113 @@ def best_labels(potentials: Potentials) -> Tensor:
     return viterbi_fused(potentials) if on_gpu else viterbi_numpy(potentials)
 
 
+def viterbi_fused(potentials: Potentials) -> Tensor:
+    """As `best_labels`, in one GPU kernel. `can_be_fused` must be true of the potentials."""
+    from .triton.viterbi import best_paths
+
+    return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]
+
+
 def viterbi_numpy(potentials: Potentials) -> Tensor:
-    """The Viterbi algorithm on the CPU.
+    """As `best_labels`, on the CPU."""
+    return torch.from_numpy(BestPaths(potentials).labels()).to(potentials.device)
+
+
+class BestPaths:
+    """The best score of a path to each label of each token, including the label itself.
+
+    Rows are tokens in the order of the layout.
 
     potentials (Potentials): The scores.
-    RETURNS (Tensor): *Shape:* (N,)
     """
-    layout, n_labels = time_major(potentials.lengths), potentials.n_labels
-    tensors = potentials.tensors()
-    pairwise = tensors.pop("pairwise", None)
-    scores = {name: t.detach().cpu().double().numpy() for name, t in tensors.items()}
-    best = scores["emissions"][layout.order]
-    n_first = layout.chains.size
-    best[:n_first] += scores.get("start", 0.0)
-    transitions = np.zeros((n_labels, n_labels))
-    transitions += scores.get("transitions", 0.0)
-    end = scores.get("end", 0.0)
-    if n_first == 1 and pairwise is None:
-        path = _through_one(best, transitions, end)
-    else:
-        path = _through_many(best, transitions, pairwise, end, layout)
-    labels = torch.from_numpy(path[layout.row_of_token])
-    return labels.to(potentials.device)
 
+    def __init__(self, potentials: Potentials) -> None:
+        self.layout, n_labels = time_major(potentials.lengths), potentials.n_labels
+        tensors = potentials.tensors()
+        # Converted step by step: as a whole, it takes L times as much memory as the emissions
+        self._pairwise = tensors.pop("pairwise", None)
+        scores = {name: t.detach().cpu().double().numpy() for name, t in tensors.items()}
+        self.scores = scores["emissions"][self.layout.order]  # (N, L)
+        self.scores[: self.layout.chains.size] += scores.get("start", 0.0)
+        self._transitions = scores.get("transitions", np.zeros((n_labels, n_labels)))
+        self._into = np.ascontiguousarray(self._transitions.T)
+        self.end = scores.get("end", np.zeros(n_labels))
+        if self.layout.chains.size == 1 and self._pairwise is None:
+            self._through_one()
+        else:
+            self._through_many()
 
-def _through_many(
-    best: np.ndarray,
-    transitions: np.ndarray,
-    pairwise: Tensor | None,
-    end: np.ndarray | float,
-    layout: TimeMajor,
-) -> np.ndarray:
-    """The best labels, in the order of the layout. `best` holds the emissions; the score of the
-    best path to each label is added in place."""
-    n_labels, n_first = len(transitions), layout.chains.size
-    rows_at_once = min(max(1, CHUNK // transitions.size), n_first)
-    # Reducing the first axis keeps the inner loop on contiguous rows, even with few labels
-    summands = np.empty((n_labels, rows_at_once, n_labels))
-    reached = np.empty((rows_at_once, n_labels))
-    for begin, _, before, before_stop in layout.blocks:
-        for source in range(before, before_stop, rows_at_once):
-            n_rows = min(rows_at_once, before_stop - source)
-            part, out = summands[:, :n_rows], reached[:n_rows]
-            target = begin + source - before
-            add, take_maximum = _operations(part.size)
-            add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
-            if pairwise is not None:
-                part += _of_tokens(pairwise, layout.order[target : target + n_rows]).swapaxes(0, 1)
-            take_maximum(part, out=out)
-            best[target : target + n_rows] += out
+    def _through_many(self) -> None:
+        best, transitions, layout = self.scores, self._transitions, self.layout
+        n_labels = len(transitions)
+        rows_at_once = min(max(1, CHUNK // transitions.size), layout.chains.size)
+        # Reducing the first axis keeps the inner loop on contiguous rows, even with few labels
+        summands = np.empty((n_labels, rows_at_once, n_labels))
+        reached = np.empty((rows_at_once, n_labels))
+        for begin, _, before, before_stop in layout.blocks:
+            for source in range(before, before_stop, rows_at_once):
+                n_rows = min(rows_at_once, before_stop - source)
+                part, out = summands[:, :n_rows], reached[:n_rows]
+                target = begin + source - before
+                add, take_maximum = _operations(part.size)
+                add(best[source : source + n_rows].T[:, :, None], transitions[:, None, :], out=part)
+                if self._pairwise is not None:
+                    part += self._of_tokens(target, target + n_rows).swapaxes(0, 1)
+                take_maximum(part, out=out)
+                best[target : target + n_rows] += out
 
-    last = best[layout.last_rows] + end
-    path = np.empty(layout.n_tokens, dtype=np.int64)
-    path[layout.last_rows] = last.argmax(axis=1)
-    into = np.ascontiguousarray(transitions.T)
-    for begin, stop, before, before_stop in reversed(layout.blocks):
-        candidates = best[before:before_stop] + into[path[begin:stop]]
-        if pairwise is not None:
-            candidates += _of_tokens(pairwise, layout.order[begin:stop], path[begin:stop])
-        path[before:before_stop] = candidates.argmax(axis=1)
-    return path
+    def _through_one(self) -> None:
+        """As `_through_many`, with less Python overhead, which dominates for a single chain."""
+        summands = np.empty_like(self._transitions)
+        reached = np.empty(len(summands))
+        add, take_maximum = _operations(summands.size)
+        for before, scores in zip(self.scores[:-1, :, None], self.scores[1:], strict=True):
+            add(before, self._transitions, out=summands)
+            take_maximum(summands, out=reached)
+            scores += reached
 
+    def labels(self) -> np.ndarray:
+        """RETURNS (np.ndarray): *Shape:* (N,). The best labels, in the order of the tokens."""
+        layout = self.layout
+        last = self.scores[layout.last_rows] + self.end
+        if layout.chains.size == 1 and self._pairwise is None:  # less Python overhead, as above
+            label = last[0].argmax()
+            path = [label]
+            for scores in self.scores[-2::-1]:
+                label = (scores + self._into[label]).argmax()
+                path.append(label)
+            return np.array(path[::-1])
+        found = np.empty(layout.n_tokens, dtype=np.int64)
+        found[layout.last_rows] = last.argmax(axis=1)
+        for begin, stop, before, before_stop in reversed(layout.blocks):
+            ways = self.before(begin, stop, before, found[begin:stop, None])
+            found[before:before_stop] = ways[:, 0].argmax(axis=1)
+        return found[layout.row_of_token]
 
-def _through_one(best: np.ndarray, transitions: np.ndarray, end: np.ndarray | float) -> np.ndarray:
-    """As `_through_many`, with less Python overhead, which dominates for a single chain."""
-    summands, reached = np.empty_like(transitions), np.empty(len(transitions))
-    add, take_maximum = _operations(summands.size)
-    for before, scores in zip(best[:-1, :, None], best[1:], strict=True):
-        add(before, transitions, out=summands)
-        take_maximum(summands, out=reached)
-        scores += reached
+    def before(self, begin: int, stop: int, before: int, labels: np.ndarray) -> np.ndarray:
+        """The best scores of paths to labels of adjacent tokens, excluding the last label itself.
 
-    label = (best[-1] + end).argmax()
-    path, into = [label], np.ascontiguousarray(transitions.T)
-    for scores in best[-2::-1]:
-        label = (scores + into[label]).argmax()
-        path.append(label)
-    return np.array(path[::-1])
+        begin, stop (int): The rows of tokens.
+        before (int): The first row of their predecessors.
+        labels (np.ndarray): *Shape:* (n, m). Labels of the tokens.
+        RETURNS (np.ndarray): *Shape:* (n, m, L). By label of the predecessor.
+        """
+        ways = self._into.take(labels, axis=0)  # faster than indexing
+        ways += self.scores[before : before + len(labels), None, :]
+        if self._pairwise is not None:
+            ways += self._of_tokens(begin, stop, labels)
+        return ways
+
+    def _of_tokens(self, begin: int, stop: int, labels: np.ndarray | None = None) -> np.ndarray:
+        """The pairwise scores of rows (n, L, L); given labels, (n, m, L) by previous label."""
+        assert self._pairwise is not None
+        device = self._pairwise.device
+        at = torch.from_numpy(self.layout.order[begin:stop]).to(device)
+        if labels is None:
+            rows = self._pairwise[at]
+        else:
+            rows = self._pairwise[at.unsqueeze(1), :, torch.from_numpy(labels).to(device)]
+        return rows.cpu().double().numpy()
 
 
 def _operations(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -128,26 +161,3 @@ def _add(one: np.ndarray, other: np.ndarray, *, out: np.ndarray) -> None:
 
 def _take_maximum(x: np.ndarray, *, out: np.ndarray) -> None:
     torch.amax(torch.from_numpy(x), 0, out=torch.from_numpy(out))
-
-
-def viterbi_fused(potentials: Potentials) -> Tensor:
-    """The Viterbi algorithm in one GPU kernel.
-
-    potentials (Potentials): The scores; `can_be_fused` must be true of them.
-    RETURNS (Tensor): *Shape:* (N,)
-    """
-    from .triton.viterbi import best_paths
-
-    return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]
-
-
-def _of_tokens(
-    pairwise: Tensor, tokens: np.ndarray, labels: np.ndarray | None = None
-) -> np.ndarray:
-    """The pairwise scores (n, L, L) of tokens; given their labels, (n, L) by previous label."""
-    at = torch.from_numpy(tokens).to(pairwise.device)
-    if labels is None:
-        rows = pairwise[at]
-    else:
-        rows = pairwise[at, :, torch.from_numpy(labels).to(pairwise.device)]
-    return rows.cpu().double().numpy()

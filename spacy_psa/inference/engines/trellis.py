@@ -1,162 +1,203 @@
-"""The trellis of a batch of chains, time step by time step, and sums over paths through it."""
+"""Sums over paths through a trellis: the forward and backward recursions in the log domain.
 
-from dataclasses import dataclass
+    forward_1(j)      = start_j + emissions_1j
+    forward_t(j)      = emissions_tj + log Σ_i exp(forward_{t−1}(i) + ψ_t(i, j))
+    backward_n(i)     = end_i
+    backward_{t−1}(i) = log Σ_j exp(ψ_t(i, j) + emissions_tj + backward_t(j))
+    log Z             = log Σ_j exp(forward_n(j) + end_j)
+
+with ψ_t = transitions + pairwise_t (Lafferty et al. 2001, section 3).
+"""
+
 from functools import cached_property
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ..layout import TimeMajor, time_major
+from ..chain_scores import working_dtype
+from ..layout import time_major
 from ..potentials import Potentials
-from .array_ops import Array, ArrayOps, NumpyOps, TorchOps
-from .arrays import Scores
-from .torch_transitions import TorchTransitions
-from .transition_scores import NoTransitions, TransitionScores, make_transition_scores
+
+# A sum of products below this may have lost terms to underflow. Its inverse occurs in derivatives,
+# squared in second derivatives, and must not overflow there
+TINY = 1e-100
 
 
-@dataclass(frozen=True)
+class LogMatMul(torch.autograd.Function):
+    """Matrix multiplication in the log semiring, log(exp(a) @ exp(b)).
+
+    In float64, it is a product of matrices: a is divided by the maxima of its rows, b by those of
+    its columns. Entries that may have lost terms to underflow are computed by logsumexp, as are all
+    in float32. A sum in which all terms are exp(-inf) has zero gradient instead of NaN.
+
+    The gradient is computed from logarithms. The (n, m, k) summands are not kept for it, but
+    recomputed from the numbers on either side, by operations that can be differentiated again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """a (Tensor): *Shape:* (n, k)
+        b (Tensor): *Shape:* (k, m), or (n, k, m): one matrix for each row of a.
+        RETURNS (Tensor): *Shape:* (n, m)
+        """
+        if a.dtype == torch.float64:
+            top, peaks = peak(a, dim=1), peak(b, dim=-2)
+            sums = matmul((a - top).exp(), (b - peaks).exp())
+            out = sums.log() + top + peaks.squeeze(-2)
+            if may_be_lossy(sums):
+                rows, columns = lossy(sums, a, b).nonzero(as_tuple=True)
+                ways = b.mT[columns] if b.dim() == 2 else b.mT[rows, columns]
+                out[rows, columns] = torch.logsumexp(a[rows] + ways, dim=1)
+        else:
+            out = torch.logsumexp(a.unsqueeze(1) + b.mT, dim=2)
+        ctx.save_for_backward(a, b, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, out = ctx.saved_tensors
+        impossible = (out == -torch.inf).unsqueeze(2)
+        # Normalized by the exact sum: `out` is rounded, by more than log 2 if scores are huge
+        summands = (a.unsqueeze(1) + b.mT).masked_fill(impossible, 0.0)
+        shares = torch.softmax(summands, dim=2).masked_fill(impossible, 0.0) * grad.unsqueeze(2)
+        return shares.sum(dim=1), (shares if b.dim() == 3 else shares.sum(dim=0)).mT
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The product of a (n, k) and b (k, m), or of each row of a and its own matrix (n, k, m)."""
+    return a @ b if b.dim() == 2 else (a.unsqueeze(1) @ b).squeeze(1)
+
+
+def may_be_lossy(sums: Tensor) -> bool:
+    """Whether any sum is so small that terms may have underflowed."""
+    return not bool((sums >= TINY).all())
+
+
+def lossy(sums: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Which of these sums have terms at all (n, m), in a product of exponentials."""
+    terms = matmul((a != -torch.inf).to(a), (b != -torch.inf).to(b))
+    return (sums < TINY) & (terms > 0.0)
+
+
+def peak(scores: Tensor, *, dim: int) -> Tensor:
+    """The maximum, to be subtracted before exponentiation: finite, with the dimension kept."""
+    lowest = torch.finfo(scores.dtype).min
+    return scores.detach().amax(dim=dim, keepdim=True).clamp(min=lowest)
+
+
 class Trellis:
-    """The scores of a batch of chains in float64.
+    """The messages of a batch of chains, time step by time step. Differentiable any number of
+    times.
 
     Time step t has the t-th tokens of the chains that are long enough, from the longest chain to
     the shortest: `counts[t]` rows, as in `TimeMajor`.
 
-    layout (TimeMajor): The layout of the tokens in chains.
-    emissions (List[Array]): *Shape:* (counts[t], L). For each time step.
-    start (Array): *Shape:* (L,)
-    end (Array): *Shape:* (L,)
-    transition_scores (TransitionScores): The scores of transitions between labels.
-    ops (ArrayOps): The operations of the array library.
+    potentials (Potentials): The scores of at least one token.
     """
 
-    layout: TimeMajor
-    emissions: list[Array]
-    start: Array
-    end: Array
-    transition_scores: TransitionScores
-    ops: ArrayOps
+    def __init__(self, potentials: Potentials) -> None:
+        self.layout, dtype = time_major(potentials.lengths), working_dtype(potentials)
+        n_labels, device = potentials.n_labels, potentials.device
+        zeros = torch.zeros(n_labels, dtype=dtype, device=device)
+
+        def scores(tensor: Tensor | None, default: Tensor) -> Tensor:
+            return default if tensor is None else tensor.to(dtype)
+
+        self.start, self.end = scores(potentials.start, zeros), scores(potentials.end, zeros)
+        self._transitions = scores(potentials.transitions, zeros.expand(n_labels, n_labels))
+        self._order = torch.from_numpy(self.layout.order).to(device)
+        self.emissions = self.by_step(potentials.emissions.to(dtype))
+        pairwise = potentials.pairwise
+        self._pairwise = None if pairwise is None else self.by_step(pairwise)
+
+    def transitions(self, t: int) -> Tensor:
+        """ψ_t: the scores of transitions from labels at time step t - 1 to labels at t.
+
+        t (int): The time step.
+        RETURNS (Tensor): *Shape:* (L, L), or (counts[t], L, L) if they differ between tokens.
+        """
+        if self._pairwise is None:
+            return self._transitions
+        return self._pairwise[t].to(self._transitions.dtype) + self._transitions
 
     @cached_property
-    def forward(self) -> list[Array]:
-        """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths up to
+    def forward(self) -> list[Tensor]:
+        """RETURNS (List[Tensor]): *Shape:* (counts[t], L). The log of the sum over all paths up to
         each label, including the label itself.
         """
-        messages: list[Array] = []
-        for t, emissions in enumerate(self.emissions):
-            reached = (
-                self.transition_scores.total(messages[-1][: len(emissions)], t) if t else self.start
-            )
-            messages.append(emissions + reached)
+        messages = [self.emissions[0] + self.start]
+        for t, emissions in enumerate(self.emissions[1:], start=1):
+            before = messages[-1].split([len(emissions), len(messages[-1]) - len(emissions)])[0]
+            messages.append(LogMatMul.apply(before, self.transitions(t)) + emissions)
         return messages
 
     @cached_property
-    def backward(self) -> list[Array]:
-        """RETURNS (List[Array]): *Shape:* (counts[t], L). The log of the sum over all paths from
+    def backward(self) -> list[Tensor]:
+        """RETURNS (List[Tensor]): *Shape:* (counts[t], L). The log of the sum over all paths from
         each label onward, excluding the label itself.
         """
-        messages: list[Array] = []
-        for t in reversed(range(len(self.emissions))):
-            n_following = len(messages[-1]) if messages else 0
-            ending = np.zeros(len(self.emissions[t]) - n_following, dtype=np.int64)
-            parts = [self.end[None, :][self.ops.integers(ending)]]
-            if messages:
-                onward = self.emissions[t + 1] + messages[-1]
-                parts.insert(0, self.transition_scores.total_onward(onward, t + 1))
-            messages.append(self.ops.concatenate(parts))
+        counts = self.layout.counts
+        messages = [self.end.expand(counts[-1], -1)]
+        for t in range(len(counts) - 1, 0, -1):
+            onward = self.emissions[t] + messages[-1]
+            reached = LogMatMul.apply(onward, self.transitions(t).mT)
+            ending = self.end.expand(counts[t - 1] - counts[t], -1)
+            messages.append(torch.cat([reached, ending]))
         return messages[::-1]
 
-    @cached_property
-    def log_partition(self) -> Array:
-        """RETURNS (Array): *Shape:* (counts[0],). log Z of the nonempty chains, from the longest to
-        the shortest.
+    @property
+    def log_partition(self) -> Tensor:
+        """RETURNS (Tensor): *Shape:* (counts[0],). log Z of the nonempty chains, from the longest
+        to the shortest.
         """
-        return self.ops.logsumexp(self.ends(self.forward) + self.end)
+        return LogMatMul.apply(self.ends(self.forward), self.end.unsqueeze(1)).squeeze(1)
 
-    def ends(self, rows: list[Array]) -> Array:
+    def before(self, scores: Tensor, labels: Tensor, t: int) -> Tensor:
+        """Extend paths backward.
+
+        scores (Tensor): *Shape:* (counts[t], L). The scores of the labels at time step t - 1.
+        labels (Tensor): *Shape:* (counts[t], m). Labels at time step t.
+        t (int): The time step.
+        RETURNS (Tensor): *Shape:* (counts[t], m, L). For each of the labels, the scores of the
+            labels before it, including the transition.
+        """
+        into = self.transitions(t).mT
+        rows = torch.arange(len(labels), device=labels.device).unsqueeze(1)
+        return scores.unsqueeze(1) + (into[labels] if into.dim() == 2 else into[rows, labels])
+
+    def ends(self, rows: list[Tensor]) -> Tensor:
         """Select the row of each chain's last token.
 
-        rows (List[Array]): *Shape:* (counts[t], …). For each time step, at least one.
-        RETURNS (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
+        rows (List[Tensor]): *Shape:* (counts[t], …). For each time step.
+        RETURNS (Tensor): *Shape:* (counts[0], …). From the longest chain to the shortest.
         """
         following = [*self.layout.counts[1:], 0]
-        parts = [row[n:] for row, n in zip(rows, following, strict=True)]
-        return self.ops.concatenate(parts[::-1])
+        parts = [row.split([n, len(row) - n])[1] for row, n in zip(rows, following, strict=True)]
+        return torch.cat(parts[::-1])
 
-    def by_token(self, rows: list[Array]) -> Array:
+    def by_token(self, rows: list[Tensor]) -> Tensor:
         """Put rows in the original order of the tokens.
 
-        rows (List[Array]): *Shape:* (counts[t], …). For each time step, at least one.
-        RETURNS (Array): *Shape:* (N, …)
+        rows (List[Tensor]): *Shape:* (counts[t], …). For each time step.
+        RETURNS (Tensor): *Shape:* (N, …)
         """
-        return self.ops.concatenate(rows)[self.ops.integers(self.layout.row_of_token)]
+        return torch.cat(rows)[torch.from_numpy(self.layout.row_of_token).to(rows[0].device)]
 
-    def by_step(self, rows: Array) -> list[Array]:
+    def by_step(self, rows: Tensor) -> tuple[Tensor, ...]:
         """The reverse of `by_token`.
 
-        rows (Array): *Shape:* (N, …)
-        RETURNS (List[Array]): *Shape:* (counts[t], …)
+        rows (Tensor): *Shape:* (N, …)
+        RETURNS (Tuple[Tensor, ...]): *Shape:* (counts[t], …)
         """
-        return _split(rows[self.ops.integers(self.layout.order)], self.layout)
+        # One split for all steps: indexing each step would create a full-size gradient for it
+        return rows[self._order].split(self.layout.counts)
 
-    def by_chain(self, values: Array, default: Tensor) -> Tensor:
+    def by_chain(self, values: Tensor, default: Tensor) -> Tensor:
         """Put values in the original order of the chains.
 
-        values (Array): *Shape:* (counts[0], …). From the longest chain to the shortest.
-        default (Tensor): *Shape:* (C, …). The values of empty chains, in the dtype of the result.
-        RETURNS (Tensor): *Shape:* (C, …). Differentiable.
+        values (Tensor): *Shape:* (counts[0], …). From the longest chain to the shortest.
+        default (Tensor): *Shape:* (C, …). The values of empty chains.
+        RETURNS (Tensor): *Shape:* (C, …)
         """
-        chains = torch.from_numpy(self.layout.chains).to(default.device)
-        # In two steps, as not all devices support float64
-        values = torch.as_tensor(values).to(default.dtype).to(default.device)
-        return default.index_put((chains,), values)
-
-
-def numpy_trellis(potentials: Potentials) -> Trellis:
-    """Create a trellis of NumPy arrays. No gradient flows through it.
-
-    potentials (Potentials): The scores.
-    RETURNS (Trellis): The trellis.
-    """
-    layout = time_major(potentials.lengths)
-    # Pairwise scores are converted step by step
-    scores = Scores.of(*potentials.fields()).with_wide_tables()
-    emissions = _split(scores.emissions[layout.order], layout)
-    transition_scores = make_transition_scores(scores, layout)
-    return Trellis(layout, emissions, scores.start, scores.end, transition_scores, NumpyOps())
-
-
-def torch_trellis(potentials: Potentials) -> Trellis:
-    """Create a trellis of tensors. Gradients flow through it.
-
-    potentials (Potentials): The scores.
-    RETURNS (Trellis): The trellis.
-    """
-    fields = with_float64(potentials).tensors()
-    layout, ops = time_major(potentials.lengths), TorchOps(fields["emissions"].device)
-    wide = {name: tensor.double() for name, tensor in fields.items() if name != "pairwise"}
-    zeros = ops.zeros(potentials.n_labels)
-    transition_scores: TransitionScores = NoTransitions(ops)
-    if "transitions" in fields or "pairwise" in fields:
-        transitions = wide.get("transitions", zeros.expand(potentials.n_labels, -1))
-        transition_scores = TorchTransitions(transitions, fields.get("pairwise"), layout)
-    emissions = _split(wide["emissions"][ops.integers(layout.order)], layout)
-    return Trellis(
-        layout, emissions, wide.get("start", zeros), wide.get("end", zeros), transition_scores, ops
-    )
-
-
-def with_float64(potentials: Potentials) -> Potentials:
-    """Move potentials to a device that supports float64.
-
-    potentials (Potentials): The scores.
-    RETURNS (Potentials): The same object on the CPU and CUDA devices; otherwise a copy on the CPU.
-    """
-    if potentials.device.type in ("cpu", "cuda"):
-        return potentials
-    return potentials.map(Tensor.cpu)
-
-
-def _split(rows: Array, layout: TimeMajor) -> list[Array]:
-    steps = zip(layout.offsets, layout.counts, strict=True)
-    return [rows[offset : offset + count] for offset, count in steps]
+        return default.index_put((torch.from_numpy(self.layout.chains).to(values.device),), values)
