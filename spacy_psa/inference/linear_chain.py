@@ -58,6 +58,10 @@ class LinearChain:
     backend (Optional[str]): How to sum over label sequences. Not used if there are only emissions.
     RAISES (ValueError): If the backend is unknown, or the constraints have a different number of
         labels.
+
+    Source: Lafferty et al. (2001); Wei et al. (2021), equations 1 and 3; Wei et al. (2019),
+    equations 1 and 3; Wang et al. (2021), equations 7 to 9, 13 and 14; Tan et al. (2018),
+    equation 13.
     """
 
     def __init__(

@@ -19,7 +19,12 @@ class CharacterBiLSTM(nn.Module):
     embedding_width (int): Width of a character's embedding.
     width (int): Width of a word's representation, half for each direction.
 
-    Source: Lample et al. (2016), section 4.1; Wei et al. (2021), section 5.2 (30 and 100).
+    Where the papers are silent or we differ:
+
+    - The last states of both directions represent a word, as in Lample et al. (2016), to whom the
+      papers refer.
+
+    Source: Wei et al. (2021), section 5.2 (30 and 100); Cui and Zhang (2019), section 3.1.
     """
 
     def __init__(self, n_characters: int, *, embedding_width: int = 30, width: int = 100) -> None:

@@ -14,6 +14,12 @@ class SoftmaxDecoder(nn.Module):
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
+
+    Where the papers are silent or we differ:
+
+    - Equation 15 of Tan et al. has no bias.
+
+    Source: Cui and Zhang (2019), equation 1; Tan et al. (2018), equations 14 and 15.
     """
 
     def __init__(self, width: int, n_labels: int) -> None:
@@ -49,13 +55,16 @@ class CRFDecoder(SoftmaxDecoder):
 
         log φ(y_{j−1}, y_j, z_j) = w_{y_j}ᵀ z_j + b_{y_j} + A_{y_{j−1}, y_j}
 
-    This is equation 2 in its usual form (Lample et al. 2016): weights depend on the label, the bias
-    on the pair of labels. Labels also have scores for starting and ending a sentence.
+    Where the papers are silent or we differ:
+
+    - This is equation 2 in its usual form (Lample et al. 2016): weights depend on the label, the
+      bias on the pair of labels. `PairwiseCRFDecoder` has the printed form.
+    - Labels have scores for starting and ending a sentence, where the equations have no pair.
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
 
-    Source: Wei et al. (2021), equations 1 to 3.
+    Source: Wei et al. (2021), equations 1 to 3; Wei et al. (2019), equations 1 to 3.
     """
 
     def __init__(self, width: int, n_labels: int) -> None:
@@ -78,9 +87,10 @@ class PairwiseCRFDecoder(CRFDecoder):
 
         log φ(y_{j−1}, y_j, z_j) = W_{y_{j−1}, y_j}ᵀ z_j + b_{y_{j−1}, y_j}
 
-    This is equation 2 as printed: a weight vector and a bias for each pair. Since the first token
-    of a sentence has no pair, the weights are the sum of a label's and a pair's,
-    W_{i, j} = w_j + u_{i, j}, and so are the biases, A_{i, j} + b_j.
+    Where the papers are silent or we differ:
+
+    - The first token of a sentence has no pair. So the weights are the sum of a label's and a
+      pair's, W_{i, j} = w_j + u_{i, j}, and so are the biases, A_{i, j} + b_j.
 
     The decoder has L²·width weights. The scores of a batch of N tokens and L labels are N·L²
     numbers, and inference takes several times that memory. Beyond about 50 labels, use
@@ -89,7 +99,8 @@ class PairwiseCRFDecoder(CRFDecoder):
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
 
-    Source: Wei et al. (2021), equations 1 to 3; Ma and Hovy (2016), section 2.3.
+    Source: Wei et al. (2021), equations 1 to 3; Wei et al. (2019), equations 1 to 3; Ma and Hovy
+    (2016), section 2.3.
     """
 
     def __init__(self, width: int, n_labels: int) -> None:

@@ -20,8 +20,7 @@ class DeepAtt(nn.Module):
 
         Y = LayerNorm(X + Dropout(Sub-Layer(X)))                      (equation 10)
 
-    Where the paper is silent or differs from its authors' code
-    (https://github.com/XMUNLP/Tagger):
+    Where the paper is silent or we differ ('the code' is https://github.com/XMUNLP/Tagger):
 
     - Input of a width other than d goes through a linear map. The paper's input has width d, which
       needs no map.
@@ -103,9 +102,7 @@ class DeepAtt(nn.Module):
 class ResidualSublayer(PackedLayer, nn.Module):
     """A sub-layer with its residual connection: LayerNorm(X + Dropout(Sub-Layer(X))).
 
-    sublayer (nn.Module): Maps (batch_size, n, width) and a mask to the same shape.
-    width (int): Width of the token vectors.
-    dropout (float): Dropout on the sub-layer's output.
+    Where the paper is silent or we differ: see `DeepAtt`.
 
     Source: Tan et al. (2018), equation 10.
     """
@@ -117,13 +114,7 @@ class ResidualSublayer(PackedLayer, nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Transform tokens.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
-            padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): The same shape.
-        """
+        """Transform tokens (batch_size, n, width), or (tokens, width) without padding."""
         tokens = mask.compact(x)
         output = self.norm(tokens + self.dropout(apply_packed(self.sublayer, tokens, mask)))
         return mask.in_form_of(x, output)
@@ -141,8 +132,11 @@ class FeedForwardSublayer(PackedLayer, nn.Module):
 
     width (int): Width d of the token vectors, input and output.
     hidden_width (int): Width h_f of the hidden layer.
-    dropout (float): Dropout on the hidden layer. (Applying it before the ReLU, as the paper says,
-        or after it is the same.)
+    dropout (float): Dropout on the hidden layer.
+
+    Where the paper is silent or we differ:
+
+    - Dropout follows the ReLU; applied before it, as the paper says, it is the same.
 
     Source: Tan et al. (2018), equation 9.
     """
@@ -172,9 +166,11 @@ class RecurrentSublayer(PackedLayer, nn.Module):
 
         y_t = h→_t + h←_t
 
-    The matrices of each gate are orthogonal. The biases are normally distributed with variance
-    1 / d, like all parameters that are not weight matrices of sub-layers (see `DeepAtt`); of the
-    two biases that PyTorch adds, one is zero.
+    Where the paper is silent or we differ:
+
+    - The matrices of each gate are orthogonal. The biases are normally distributed with variance
+      1 / d, like all parameters that are not weight matrices of sub-layers (see `DeepAtt`); of the
+      two biases that PyTorch adds, one is zero.
 
     width (int): Width d of the token vectors, and of each direction.
 
@@ -206,7 +202,9 @@ class RecurrentSublayer(PackedLayer, nn.Module):
 class ConvolutionSublayer(nn.Module):
     """A convolution over adjacent tokens, gated by another: (X ∗ W) ⊙ σ(X ∗ V).
 
-    Sentences are padded with zeros, whatever the padding of the batch contains.
+    Where the paper is silent or we differ:
+
+    - Sentences are padded with zeros at both ends, whatever the padding of the batch contains.
 
     width (int): Width d of the token vectors, input and output.
     kernel_size (int): Width k of the filters in tokens, including the middle one. Odd.

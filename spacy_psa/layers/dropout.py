@@ -7,15 +7,11 @@ from torch import Tensor, nn
 
 
 class SharedDropout(nn.Dropout):
-    """Dropout with the same mask at all positions along an axis.
+    """Dropout with the same mask at all positions along an axis (Gal and Ghahramani 2016, sections
+    4.1 and 4.2).
 
     Along the tokens of a sentence, this is the variational dropout of recurrent networks: a feature
     is kept or dropped for all tokens. Along the features of words, it drops whole words.
-
-    p (float): The probability of setting the values along the axis to zero.
-    axis (int): The axis along which values share the mask.
-
-    Source: Gal and Ghahramani (2016), sections 4.1 and 4.2.
     """
 
     def __init__(self, p: float, *, axis: int) -> None:
@@ -23,11 +19,7 @@ class SharedDropout(nn.Dropout):
         self.axis = axis
 
     def forward(self, x: Tensor) -> Tensor:
-        """Set values to zero at random, in training.
-
-        x (Tensor): Any shape with that axis.
-        RETURNS (Tensor): The same shape.
-        """
+        """Set values to zero at random, in training."""
         if not self.training or not self.p:
             return x
         return x * super().forward(torch.ones_like(x.narrow(self.axis, 0, 1)))

@@ -20,16 +20,18 @@ class AdditiveSelfAttention(nn.Module):
         a_i = softmax(f(x_i, ·))                                      (equation 7)
         s_i = Σ_j a_i(j) x_j                                          (equation 8)
 
-    The paper leaves σ in equation 5 open ('an activation function'); tanh is the choice of the
-    additive attention it cites (Bahdanau et al. 2015). A token with nothing to attend to, such as
-    the token of a one-token sentence under the self-disabled mask, has a zero vector as its
-    context.
+    Where the paper is silent or we differ:
+
+    - σ in equation 5 is 'an activation function': tanh is the choice of the additive attention that
+      the paper cites (Bahdanau et al. 2015).
+    - A token with nothing to attend to, such as that of a one-token sentence under the
+      self-disabled mask, has a zero vector as its context.
 
     width (int): Width d of the token vectors.
     bias (Optional[Callable[[int], nn.Module]]): Creates the positional bias Ψ for a width, e.g.
         `PSABias`; None for none.
 
-    Source: Wei et al. (2021), equations 5 to 9.
+    Source: Wei et al. (2021), equations 5 to 9; Wei et al. (2019), equations 4 to 7 and 9.
     """
 
     def __init__(self, width: int, *, bias: Callable[[int], nn.Module] | None = None) -> None:
@@ -79,13 +81,10 @@ class AdditiveSelfAttention(nn.Module):
 
 
 class FusionGate(nn.Module):
-    """A gate that mixes a token with its context.
+    """A gate that mixes a token with its context, by λ of width `n_gates`.
 
-        λ = sigmoid(W⁽ᶠ³⁾ tanh(W⁽ᶠ¹⁾x_i + W⁽ᶠ²⁾s̃_i))               (equation 13)
-        x̃_i = λ ⊙ x_i + (1 − λ) ⊙ s̃_i                               (equation 14)
-
-    width (int): Width d of the token vectors.
-    n_gates (int): Width of λ.
+    λ = sigmoid(W⁽ᶠ³⁾ tanh(W⁽ᶠ¹⁾x_i + W⁽ᶠ²⁾s̃_i))               (equation 13)
+    x̃_i = λ ⊙ x_i + (1 − λ) ⊙ s̃_i                               (equation 14)
     """
 
     def __init__(self, width: int, n_gates: int) -> None:
@@ -121,8 +120,9 @@ class FeatureGate(FusionGate):
 
     width (int): Width d of the token vectors.
 
-    Source: Wei et al. (2021), equations 13 and 14; Wei et al. (2019), equations 14 and 15, where
-    W⁽ᶠ³⁾ is a square matrix as well. None of these equations has biases.
+    Where the papers are silent or we differ: nowhere. None of their equations has a bias.
+
+    Source: Wei et al. (2021), equations 13 and 14; Wei et al. (2019), equations 14 and 15.
     """
 
     def __init__(self, width: int) -> None:
@@ -134,8 +134,12 @@ class ScalarGate(FusionGate):
 
     width (int): Width d of the token vectors.
 
-    Source: Wei et al. (2019), figure 3, where λ is expanded to the width of a token, and section 1
-    ('a parameter λ'). The equations of that paper have a λ for each feature: see `FeatureGate`.
+    Where the paper is silent or we differ:
+
+    - The paper's figure 3 expands λ to the width of a token, but its equation 14 has a λ for each
+      feature, as `FeatureGate`.
+
+    Source: Wei et al. (2019), figure 3, and section 1 ('a parameter λ').
     """
 
     def __init__(self, width: int) -> None:
@@ -154,7 +158,9 @@ class ContextFusion(PackedLayer, nn.Module):
     gate (Callable[[int], Gate]): Creates the gate that mixes tokens and contexts.
     dropout (float): Dropout on the output s of the self-attention (the paper's 0.2).
 
-    Source: Wei et al. (2021), section 4.2, equations 12 to 14.
+    Where the papers are silent or we differ: nowhere.
+
+    Source: Wei et al. (2021), equations 12 to 14; Wei et al. (2019), equations 13 to 15.
     """
 
     def __init__(

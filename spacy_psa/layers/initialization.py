@@ -9,12 +9,8 @@ from torch import Tensor, nn
 
 
 def glorot_(weight: Tensor) -> Tensor:
-    """Initialize a weight matrix from Glorot's uniform distribution; a vector counts as one row.
-
-    weight (Tensor): Shape: (fan_out, fan_in) or (fan_in,). Changed in place.
-    RETURNS (Tensor): The weight.
-
-    Source: Glorot and Bengio (2010), equation 16; Wei et al. (2021), section 5.2.
+    """Initialize a weight matrix (fan_out, fan_in) in place from Glorot's uniform distribution; a
+    vector counts as one row (Glorot and Bengio 2010, equation 16; Wei et al. 2021, section 5.2).
     """
     fan_out, fan_in = (1, weight.shape[0]) if weight.dim() == 1 else weight.shape
     limit = math.sqrt(6.0 / (fan_in + fan_out))
@@ -23,13 +19,7 @@ def glorot_(weight: Tensor) -> Tensor:
 
 
 def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Linear:
-    """Create a linear layer with Glorot weights and a zero bias.
-
-    input_width (int): Width of the input.
-    output_width (int): Width of the output.
-    bias (bool): Whether to add a bias.
-    RETURNS (nn.Linear): The layer.
-    """
+    """Create a linear layer with Glorot weights and a zero bias."""
     layer = nn.Linear(input_width, output_width, bias=bias)
     glorot_(layer.weight)
     if bias:
@@ -40,10 +30,6 @@ def linear(input_width: int, output_width: int, *, bias: bool = True) -> nn.Line
 def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
     """Create a unidirectional LSTM over padded batches, with Glorot weights, gate by gate, and zero
     biases. PyTorch stacks the four gates in one matrix, whose fan-out is four times that of a gate.
-
-    input_width (int): Width of the input.
-    hidden_width (int): Width of the output.
-    RETURNS (nn.LSTM): The layer.
     """
     layer = nn.LSTM(input_width, hidden_width, batch_first=True)
     for name, parameter in layer.named_parameters():
@@ -56,13 +42,8 @@ def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
 
 
 def uniform_embedding_(weight: Tensor) -> Tensor:
-    """Initialize an embedding table uniformly, with variance 1 / d.
-
-    weight (Tensor): Shape: (rows, d). Changed in place.
-    RETURNS (Tensor): The table.
-
-    Source: Ma and Hovy (2016), section 4.1: U(−√(3/d), √(3/d)). The PSA paper only says that its
-    character embeddings are 'randomly initialized'.
+    """Initialize an embedding table (rows, d) in place, from U(−√(3/d), √(3/d)), which has the
+    variance 1 / d (Ma and Hovy 2016, section 4.1).
     """
     limit = math.sqrt(3.0 / weight.shape[1])
     with torch.no_grad():

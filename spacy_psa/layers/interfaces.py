@@ -46,10 +46,7 @@ class Decoder(Protocol):
 
 
 def width_of(layer: nn.Module) -> int:
-    """Read the width of a layer's output. In PyTorch's type annotations, any attribute of a module
+    """Read the width of a layer's output: in PyTorch's type annotations, any attribute of a module
     may be a tensor or another module.
-
-    layer (nn.Module): The layer.
-    RETURNS (int): Its `width`.
     """
     return cast(int, layer.width)

@@ -20,6 +20,8 @@ class LinearProjection(nn.Module):
     width (int): Width of the input and the output.
     bias (bool): Whether to add a bias. The equations have none.
 
+    Where the paper is silent or we differ: nowhere; its code has `ReLUProjection`.
+
     Source: Cui and Zhang (2019), section 4.2.
     """
 
@@ -29,7 +31,7 @@ class LinearProjection(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (Tensor): Shape: (..., width).
-        RETURNS (Tensor): Shape: (..., width).
+        RETURNS (Tensor): The same shape.
         """
         return self.linear(x)
 
@@ -75,13 +77,7 @@ class LabelReader(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
-
-        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Dict[str, Tensor]): `labels`, the attention weights (see `distributions`). Shape:
-            (batch_size, n, heads, L).
-        """
+        """The attention weights, for analysis. See `spacy_psa.analysis.inspection`."""
         return {"labels": self.distributions(mask.padded(x), mask)}
 
 
@@ -94,17 +90,20 @@ class LabelAttention(LabelReader):
     for the hidden states H and the label embeddings X, which are keys and values. A connection,
     e.g. `Concatenation`, combines H and Ĥ.
 
-    The paper prints the scale √d_h for any number of heads. Here it is √(d_h / k), the root of a
-    head's width, as in the multi-head attention that the paper refers to (Vaswani et al. 2017) and
-    in its published code: with √d_h, distributions would get flatter with more heads. With one
-    head, the two are the same.
+    Where the papers are silent or we differ:
+
+    - The scale is √(d_h / k), the root of a head's width, as in the multi-head attention to which
+      the paper refers (Vaswani et al. 2017) and in its code. The paper prints √d_h for any number
+      of heads, with which distributions would get flatter with more heads.
+    - The paper has no dropout on the attention weights, but its code has 0.5: set `dropout`.
+    - The code projects through a ReLU: set `ReLUProjection`.
 
     labels (LabelEmbeddings): The embeddings X.
     projection (Callable[[int], nn.Module]): Creates a projection for a width; called three times.
     heads (int): Number of heads k; it must divide the width d.
-    dropout (float): Dropout on the attention weights. The paper has none; its code has 0.5.
+    dropout (float): Dropout on the attention weights.
 
-    Source: Cui and Zhang (2019), section 4.2.
+    Source: Cui and Zhang (2019), section 4.2; Wang et al. (2021), equations 2 and 3.
     """
 
     def __init__(
@@ -160,19 +159,22 @@ class LabelAttentionDecoder(nn.Module):
 
     The emissions are the logits e_i, so a softmax over independent labels gives α_i.
 
-    The paper does not say whether the single head is projected. Its parameter counts (table 2: a
-    second layer costs a BiLSTM and two attentions) and equations 2 and 5 of Wang et al. (2021)
-    imply that it is. Without projections or scale, this is a softmax layer with the label
-    embeddings as weights and no bias: the 'naive attention' of section 4.5. Without projections but
-    with the scale, the gradients of the labels are √d times smaller, and learning is slower than in
-    either of these cases.
+    Without projections or scale, this is a softmax layer with the label embeddings as weights and
+    no bias: the 'naive attention' of section 4.5. Without projections but with the scale, the
+    gradients of the labels are √d times smaller, and learning is slower than in either case.
+
+    Where the papers are silent or we differ:
+
+    - The paper does not say whether the single head is projected. Its parameter counts (table 2: a
+      second layer costs a BiLSTM and two attentions) and equations 2 and 5 of Wang et al. (2021)
+      imply that it is.
 
     labels (LabelEmbeddings): The embeddings X, usually shared with the encoder.
     projection (Optional[Callable[[int], nn.Module]]): Creates a projection for a width, once for
         tokens and once for labels; None for none. The published code has `ReLUProjection`.
     scaled (bool): Whether to divide by √d.
 
-    Source: Cui and Zhang (2019), sections 4.2, 'Output', and 4.5.
+    Source: Cui and Zhang (2019), sections 4.2, 'Output', and 4.5; Wang et al. (2021), equation 5.
     """
 
     def __init__(

@@ -22,13 +22,16 @@ class LabelMarginals(LabelReader):
     The marginals p(y_t = j | h) and the gradients through them are exact. A connection, e.g.
     `ResidualNorm`, computes the rest of equation 11.
 
-    Equation 10 has no bias. The paper's parameter counts (table 9: d² + 3d for another layer, not
-    counting the LSTM) imply a bias in addition to the layer normalization, so V has a bias here.
+    Where the paper is silent or we differ:
+
+    - V has a bias, unlike in equation 10: the paper's parameter counts (table 9: d² + 3d for
+      another layer, not counting the LSTM) imply one besides the layer normalization.
+    - Marginals come from forward-backward; the gradient of log Z (equation 12) is the same.
 
     labels (LabelEmbeddings): The embeddings v.
     transitions (LabelTransitions): The transitions A.
 
-    Source: Wang et al. (2021), section 3.1.
+    Source: Wang et al. (2021), equations 6 to 10 and 12.
     """
 
     def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:
@@ -71,7 +74,9 @@ class LabelCRFDecoder(nn.Module):
     labels (LabelEmbeddings): The embeddings v, usually shared with the encoder.
     transitions (LabelTransitions): The transitions A, usually shared with the encoder.
 
-    Source: Wang et al. (2021), equations 6 and 13.
+    Where the paper is silent or we differ: see `LabelEmbeddings` and `LabelTransitions`.
+
+    Source: Wang et al. (2021), equation 6.
     """
 
     def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:

@@ -14,10 +14,12 @@ from .ops import full_precision
 class LabelEmbeddings(nn.Module):
     """A vector for each label, and the emissions computed from it.
 
-    The papers initialize the embeddings 'randomly', without saying how. Here the distribution is
-    uniform, by default with variance 1 / d, as for the character embeddings. This suits emissions
-    hᵀ v_y. Attention that divides by √d (Vaswani et al. 2017) assumes a variance of 1; with 1 / d,
-    its distributions stay flat for a long time, and learning is slow.
+    Where the papers are silent or we differ:
+
+    - They initialize the embeddings 'randomly', without saying how. Here the distribution is
+      uniform, by default with variance 1 / d, as for the character embeddings. This suits emissions
+      hᵀ v_y. Attention that divides by √d (Vaswani et al. 2017) assumes a variance of 1; with
+      1 / d, its distributions stay flat for a long time, and learning is slow.
 
     n_labels (int): Number of labels L.
     width (int): Width d of an embedding.
@@ -56,8 +58,10 @@ class LabelEmbeddings(nn.Module):
 class LabelTransitions(nn.Module):
     """The scores of adjacent labels, and of labels at the start and the end of a sentence.
 
-    The equations only have transitions, but the paper's parameter counts (table 7: 73² + 2 · 73
-    for each set) show that its systems also score the first and the last label.
+    Where the paper is silent or we differ:
+
+    - The equations only have transitions, but the paper's parameter counts (table 7: 73² + 2 · 73
+      for each set) show that its systems also score the first and the last label.
 
     n_labels (int): Number of labels L.
 
@@ -85,9 +89,9 @@ class LabelTransitions(nn.Module):
 
 
 class LabelSet:
-    """A factory for the label parameters of layers, shared among them or not.
+    """A factory for the label parameters of layers, shared among them or not, created on request.
 
-    This is not a layer itself; layers are built from it. Parameters are created on request.
+    Where the paper is silent or we differ: see `LabelEmbeddings` and `LabelTransitions`.
 
     width (int): Width of the embeddings.
     n_labels (int): Number of labels of the task.

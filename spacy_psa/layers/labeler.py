@@ -70,12 +70,7 @@ class SequenceLabelerNetwork(nn.Module):
         self.run = run
 
     def forward(self, x: Tensor, layout: Layout) -> Potentials:
-        """Score label sequences.
-
-        x (Tensor): Vectors of all tokens in the batch. Shape: (tokens, d).
-        layout (Layout): How the tokens are laid out for the encoder.
-        RETURNS (Potentials): One chain for each sequence of the layout.
-        """
+        """Score label sequences, one chain for each of the layout, from all token vectors."""
         parts: dict[str, list[Tensor]] = {}
         for bucket, vectors in zip(layout.buckets, _gathered(x, layout.buckets), strict=True):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
@@ -117,8 +112,12 @@ def _gathered(x: Tensor, buckets: Sequence[Bucket]) -> Iterator[Tensor]:
 class PredicateMask(nn.Module):
     """Append the embedding of the predicate mask to each word vector: x_t = [e(w_t), e(m_t)].
 
-    The mask m_t is 1 at the predicate and 0 elsewhere. As in the authors' code, its embeddings are
-    normally distributed with standard deviation 1 / √d, where d is their own width.
+    The mask m_t is 1 at the predicate and 0 elsewhere.
+
+    Where the paper is silent or we differ:
+
+    - Its embeddings are normally distributed with standard deviation 1 / √d, where d is their own
+      width, as in the authors' code.
 
     input_width (int): Width of the word vectors.
     mask_width (int): Width of the mask's embedding.
@@ -144,11 +143,7 @@ class PredicateMask(nn.Module):
 
 
 class RoleLabelerNetwork(nn.Module):
-    """Map word vectors to the potentials of one label sequence for each predicate.
-
-    mask (PredicateMask): Marks the predicates.
-    labeler (SequenceLabelerNetwork): Encodes and decodes all sequences in one pass.
-    """
+    """Map word vectors to the potentials of one label sequence for each predicate."""
 
     def __init__(self, mask: PredicateMask, labeler: SequenceLabelerNetwork) -> None:
         super().__init__()
@@ -158,12 +153,7 @@ class RoleLabelerNetwork(nn.Module):
     def forward(
         self, x: Tensor, tokens: Tensor, is_predicate: Tensor, layout: Layout
     ) -> Potentials:
-        """Score label sequences.
-
-        x (Tensor): Word vectors, one for each token. Shape: (tokens, d).
-        tokens (Tensor): The token at each position of the sequences. Shape: (positions,).
-        is_predicate (Tensor): True at predicates. Shape: (positions,), booleans.
-        layout (Layout): How the positions are laid out for the encoder.
-        RETURNS (Potentials): One chain for each predicate.
+        """Score label sequences, one chain for each predicate. See `PredicateMask.forward`; the
+        layout is that of the positions.
         """
         return self.labeler(self.mask(x, tokens, is_predicate), layout)

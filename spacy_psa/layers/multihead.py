@@ -20,8 +20,13 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         head_h = softmax(c · (X W_h^Q)(X W_h^K)ᵀ + Ψ_h(X)) X W_h^V
         output = [head_1; …; head_H] W^O
 
-    The projections have no biases, as in the paper's equations. If the positional bias Ψ masks
-    self-attention, the heads of the token in a one-token sentence are zero vectors.
+    Where the papers are silent or we differ:
+
+    - c is 1 / √(d / H), the root of a head's width: equation 1 of Tan et al. prints √d, for
+      attention that is not yet split into heads.
+    - Projections map d features: equation 2 prints n × d/h matrices, and n is the length.
+    - If the positional bias Ψ masks self-attention, the heads of the token in a one-token sentence
+      are zero vectors.
 
     width (int): Width d of the token vectors, input and output.
     n_heads (int): Number of heads H.
@@ -36,8 +41,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
     scale (Optional[float]): The factor c of the dot products; 1 / √key_width by default.
     RAISES (ValueError): If `n_heads` does not divide the width and `key_width` is not given.
 
-    Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4, the first of
-    which prints c = 1 / √d.
+    Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4.
     """
 
     def __init__(
@@ -121,13 +125,8 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         return x.unflatten(2, (self.n_heads, self.key_width)).transpose(1, 2)
 
     def _mask(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor | None, Tensor | None]:
-        """The mask of the scores, and the tokens that have nothing to attend to.
-
-        RETURNS (Tuple[Optional[Tensor], Optional[Tensor]]): First, booleans that are true where a
-            token may attend, or numbers to add to the scores; None if there is nothing to mask.
-            Shape: (batch_size or 1, heads or 1, n or 1, n). Second, booleans that are true for
-            tokens with nothing to attend to; None if no bias masks self-attention. Shape:
-            (batch_size or 1, 1, n, 1).
+        """The mask of the scores (booleans or numbers to add; None if nothing is masked), and
+        whether a token has nothing to attend to (None if no bias masks self-attention).
         """
         masks_self = any(bias.masks_self for bias in self.biases)
         positions = self._positions(x, mask)

@@ -20,24 +20,12 @@ Columns = Callable[..., Tensor]  # `clipped_distances` or `clipped_offsets`
 
 
 def clipped_distances(n: int, most: int, *, like: Tensor) -> Tensor:
-    """Compute min(|i − j|, r).
-
-    n (int): The number of positions.
-    most (int): The distance r at which distances are clipped.
-    like (Tensor): A tensor on the same device.
-    RETURNS (Tensor): Shape: (n, n), integers from 0 to r.
-    """
+    """Compute min(|i − j|, r) for n positions and r = `most`. Shape: (n, n)."""
     return _offsets(n, like).abs().clamp(max=most)
 
 
 def clipped_offsets(n: int, most: int, *, like: Tensor) -> Tensor:
-    """Compute clip(i − j, r) + r.
-
-    n (int): The number of positions.
-    most (int): The distance r at which offsets are clipped.
-    like (Tensor): A tensor on the same device.
-    RETURNS (Tensor): Shape: (n, n), integers from 0 to 2r.
-    """
+    """Compute clip(i − j, −r, r) + r for n positions and r = `most`. Shape: (n, n)."""
     return _offsets(n, like).clamp(-most, most) + most
 
 
@@ -47,12 +35,8 @@ def _offsets(n: int, like: Tensor) -> Tensor:
 
 
 def for_pairs(scores: Tensor, columns: Columns, max_distance: int) -> Tensor:
-    """Look up the score of each pair of positions.
-
-    scores (Tensor): The scores of each token. Shape: (batch_size, n, m).
-    columns (Callable): Computes which scores to read: `clipped_distances` or `clipped_offsets`.
-    max_distance (int): The distance at which they are clipped.
-    RETURNS (Tensor): Shape: (batch_size, n, n).
+    """Look up the score of each pair of positions, from the scores of each token for each clipped
+    distance or offset, (batch_size, n, m). Shape: (batch_size, n, n).
     """
     found = columns(scores.shape[1], max_distance, like=scores)
     return scores.gather(2, found.unsqueeze(0).expand(len(scores), -1, -1))
@@ -63,7 +47,9 @@ class GaussianBias(nn.Module):
 
     window (float): The window size k, in tokens.
 
-    Source: Wei et al. (2021), equation 10.
+    Where the paper is silent or we differ: nowhere.
+
+    Source: Wei et al. (2021), equation 10; Wei et al. (2019), equation 10.
     """
 
     masks_self = False
@@ -85,8 +71,10 @@ class GaussianBias(nn.Module):
 class TokenPositionBias(nn.Module):
     """The token-specific position bias: P_ij(x_i) = x_iᵀ R_m + (vᵀ R_m + b), m = min(|i − j|, r).
 
-    R has a row for each distance from 0 to r. Row 0 is used only if a token may attend to itself;
-    with the self-disabled mask, the other r rows are the paper's R ∈ ℝ^{r×d}.
+    Where the paper is silent or we differ:
+
+    - R has a row for each distance from 0 to r. Row 0 is used only if a token may attend to itself;
+      with the self-disabled mask, the other r rows are the paper's R ∈ ℝ^{r×d}.
 
     width (int): Width d of the token vectors.
     max_distance (int): The distance r at which distances are clipped.
@@ -121,9 +109,12 @@ class TokenPositionBias(nn.Module):
 class TokenOffsetBias(nn.Module):
     """The direction-aware token-specific position bias: P_ij(x_i) = x_iᵀ W_C(i−j).
 
-    C(q) = clip(q, −r, r), so W has 2r + 1 rows; row m is for the offset m − r. Equation 12 of the
-    paper prints the clipped value as r for either sign, which would leave r rows unused. But it is
-    'analogous' to Shaw et al. (2018), whose clipping keeps the sign.
+    W has 2r + 1 rows; row m is for the offset m − r.
+
+    Where the paper is silent or we differ:
+
+    - C(q) = clip(q, −r, r), as in Shaw et al. (2018), to which it is 'analogous'. Equation 12
+      prints the clipped value as r for either sign, which would leave r rows unused.
 
     width (int): Width d of the token vectors.
     max_distance (int): The distance r at which offsets are clipped.
@@ -151,9 +142,12 @@ class TokenOffsetBias(nn.Module):
 class PSABias(nn.Module):
     """The positional bias of position-aware self-attention, Ψ = M + α·G + (1 − α)·P.
 
-    α is trainable and stays in (0, 1), as the sigmoid of a parameter that starts at 0. (The paper
-    only says 'a trainable trade-off parameter'.) The paper's ablations remove one of the three: its
-    term is then zero, and the others keep their weights.
+    Where the paper is silent or we differ:
+
+    - α stays in (0, 1), as the sigmoid of a parameter that starts at 0. The paper only says 'a
+      trainable trade-off parameter'.
+    - The paper's ablations remove one of the three: its term is then zero, and the others keep
+      their weights.
 
     width (int): Width d of the token vectors.
     window (float): The window size k of the Gaussian bias, in tokens.
@@ -210,16 +204,20 @@ class BiasMixture(nn.Module):
     """A weighted mean of biases, Ψ = Σ_i α_i·B_i with trainable α_i > 0, Σ_i α_i = 1.
 
     This is the positional bias of the first version of PSA, Ψ = α₁·M + α₂·P + α₃·G. The mask M is
-    −∞ or 0, and so is α₁·M; but the larger α₁, the less weight is left for the others. A bias that
-    is omitted, as in the ablations, has no weight: the remaining weights still sum to one.
+    −∞ or 0, and so is α₁·M; but the larger α₁, the less weight is left for the others.
+
+    Where the paper is silent or we differ:
+
+    - The weights are the softmax of parameters that start at zero: the paper does not say how their
+      sum is kept at one.
+    - A bias that is omitted, as in the ablations, has no weight: the others still sum to one.
 
     width (int): Width d of the token vectors.
     biases (Iterable[Callable[[int], nn.Module]]): Create the biases for a width, e.g.
         `TokenOffsetBias`.
     self_mask (bool): Whether to disable the attention of a token to itself (M).
 
-    Source: Wei et al. (2019), equations 8 and 9. The paper does not say how the sum is kept at one;
-    here the weights are the softmax of parameters that start at zero.
+    Source: Wei et al. (2019), equations 8 and 9.
     """
 
     def __init__(

@@ -12,15 +12,8 @@ from .mask import SequenceMask
 
 
 def sinusoids(n: int, width: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Compute the timing signal: sin(t / 10000^{2i/d}) for feature 2i, the cosine for 2i + 1.
-
-    n (int): Number of positions t, from 0.
-    width (int): Width d of the signal; if it is odd, the last feature is a sine.
-    device (torch.device): Where to put the result.
-    dtype (torch.dtype): Type of the result. In half precision, only the result is rounded.
-    RETURNS (Tensor): Shape: (n, width).
-
-    Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
+    """Compute the timing signal: sin(t / 10000^{2i/d}) for feature 2i, the cosine for 2i + 1. In
+    half precision, only the result is rounded. Shape: (n, width).
     """
     precise = torch.promote_types(dtype, torch.float32)
     even = torch.arange(0, width, 2, device=device, dtype=precise)
@@ -34,6 +27,10 @@ class SinusoidalPositions(nn.Module):
     """Add the timing signal to token vectors. It has no parameters and no maximum length.
 
     width (int): Width of the token vectors, input and output.
+
+    Where the paper is silent or we differ:
+
+    - Positions t count from 0; if the width is odd, the last feature is a sine.
 
     Source: Vaswani et al. (2017), section 3.5; Tan et al. (2018), equations 11 and 12.
     """
@@ -55,9 +52,13 @@ class SinusoidalPositions(nn.Module):
 class PositionEmbedding(nn.Module):
     """Add a learned position embedding to each token vector.
 
-    Positions beyond the table share its last row: a trained pipeline can label longer sentences,
-    though less well. The default table is long enough for the windows of 512 tokens that
+    The default table is long enough for the windows of 512 tokens that
     `spacy_psa.SequenceLabeler.v1` cuts by default.
+
+    Where the papers are silent or we differ:
+
+    - Positions beyond the table share its last row: a trained pipeline can label longer sentences,
+      though less well.
 
     width (int): Width of the token vectors, input and output.
     max_length (int): Number of positions with embeddings of their own.

@@ -24,8 +24,13 @@ class BiLSTM(PackedLayer, nn.Module):
     output_dropout (float): Dropout on the output of each layer.
     variational (bool): Whether dropout uses the same mask for all tokens of a sentence.
 
-    Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55 there); for `variational`,
-    Gal and Ghahramani (2016), section 4.1.
+    Where the papers are silent or we differ:
+
+    - A 'hidden size' may be that of one direction or of both: `hidden_width` is that of both.
+    - The papers do not print the LSTM's equations: it is PyTorch's.
+
+    Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55); Wang et al. (2021),
+    equation 1; Cui and Zhang (2019), section 3.2; Gal and Ghahramani (2016), section 4.1.
     """
 
     def __init__(

@@ -20,6 +20,12 @@ class Concatenation(nn.Module):
 
     width (int): Width d of the hidden states.
     residual (bool): Whether to add H to Ĥ.
+
+    Where the papers are silent or we differ:
+
+    - Equation 4 of Wang et al. does not add H, although it describes the same network.
+
+    Source: Cui and Zhang (2019), section 4.2; Wang et al. (2021), equation 4.
     """
 
     def __init__(self, width: int, *, residual: bool = True) -> None:
@@ -43,6 +49,8 @@ class ResidualNorm(nn.Module):
         H̃ = LayerNorm(H + max(0, Ĥ))
 
     width (int): Width d of the hidden states.
+
+    Where the paper is silent or we differ: nowhere.
 
     Source: Wang et al. (2021), equation 11.
     """
@@ -106,6 +114,10 @@ class LabelRefinement(nn.Module):
     label_deviation (Optional[float]): The initial standard deviation of label embeddings, for a
         decoder with its own; None for 1 / √width.
     input_dropout (float): Dropout on the input of the first layer.
+
+    Where the papers are silent or we differ:
+
+    - Cui and Zhang mention no dropout; their code has it.
 
     Source: Cui and Zhang (2019), figure 2; Wang et al. (2021), figure 2.
     """

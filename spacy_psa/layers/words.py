@@ -21,6 +21,10 @@ class WordEmbedding(nn.Module):
     n_words (int): Number of rows; row 0 is for unknown words.
     width (int): Width of the embeddings.
 
+    Where the paper is silent or we differ:
+
+    - Words without a vector start uniformly; those outside the training data keep theirs.
+
     Source: Wei et al. (2021), section 5.2: pretrained vectors, fine-tuned in training.
     """
 
@@ -57,8 +61,11 @@ class WordCharacterEmbedding(nn.Module):
     word_dropout (float): The probability of dropping the embedding of a word everywhere in a batch.
         Its character representation is kept.
 
-    Source: Wei et al. (2021), figure 2 and section 5.2. Word dropout is not part of that paper: see
-    Gal and Ghahramani (2016), section 4.2.
+    Where the papers are silent or we differ:
+
+    - Word dropout is not part of the papers: see Gal and Ghahramani (2016), section 4.2.
+
+    Source: Wei et al. (2021), figure 2 and section 5.2; Cui and Zhang (2019), section 3.1.
     """
 
     def __init__(
