@@ -11,8 +11,6 @@ from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
 from spacy_psa.inference import BACKENDS
 from spacy_psa.inference.engines import steps, workspace
 from spacy_psa.layers import Ops
-from spacy_psa.models import updating
-from spacy_psa.pipeline import update
 
 TRAINING, TAGGING = "training", "tagging"
 BOTH = TRAINING, TAGGING
@@ -60,10 +58,6 @@ def _product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.
     return np.dot(a, b, out)
 
 
-class _Nothing:
-    pass
-
-
 def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
     return ((kind, name, getattr(Ops, name)),)
 
@@ -73,7 +67,6 @@ _PACKED = _definition(CPUPrediction, "last_states")
 _ORDER = _definition(CPUPrediction, "bilstm")
 _CACHE = _definition(CPUPrediction, "words")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
-_IN_PLACE = ((updating, "LeavesGradient", _Nothing), (update, "LeavesGradient", _Nothing))
 _PRODUCTS = (
     (steps, "product", _product),
     (steps, "sum_of_outer_products", lambda a, b: np.dot(a.T, b)),
@@ -88,7 +81,6 @@ SWITCHES = {
     "kept order of LSTM weights": Switch(_ORDER, (TAGGING,)),
     "character cache": Switch(_CACHE, (TAGGING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),
-    "in-place optimizer protocol": Switch(_IN_PLACE, (TRAINING,)),
     "products with PyTorch's threads": Switch(_PRODUCTS, (TRAINING,)),
     "workspaces": Switch(_WORKSPACES, (TRAINING,)),
     "row rounding": Switch(((bfloat16, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
@@ -96,7 +88,7 @@ SWITCHES = {
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
     "all but tiled scores and padding removal": Switch(
-        (*_JOINED, *_PACKED, *_ORDER, *_CACHE, *_SCALED, *_IN_PLACE, *_PRODUCTS, *_WORKSPACES)
+        (*_JOINED, *_PACKED, *_ORDER, *_CACHE, *_SCALED, *_PRODUCTS, *_WORKSPACES)
     ),
     "nothing (noise)": Switch(()),
 }

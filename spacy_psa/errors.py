@@ -441,6 +441,21 @@ class Errors(metaclass=_Coded):
         "The network is too large to be trained. Its largest setting is {name} = {value}: choose a "
         "smaller value."
     )
+    P216 = "The group '{name}' of [training.optimizer] {problem}. {remedy}"
+    P217 = (
+        "The groups of [training.optimizer] cannot be found: the parameter '{name}' belongs to no "
+        "pipeline that the optimizer knows. Train with `psa train`, set [training.logger] to "
+        "spacy_psa.JsonlLogger.v1, or call spacy_psa.training.note_pipeline(nlp) first."
+    )
+    P218 = (
+        "The group '{name}' of [training.optimizer] has no parameters. Correct its 'components' or "
+        "'parameters'. The pipeline's components with parameters are: {components}; some "
+        "parameters that could be meant are: {some}."
+    )
+    P219 = (
+        "The groups '{first}' and '{second}' of [training.optimizer] both change {what} of the "
+        "parameter '{parameter}'. Change their patterns, so that only one of them has it."
+    )
     P220 = (
         "{n_heads} attention heads do not evenly divide a width of {width}. Choose a width that is "
         "a multiple of the number of heads, or set 'key_width', the width of each head."

@@ -161,7 +161,7 @@ class NetworkShim(PyTorchShim):
             self.network.zero_grad()
         named = self.network.named_parameters()
         given = {(self.id, name): p for name, p in named if p.grad is not None}
-        update_parameters(optimizer, given, together=self.device.type != "cpu")
+        update_parameters(optimizer, given)
         self.scaler.update()
 
     def copy(self) -> NetworkShim:

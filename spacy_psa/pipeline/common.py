@@ -20,10 +20,10 @@ from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
 from ..models.quantization import check_trainable
+from ..training.clipping import scale_gradients
 from .divergence_monitor import Batch, skip_update, skips_update
 from .input_errors import input_errors
 from .serialization import SavedPipe
-from .update import update_by
 from .vocabulary import Vocabulary, collect_words
 
 
@@ -265,9 +265,9 @@ class LabelSequencePipe(SavedPipe):
         """
         match_state(sgd, self.model)
         scale = self.divergence_monitor.gradient_scale(self.model, self.cfg["max_grad_norm"])
-        update = update_by(skip_update if skips_update(self.model) else sgd, scale)
-        super().finish_update(update)
-        self.divergence_monitor.check_update(self.name, update)
+        scale_gradients(self.model, scale)
+        super().finish_update(skip_update if skips_update(self.model) else sgd)
+        self.divergence_monitor.check_update(self.name, self.model)
 
     def check_scores(self, potentials: Potentials, docs: Iterable[Doc]) -> None:
         """Check that the model's scores can be used for prediction.

@@ -17,13 +17,13 @@ from ..models.network_shim import NetworkShim
 from ..private_names import gradient_scaler_of, network_of
 from ..tensor_versions import TensorVersions
 from ..training.clipping import (
+    all_finite,
     clipping_scale,
     global_norm,
     gradients_of,
     gradients_of_arrays,
     gradients_of_networks,
 )
-from .update import Update, all_finite
 
 # Beyond this, adjacent float32 numbers are more than 1 apart, so scores of this size (in nats)
 # cannot distinguish labels, and nothing can be learned from such a loss per token.
@@ -133,16 +133,16 @@ class DivergenceMonitor:
             norm = checked_norm if versions.are_those_of(gradients) else None
         return clipping_scale(global_norm(gradients) if norm is None else norm, max_norm)
 
-    def check_update(self, name: str, update: Update) -> None:
+    def check_update(self, name: str, model: Model) -> None:
         """Check the weights after an update.
 
         name (str): The component's name.
-        update (Update): The update of its model.
+        model (Model): Its model.
         RAISES (ValueError): If they are not finite.
         """
         batch, self._batch = self._batch, Batch()
         self.updates += 1
-        if not update.is_finite:
+        if not all_finite(_weights(model)):
             self.problem = Errors.P430.format(name=name, update=self.updates, batch=batch)
             raise ValueError(self.problem)
 

@@ -16,6 +16,8 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from thinc.api import Config
 
+from ..training import note_pipeline
+
 Pipe = TypeVar("Pipe", bound=TrainablePipe)
 # Not an attribute of the component, which can be pickled
 _pipelines: WeakKeyDictionary[TrainablePipe, ReferenceType[Language]] = WeakKeyDictionary()
@@ -28,6 +30,7 @@ def created_for(nlp: Language, pipe: Pipe) -> Pipe:
     pipe (TrainablePipe): The component.
     RETURNS (TrainablePipe): The component.
     """
+    note_pipeline(nlp)
     _pipelines[pipe] = ref(nlp)
     return pipe
 

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from .batching import batch_by_propositions as batch_by_propositions
     from .logger import jsonl_logger as jsonl_logger
     from .optimizers import create_adadelta as create_adadelta
+    from .optimizers import create_adamw as create_adamw
     from .optimizers import create_sgd as create_sgd
+    from .parameter_names import note_pipeline as note_pipeline
     from .saving import create_atomic_to_disk as create_atomic_to_disk
     from .schedules import halving as halving
     from .schedules import inverse_epoch_decay as inverse_epoch_decay
@@ -18,7 +20,8 @@ __all__, __getattr__, __dir__ = exports(
     {
         "batching": ["batch_by_propositions"],
         "logger": ["jsonl_logger"],
-        "optimizers": ["create_adadelta", "create_sgd"],
+        "optimizers": ["create_adadelta", "create_adamw", "create_sgd"],
+        "parameter_names": ["note_pipeline"],
         "saving": ["create_atomic_to_disk"],
         "schedules": ["halving", "inverse_epoch_decay"],
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
 import torch
 from thinc.api import Model, PyTorchShim
@@ -63,6 +63,30 @@ def _square(values: Tensor) -> float:
     if values.dtype.itemsize <= 2:
         values = values.float()  # float16 overflows above 65,504
     return torch.dot(values, values).item()
+
+
+def all_finite(tensors: Iterable[Tensor]) -> bool:
+    """Check whether all numbers are finite.
+
+    tensors (Iterable[Tensor]): The tensors, all on one device.
+    RETURNS (bool): Whether none is NaN or infinite.
+    """
+    filled = [tensor.detach() for tensor in tensors if tensor.numel()]
+    if isfinite(sum_of_squares(filled)):
+        return True
+    # Check the maxima: a sum of squares may overflow even if all numbers are finite.
+    return bool(torch.stack(list(foreach("norm", filled, inf))).isfinite().all())
+
+
+def scale_gradients(model: Model, scale: float) -> None:
+    """Multiply all gradients of a model, in place.
+
+    model (Model): The model.
+    scale (float): The factor.
+    """
+    gradients = gradients_of(model) if scale != 1.0 else []
+    if gradients:
+        foreach("mul_", gradients, scale)
 
 
 def gradients_of(model: Model) -> list[Tensor]:

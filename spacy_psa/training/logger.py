@@ -18,6 +18,7 @@ from ..atomic_files import atomic_path
 from ..errors import Errors, suggestion
 from ..output_errors import output_errors
 from ..terminal import SafeStream
+from .parameter_names import note_pipeline
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"
@@ -73,6 +74,7 @@ class TrainingLog:
         table: tuple[LogStep, Callable[[], None]],
         stderr: IO,
     ) -> None:
+        note_pipeline(nlp)
         training = nlp.config.interpolate()["training"]
         self._path = path
         self._begun = False

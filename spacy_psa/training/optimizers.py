@@ -1,151 +1,149 @@
-"""The optimizers of the papers, in addition to thinc's."""
+"""PyTorch's optimizers for spaCy's config: those of the papers, and AdamW."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import torch
 from thinc.api import Optimizer
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 from torch import Tensor
+from torch.optim.adadelta import adadelta
+from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
 from ..errors import check_value
-from ..private_names import foreach
-from .paper_optimizer import PaperOptimizer
+from .parameter_names import Key
+from .torch_optimizer import TorchOptimizer
 
 
-class MomentumSGD(PaperOptimizer):
-    """Stochastic gradient descent with momentum, which thinc's `SGD.v1` lacks.
-
-        v ← μ·v + g
-        w ← w − η·v
-
-    as in `torch.optim.SGD(momentum=μ)`.
-
-    learn_rate (float or Iterator[float]): The learning rate η, or a schedule of it.
-    momentum (float): The momentum μ.
-    L2 (float): L2 regularization, added to the gradient.
-    use_averages (bool): Whether to keep averages of the parameters.
-    """
+class MomentumSGD(TorchOptimizer):
+    """`torch.optim.SGD`, which has momentum, unlike thinc's `SGD.v1`."""
 
     __slots__ = ["momentum"]
 
-    def __init__(
-        self, learn_rate: FloatOrSeq, *, momentum: float, L2: float, use_averages: bool
-    ) -> None:
-        super().__init__(learn_rate, L2=L2, use_averages=use_averages)
+    def __init__(self, learn_rate: FloatOrSeq, *, momentum: float, **settings: Any) -> None:
+        super().__init__(learn_rate, **settings)
         self.momentum = momentum
 
     @property
-    def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
-        return (self.mom1,)
-
-    def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
-        (velocity,) = moments
-        return velocity.mul_(self.momentum).add_(gradient)
+    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
+        return (self.mom1,) if self.momentum else ()
 
     def step(
-        self,
-        weights: Tensor,
-        gradient: Tensor,
-        *moments: Tensor,
-        rate: float,
-        gradient_scale: float = 1.0,
-    ) -> None:
-        tensors = weights, gradient, *moments
-        is_simple = all(x.device.type == "cpu" and x.is_contiguous() for x in tensors)
-        if not (is_simple and self.momentum):
-            super().step(*tensors, rate=rate, gradient_scale=gradient_scale)
-            return
-        given = ([tensor] for tensor in tensors)
-        self.step_together(*given, rate=rate, gradient_scale=gradient_scale)
-
-    def step_together(
         self,
         weights: list[Tensor],
         gradients: list[Tensor],
         *moments: list[Tensor],
-        rate: float,
-        gradient_scale: float = 1.0,
+        counts: list[int],
+        learn_rate: float,
+        L2: float,
+        fused: bool,
     ) -> None:
-        (velocities,) = moments
-        if gradient_scale != 1.0 and (self.L2 or not self.momentum):
-            foreach("mul_", gradients, gradient_scale)
-            gradient_scale = 1.0
-        # What `torch.optim.SGD(fused=True)` calls: each of the tensors is read only once
         sgd(
-            list(weights),
-            list(gradients),
-            list(velocities) if self.momentum else [None] * len(weights),
-            fused=True,
-            weight_decay=self.L2,
+            weights,
+            gradients,
+            list(moments[0]) if moments else [None] * len(weights),
+            fused=fused,
+            foreach=False,
+            weight_decay=L2,
             momentum=self.momentum,
-            lr=rate,
-            # v ← μ·v + (1 − dampening)·(g + L2·w)
-            dampening=1.0 - gradient_scale,
+            lr=learn_rate,
+            dampening=0.0,
             nesterov=False,
             maximize=False,
         )
 
 
-class Adadelta(PaperOptimizer):
-    """Adadelta, which adapts each weight's step size to its previous gradients and steps.
-
-        E[g²] ← ρ·E[g²] + (1 − ρ)·g²
-        Δ = √(E[Δ²] + ε) / √(E[g²] + ε) · g
-        E[Δ²] ← ρ·E[Δ²] + (1 − ρ)·Δ²
-        w ← w − η·Δ
-
-    as in `torch.optim.Adadelta`.
-
-    learn_rate (float or Iterator[float]): A factor η for all steps, or a schedule of it.
-    rho (float): The decay rate ρ of the averages.
-    eps (float): The constant ε, which determines the size of the first steps.
-    L2 (float): L2 regularization, added to the gradient.
-    use_averages (bool): Whether to keep averages of the parameters.
-
-    Source: Zeiler (2012), algorithm 1.
-    """
+class Adadelta(TorchOptimizer):
+    """`torch.optim.Adadelta`."""
 
     __slots__ = ["rho"]
 
-    def __init__(
-        self, learn_rate: FloatOrSeq, *, rho: float, eps: float, L2: float, use_averages: bool
-    ) -> None:
-        super().__init__(learn_rate, L2=L2, use_averages=use_averages, eps=eps)
-        self.rho = rho
+    def __init__(self, learn_rate: FloatOrSeq, *, rho: float, eps: float, **settings: Any) -> None:
+        super().__init__(learn_rate, **settings)
+        self.rho, self.eps = rho, eps
 
     @property
-    def moments(self) -> tuple[dict[tuple[int, str], FloatsXd], ...]:
-        return self.mom1, self.mom2
+    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
+        return self.mom2, self.mom1  # E[g²] and E[Δ²]
 
-    def direction(self, gradient: Tensor, *moments: Tensor) -> Tensor:
-        steps, squares = moments
-        squares.mul_(self.rho).addcmul_(gradient, gradient, value=1.0 - self.rho)
-        step = (squares + self.eps).rsqrt_().mul_((steps + self.eps).sqrt_()).mul_(gradient)
-        steps.mul_(self.rho).addcmul_(step, step, value=1.0 - self.rho)
-        return step
-
-    def step_together(
+    def step(
         self,
         weights: list[Tensor],
         gradients: list[Tensor],
         *moments: list[Tensor],
-        rate: float,
-        gradient_scale: float = 1.0,
+        counts: list[int],
+        learn_rate: float,
+        L2: float,
+        fused: bool,
     ) -> None:
-        steps, squares = moments
-        if gradient_scale != 1.0:
-            foreach("mul_", gradients, gradient_scale)
-        if self.L2:
-            foreach("add_", gradients, weights, alpha=self.L2)
-        foreach("mul_", squares, self.rho)
-        foreach("addcmul_", squares, gradients, gradients, value=1.0 - self.rho)
-        step, divisor = (foreach("add", kept, self.eps) for kept in (steps, squares))
-        foreach("sqrt_", step)
-        foreach("sqrt_", divisor)
-        foreach("div_", step, divisor)
-        foreach("mul_", step, gradients)
-        foreach("mul_", steps, self.rho)
-        foreach("addcmul_", steps, step, step, value=1.0 - self.rho)
-        foreach("add_", weights, step, alpha=-rate)
+        squares, steps = moments
+        adadelta(
+            weights,
+            gradients,
+            squares,
+            steps,
+            _steps(counts, torch.device("cpu")),
+            foreach=fused and weights[0].is_cuda,
+            lr=learn_rate,
+            rho=self.rho,
+            eps=self.eps,
+            weight_decay=L2,
+            maximize=False,
+        )
+
+
+class AdamW(TorchOptimizer):
+    """`torch.optim.AdamW`."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, learn_rate: FloatOrSeq, *, beta1: float, beta2: float, eps: float, **settings: Any
+    ) -> None:
+        super().__init__(learn_rate, **settings)
+        self.b1, self.b2, self.eps = beta1, beta2, eps
+
+    @property
+    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
+        return self.mom1, self.mom2
+
+    def step(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *moments: list[Tensor],
+        counts: list[int],
+        learn_rate: float,
+        L2: float,
+        fused: bool,
+    ) -> None:
+        means, squares = moments
+        adamw(
+            weights,
+            gradients,
+            means,
+            squares,
+            [],
+            _steps(counts, weights[0].device if fused else torch.device("cpu")),
+            fused=fused,
+            foreach=False,
+            amsgrad=False,
+            beta1=self.b1,
+            beta2=self.b2,
+            lr=learn_rate,
+            weight_decay=L2,
+            eps=self.eps,
+            maximize=False,
+        )
+
+
+def _steps(counts: list[int], device: torch.device) -> list[Tensor]:
+    # One copy to a GPU for all parameters, for which the CPU need not wait
+    counted = torch.tensor(counts, dtype=torch.float32)
+    return list(counted.to(device, non_blocking=True).unbind())
 
 
 def create_sgd(
@@ -153,22 +151,26 @@ def create_sgd(
     momentum: float = 0.9,
     L2: float = 0.0,
     use_averages: bool = False,
+    groups: dict[str, dict[str, Any]] | None = None,
 ) -> Optimizer:
-    """Configure stochastic gradient descent with momentum.
+    """Configure stochastic gradient descent with momentum: v ← μ·v + g, w ← w − η·v.
 
-    learn_rate (float or schedule): The learning rate. The paper: 0.01 for part-of-speech tagging,
+    learn_rate (float or schedule): The learning rate η. The paper: 0.01 for part-of-speech tagging,
         0.015 for entities and chunks, with `spacy_psa.inverse_epoch_decay.v1`.
-    momentum (float): The momentum.
+    momentum (float): The momentum μ.
     L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
+    groups (Optional[Dict[str, Dict[str, Any]]]): Parameters with settings of their own, by the
+        group's name: see `ParameterGroup`.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): If a value is out of range.
 
     Source: Wei et al. (2021), section 5.2.
     """
-    _check_rates(learn_rate, L2)
-    check_value("momentum", momentum, lambda n: 0.0 <= n < 1.0, "in [0, 1)")
-    return MomentumSGD(learn_rate, momentum=momentum, L2=L2, use_averages=use_averages)
+    _check_decay("momentum", momentum)
+    return MomentumSGD(
+        learn_rate, momentum=momentum, L2=L2, use_averages=use_averages, groups=groups
+    )
 
 
 def create_adadelta(
@@ -177,8 +179,9 @@ def create_adadelta(
     eps: float = 1e-6,
     L2: float = 0.0,
     use_averages: bool = False,
+    groups: dict[str, dict[str, Any]] | None = None,
 ) -> Optimizer:
-    """Configure Adadelta.
+    """Configure Adadelta, which adapts each weight's step size to its previous gradients and steps.
 
     learn_rate (float or schedule): A factor for all steps. The paper: 1.0, with
         `spacy_psa.halving.v1`.
@@ -187,20 +190,59 @@ def create_adadelta(
         10⁶; the authors' code uses 10⁻⁶.
     L2 (float): L2 regularization, added to the gradient.
     use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
+    groups (Optional[Dict[str, Dict[str, Any]]]): Parameters with settings of their own, by the
+        group's name: see `ParameterGroup`.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): If a value is out of range.
 
-    Source: Zeiler (2012); Tan et al. (2018), 'Learning'.
+    Source: Zeiler (2012), algorithm 1; Tan et al. (2018), 'Learning'.
     """
-    _check_rates(learn_rate, L2)
-    check_value("rho", rho, lambda n: 0.0 <= n < 1.0, "in [0, 1)")
+    _check_decay("rho", rho)
+    _check_eps(eps)
+    return Adadelta(learn_rate, rho=rho, eps=eps, L2=L2, use_averages=use_averages, groups=groups)
+
+
+def create_adamw(
+    learn_rate: FloatOrSeq = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    L2: float = 0.01,
+    use_averages: bool = False,
+    groups: dict[str, dict[str, Any]] | None = None,
+) -> Optimizer:
+    """Configure Adam with decoupled weight decay.
+
+    learn_rate (float or schedule): The learning rate.
+    beta1 (float): The decay rate of the average gradient.
+    beta2 (float): The decay rate of the average squared gradient.
+    eps (float): Added to the root of the latter.
+    L2 (float): The weight decay: in a step, weights shrink by this times the learning rate.
+    use_averages (bool): Whether to keep averages of the parameters for evaluation and saving.
+    groups (Optional[Dict[str, Dict[str, Any]]]): Parameters with settings of their own, by the
+        group's name: see `ParameterGroup`.
+    RETURNS (Optimizer): The optimizer.
+    RAISES (ValueError): If a value is out of range.
+
+    Source: Loshchilov and Hutter (2019), algorithm 2.
+    """
+    _check_decay("beta1", beta1)
+    _check_decay("beta2", beta2)
+    _check_eps(eps)
+    return AdamW(
+        learn_rate,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+        L2=L2,
+        use_averages=use_averages,
+        groups=groups,
+    )
+
+
+def _check_decay(name: str, value: float) -> None:
+    check_value(name, value, lambda n: 0.0 <= n < 1.0, "in [0, 1)")
+
+
+def _check_eps(eps: float) -> None:
     check_value("eps", eps, lambda n: n > 0.0, "greater than 0")
-    return Adadelta(learn_rate, rho=rho, eps=eps, L2=L2, use_averages=use_averages)
-
-
-def _check_rates(learn_rate: FloatOrSeq, L2: float) -> None:
-    if isinstance(
-        learn_rate, int | float | str
-    ):  # the value of a schedule is only known in training
-        check_value("learn_rate", learn_rate, lambda n: n >= 0.0, "at least 0")
-    check_value("L2", L2, lambda n: n >= 0.0, "at least 0")

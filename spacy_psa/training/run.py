@@ -35,6 +35,7 @@ from ..errors import Errors
 from ..output_errors import OutputError
 from ..terminal import SafePrinter, SafeStream
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
+from .parameter_names import note_pipeline
 from .random_state import RandomState, capture_device, isolated, restore_device
 from .replay import ReplayedPipeline
 from .saving import with_atomic_save
@@ -73,6 +74,7 @@ class TrainingRun:
     ) -> None:
         if checkpoint_every is not None and checkpoint_every < 1:
             raise ValueError(Errors.P288.format(n=checkpoint_every))
+        note_pipeline(nlp)
         self.nlp = nlp
         self.output = output
         self.config = config

@@ -11,6 +11,8 @@ import torch
 from spacy.language import Language
 from spacy.util import fix_random_seed
 
+from spacy_psa.training.optimizers import create_adamw
+
 from .conftest import (
     HASH,
     NAME,
@@ -218,6 +220,21 @@ def test_a_transformer_learns_too(transformer: Callable[[], Language]) -> None:
     before = nlp.get_pipe("transformer").model.to_bytes()
     learn(nlp, 2)
     assert nlp.get_pipe("transformer").model.to_bytes() != before
+
+
+@pytest.mark.parametrize("frozen", ["transformer", NAME])
+def test_a_transformer_has_a_learning_rate_of_its_own(
+    transformer: Callable[[], Language], frozen: str
+) -> None:
+    nlp = transformer()
+    group = {"components": [frozen], "learn_rate": 0.0, "L2": 0.0}
+    optimizer = create_adamw(0.01, groups={"one": group})
+    before = {name: pipe.model.to_bytes() for name, pipe in nlp.pipeline}
+    for _ in range(2):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    assert [name for name, pipe in nlp.pipeline if pipe.model.to_bytes() == before[name]] == [
+        frozen
+    ]
 
 
 def test_a_transformer_through_disk(transformer: Callable[[], Language], tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from thinc.api import Linear, Model, PyTorchWrapper, chain
 from torch import nn
 
 from spacy_psa.training.clipping import (
+    all_finite,
     clipping_scale,
     global_norm,
     gradients_of,
+    scale_gradients,
     sum_of_squares,
 )
 
@@ -62,6 +64,16 @@ def test_equals_pytorch(max_norm: float) -> None:
         torch.testing.assert_close(found * scale, parameter.grad, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_all_gradients_are_scaled(scale: float) -> None:
+    model = mixed_model()
+    before = gradients(model)
+    scale_gradients(model, scale)
+    for found, old in zip(gradients(model), before, strict=True):
+        torch.testing.assert_close(found, old * scale)
+    scale_gradients(Linear(2, 3).initialize(), 0.5)  # has none
+
+
 @pytest.mark.parametrize("max_norm", [10.0, 1e6, math.inf, None])
 def test_a_small_norm_is_left_alone(max_norm: float | None) -> None:
     assert clipping_scale(10.0, max_norm) == 1.0
@@ -90,6 +102,13 @@ def test_a_number_that_is_not_finite_is_noticed(bad: float) -> None:
     for parameter in module.parameters():
         parameter.grad = torch.full_like(parameter, bad)
     assert not math.isfinite(norm_of(PyTorchWrapper(module)))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 1e30, 3e38])
+def test_numbers_are_finite_even_if_their_squares_are_not(number: float) -> None:
+    tensors = [torch.zeros(4), torch.tensor([1.0, number]), torch.zeros(0)]
+    assert all_finite(tensors) == math.isfinite(number)
+    assert all_finite([]) and all_finite(tensors[::2])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])

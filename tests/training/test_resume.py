@@ -24,15 +24,33 @@ from .runs import TAGS, kill, log, weights, write_config, write_corpora
 torch.set_num_threads(1)
 
 ADAM = {"@optimizers": "Adam.v1", "learn_rate": 0.01, "grad_clip": 0.0}
-WARMUP = {"@schedules": "warmup_linear.v1", "warmup_steps": 3, "total_steps": 20}
+WARMUP = {
+    "@schedules": "warmup_linear.v1",
+    "warmup_steps": 3,
+    "total_steps": 20,
+    "initial_rate": 0.05,
+}
+GROUPS = {
+    "embeddings": {"parameters": ["*embed/*"], "factor": 0.5},
+    "plain": {"parameters": ["*bias*", "*/b", "*transitions*"], "L2": 0.0},
+    "tagger": {"components": ["tagger"], "parameters": ["maxout/*"], "learn_rate": WARMUP},
+}
 SETTINGS: dict[str, dict[str, Any]] = {
     "momentum": {},
     "averages": {"training__optimizer": {"use_averages": True}},
     "accumulation": {"training": {"accumulate_gradient": 2}},
     "adadelta": {"training__optimizer": {"@optimizers": "spacy_psa.Adadelta.v1"}},
+    "adamw with groups": {
+        "two": True,
+        "training__optimizer": {
+            "@optimizers": "spacy_psa.AdamW.v1",
+            "use_averages": True,
+            "groups": GROUPS,
+        },
+    },
     "adam": {"training__optimizer": {**ADAM, "use_averages": True}},
     "radam": {"training__optimizer": {"@optimizers": "RAdam.v1", "learn_rate": 0.01}},
-    "warm-up": {"training__optimizer": {**ADAM, "learn_rate": {**WARMUP, "initial_rate": 0.05}}},
+    "warm-up": {"training__optimizer": {**ADAM, "learn_rate": WARMUP}},
     "two components": {"two": True, "training__optimizer": {**ADAM, "use_averages": True}},
     "no seed": {"training": {"seed": None}},
 }

@@ -1,0 +1,177 @@
+"""The bridge from thinc's optimizers to those of PyTorch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from thinc.api import Optimizer
+from thinc.optimizers import FloatOrSeq
+from thinc.types import FloatsXd
+from thinc.util import torch2xp
+from torch import Tensor
+
+from ..errors import Errors
+from ..private_names import foreach
+from .parameter_groups import ParameterGroups, check_rate
+from .parameter_names import Key
+
+# As in thinc: averages cover roughly the last 10,000 steps.
+MAX_DECAY = 0.9999
+Groups = Mapping[str, Mapping[str, Any]]
+
+
+class TorchOptimizer(Optimizer, ABC):
+    """An optimizer of thinc's, whose steps are made by a function of `torch.optim`.
+
+    Gradients are not clipped here: the papers clip their global norm, see the component's
+    `max_grad_norm`.
+
+    learn_rate (float or schedule): The learning rate.
+    L2 (float): L2 regularization, or weight decay.
+    use_averages (bool): Whether to keep averages of the parameters, which are then used for
+        evaluation and saved.
+    groups (Optional[Dict[str, Dict[str, Any]]]): Parameters with settings of their own: see
+        `ParameterGroup`.
+    RAISES (ValueError): If a value is out of range.
+    """
+
+    # Like the base class, use slots to refuse misspelled attributes.
+    __slots__ = ["_tensors", "groups"]
+
+    def __init__(
+        self, learn_rate: FloatOrSeq, *, L2: float, use_averages: bool, groups: Groups | None
+    ) -> None:
+        check_rate("learn_rate", learn_rate)
+        check_rate("L2", L2)
+        super().__init__(
+            learn_rate, L2=L2, beta1=0.0, beta2=0.0, grad_clip=0.0, use_averages=use_averages
+        )
+        self.groups = ParameterGroups(groups or {})
+        self._tensors: dict[int, Tensor] = {}
+
+    @property
+    @abstractmethod
+    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
+        """State kept between steps, by parameter: arrays of its shape, initially zero."""
+
+    @abstractmethod
+    def step(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        *moments: list[Tensor],
+        counts: list[int],
+        learn_rate: float,
+        L2: float,
+        fused: bool,
+    ) -> None:
+        """Make a step of parameters with the same settings.
+
+        weights (List[Tensor]): The parameters, all on one device. Updated in place.
+        gradients (List[Tensor]): Their gradients.
+        *moments (List[Tensor]): Each of the `moments`, by parameter. Updated in place.
+        counts (List[int]): The number of each one's steps before this one.
+        learn_rate (float): The learning rate.
+        L2 (float): The regularization.
+        fused (bool): Whether PyTorch can process them together.
+        """
+
+    def step_schedules(self) -> None:
+        """Take the next value of each schedule."""
+        super().step_schedules()
+        self.groups.step_schedules()
+
+    def __call__(
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+    ) -> tuple[FloatsXd, FloatsXd]:
+        """Update a parameter in place.
+
+        key (Tuple[int, str]): The parameter's key.
+        weights (FloatsXd): The parameter.
+        gradient (FloatsXd): Its gradient.
+        lr_scale (float): A factor for the learning rate.
+        RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
+        RAISES (ValueError): If one of the arrays is read-only.
+        """
+        tensors = [self._shared(weights)], [self._shared(gradient)]
+        self.update_together([key], *tensors, lr_scale=lr_scale)
+        gradient.fill(0.0)
+        return weights, gradient
+
+    def update_together(
+        self,
+        keys: Sequence[Key],
+        weights: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        *,
+        lr_scale: float = 1.0,
+    ) -> None:
+        """Update parameters in place. Unlike a call of the optimizer, this does not reset the
+        gradients.
+
+        keys (Sequence[Tuple[int, str]]): The parameters' keys.
+        weights (Sequence[Tensor]): The parameters, all on one device.
+        gradients (Sequence[Tensor]): Their gradients.
+        lr_scale (float): A factor for the learning rate.
+        """
+        alike = defaultdict(list)
+        for key, w, g in zip(keys, weights, gradients, strict=True):
+            learn_rate, L2 = self.groups.settings(key, self.learn_rate, self.L2)
+            # PyTorch's fused functions ignore strides
+            fused = w.device.type in ("cpu", "cuda") and w.is_contiguous() and g.is_contiguous()
+            kept = (self._kept(memory, key, w) for memory in self.moments)
+            alike[learn_rate, L2, fused].append((self.nr_update[key], w, g, *kept))
+        with torch.no_grad():
+            for (learn_rate, L2, fused), rows in alike.items():
+                counts, *tensors = (list(column) for column in zip(*rows, strict=True))
+                self.step(
+                    *tensors, counts=counts, learn_rate=learn_rate * lr_scale, L2=L2, fused=fused
+                )
+            for key in keys:
+                self.nr_update[key] += 1
+            if self.averages is not None:
+                self._average(self.averages, keys, weights)
+
+    def _average(
+        self, averages: dict[Key, FloatsXd], keys: Sequence[Key], weights: Sequence[Tensor]
+    ) -> None:
+        """Update the averages as thinc's optimizers do, in float32."""
+        by_count = defaultdict(list)  # usually, all have been updated equally often
+        for key, w in zip(keys, weights, strict=True):
+            average = self._kept(averages, key, w, torch.float32)
+            by_count[self.nr_update[key]].append((average, w.float()))
+        for count, pairs in by_count.items():
+            found, new = zip(*pairs, strict=True)
+            foreach("lerp_", found, new, 1.0 - min((1.0 + count) / (10.0 + count), MAX_DECAY))
+
+    def _kept(
+        self,
+        memory: dict[Key, FloatsXd],
+        key: Key,
+        weights: Tensor,
+        dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """What is kept for a parameter, as a tensor that shares the array's memory."""
+        if key not in memory:
+            layout = torch.contiguous_format
+            zeros = torch.zeros_like(weights, dtype=dtype, memory_format=layout)
+            memory[key] = cast(FloatsXd, torch2xp(zeros))
+        return self._shared(memory[key])
+
+    def _shared(self, array: FloatsXd) -> Tensor:
+        """A tensor that shares an array's memory."""
+        if isinstance(array, np.ndarray):
+            if not array.flags.writeable:
+                raise ValueError(Errors.P214)  # PyTorch would write to it anyway
+            return torch.from_numpy(array)
+        # Converting an array takes longer than starting an operation on a GPU
+        address = cast(Any, array).data.ptr
+        known = self._tensors.get(address)
+        if known is None or known.data_ptr() != address or known.shape != array.shape:
+            known = self._tensors[address] = torch.from_dlpack(array)
+        return known
