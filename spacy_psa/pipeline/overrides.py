@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from thinc.api import Config
 
-from ..training import note_pipeline
+from ..training.parameter_names import note_pipeline
 
 Pipe = TypeVar("Pipe", bound=TrainablePipe)
 # Not an attribute of the component, which can be pickled
