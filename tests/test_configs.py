@@ -115,7 +115,11 @@ def test_the_default_model_is_that_of_the_paper() -> None:
 def test_semantic_roles_are_learnt_as_in_their_paper() -> None:
     config = Config().from_disk(ROOT / "configs" / "deepatt-srl.cfg", interpolate=False)
     component, training = config["components"]["psa_srl"], config["training"]
-    assert without(component["model"], "nO") == DEFAULT_SRL_MODEL
+    model = without(component["model"], "nO")
+    softmax = {"@architectures": "spacy_psa.Softmax.v1"}
+    # The component's default has a bias, as pipelines have that were saved before it was a setting
+    assert DEFAULT_SRL_MODEL["decoder"] == softmax
+    assert model == {**DEFAULT_SRL_MODEL, "decoder": {**softmax, "bias": False}}
     assert (component["label_smoothing"], component["max_grad_norm"]) == (0.1, 1.0)
     assert training["batcher"]["size"] == 4096
     assert training["max_steps"] == 600_000

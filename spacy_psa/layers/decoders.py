@@ -14,17 +14,16 @@ class SoftmaxDecoder(nn.Module):
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.
+    bias (bool): Whether to add b. Equation 15 of Tan et al. has none.
 
-    Where the papers are silent or we differ:
-
-    - Equation 15 of Tan et al. has no bias.
+    Where the papers are silent or we differ: nowhere.
 
     Source: Cui and Zhang (2019), equation 1; Tan et al. (2018), equations 14 and 15.
     """
 
-    def __init__(self, width: int, n_labels: int) -> None:
+    def __init__(self, width: int, n_labels: int, *, bias: bool = True) -> None:
         super().__init__()
-        self.emission = linear(width, n_labels)
+        self.emission = linear(width, n_labels, bias=bias)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Score the labels of each token.

@@ -13,9 +13,7 @@ from .multihead import MultiHeadSelfAttention
 
 
 class FeedForward(nn.Module):
-    """The position-wise feed-forward network: max(0, x W_1 + b_1) W_2 + b_2 (Vaswani et al. 2017,
-    equation 2).
-    """
+    """For each token, max(0, x W_1 + b_1) W_2 + b_2 (Vaswani et al. 2017, equation 2)."""
 
     def __init__(self, width: int, hidden_width: int) -> None:
         super().__init__()
@@ -28,9 +26,7 @@ class FeedForward(nn.Module):
 
 
 class PostNorm(nn.Module):
-    """Normalize after the residual connection: LayerNorm(x + Dropout(sublayer(x))) (Vaswani et al.
-    2017, sections 3.1 and 5.4).
-    """
+    """LayerNorm(x + Dropout(sublayer(x))) (Vaswani et al. 2017, sections 3.1 and 5.4)."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()

@@ -22,9 +22,10 @@ def build_pairwise_crf() -> DecoderBuilder:
     return partial(build_on_encoder, PairwiseCRFDecoder)
 
 
-def build_softmax() -> DecoderBuilder:
+def build_softmax(bias: bool = True) -> DecoderBuilder:
     """Configure a softmax over the labels of each token: a CRF without transitions.
 
+    bias (bool): Whether each label has a bias.
     RETURNS (DecoderBuilder): Builds a `SoftmaxDecoder`.
     """
-    return partial(build_on_encoder, SoftmaxDecoder)
+    return partial(build_on_encoder, SoftmaxDecoder, bias=bias)

@@ -65,17 +65,21 @@ def build_layer(
     return layer(input_width, **settings)
 
 
-def build_on_encoder(layer: Callable[..., Any], encoder: nn.Module, n_labels: int) -> Decoder:
+def build_on_encoder(
+    layer: Callable[..., Any], encoder: nn.Module, n_labels: int, **settings: Any
+) -> Decoder:
     """Build a decoder that depends only on the encoder's width.
 
-    `functools.partial(build_on_encoder, layer)` is a `DecoderBuilder` that can be pickled.
+    `functools.partial(build_on_encoder, layer, **settings)` is a `DecoderBuilder` that can be
+    pickled.
 
     layer (Callable[..., nn.Module]): The decoder's class.
     encoder (nn.Module): The encoder below it.
     n_labels (int): Number of labels.
+    **settings: The decoder's other arguments.
     RETURNS (Decoder): The decoder.
     """
-    return layer(width_of(encoder), n_labels)
+    return layer(width_of(encoder), n_labels, **settings)
 
 
 def check_dropout(name: str, value: float) -> None:

@@ -24,6 +24,14 @@ def test_emissions_are_linear_in_the_token(make, dtype, device):
             assert_close(output[row, i], expected + state["emission.bias"], TOLERANCE[dtype])
 
 
+def test_a_softmax_may_have_no_bias() -> None:
+    decoder = randomized(SoftmaxDecoder(3, 4, bias=False))
+    assert [name for name, _ in decoder.named_parameters()] == ["emission.weight"]
+    x = torch.randn(1, 2, 3, dtype=torch.float64)
+    emissions = decoder(x, mask_of([2]))
+    assert_close(emissions, x @ decoder.label_vectors().T)
+
+
 def test_softmax_has_no_transition_scores():
     assert SoftmaxDecoder(WIDTH, LABELS).transition_scores() == {}
 
