@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
 from spacy_psa.inference import BACKENDS
-from spacy_psa.inference.engines import steps, workspace
 from spacy_psa.layers import Ops
 
 TRAINING, TAGGING = "training", "tagging"
@@ -54,10 +51,6 @@ def _set(owner: Any, name: str, value: Any) -> None:
         setattr(owner, name, value)
 
 
-def _product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    return np.dot(a, b, out)
-
-
 def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
     return ((kind, name, getattr(Ops, name)),)
 
@@ -65,13 +58,7 @@ def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
 _JOINED = _definition(CPUTraining, "bilstm")
 _PACKED = _definition(CPUPrediction, "last_states")
 _ORDER = _definition(CPUPrediction, "bilstm")
-_CACHE = _definition(CPUPrediction, "words")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
-_PRODUCTS = (
-    (steps, "product", _product),
-    (steps, "sum_of_outer_products", lambda a, b: np.dot(a.T, b)),
-)
-_WORKSPACES = ((workspace.Workspace, "empty", lambda self, *shape: np.empty(shape)),)
 
 SWITCHES = {
     "tiled additive scores": Switch(_definition(CPUPrediction, "additive_scores")),
@@ -79,16 +66,11 @@ SWITCHES = {
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
     "packed character LSTM": Switch(_PACKED),
     "kept order of LSTM weights": Switch(_ORDER, (TAGGING,)),
-    "character cache": Switch(_CACHE, (TAGGING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),
-    "products with PyTorch's threads": Switch(_PRODUCTS, (TRAINING,)),
-    "workspaces": Switch(_WORKSPACES, (TRAINING,)),
     "row rounding": Switch(((bfloat16, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
     "kept order of bfloat16 weights": Switch(
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
-    "all but tiled scores and padding removal": Switch(
-        (*_JOINED, *_PACKED, *_ORDER, *_CACHE, *_SCALED, *_PRODUCTS, *_WORKSPACES)
-    ),
+    "all but tiled scores and padding removal": Switch((*_JOINED, *_PACKED, *_ORDER, *_SCALED)),
     "nothing (noise)": Switch(()),
 }

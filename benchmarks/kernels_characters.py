@@ -63,10 +63,7 @@ def _words(n_words: int, seed: int, device: torch.device) -> tuple[Tensor, Tenso
 
 def characters_table(cases: list[dict[str, Any]]) -> list[str]:
     """RETURNS (List[str]): A description of the figures, and a table of speeds by batch size."""
-    text = (
-        "Character BiLSTM in prediction, on words that are not cached: speed relative to PyTorch's "
-        "packed bidirectional LSTM. A sentence has a few such words."
-    )
+    text = "Character BiLSTM in prediction: speed relative to PyTorch's packed bidirectional LSTM."
     header = ["words", *(str(case["words"]) for case in cases)]
     return [
         "",

@@ -8,10 +8,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from ..layers.interfaces import CharacterPart
 from ..layers.mask import SequenceMask
 from ..layers.ops import Ops, full_precision, lstm_precision
-from .character_cache import CharacterCache
 from .joined_lstm import joined_bilstm
 from .joined_rows import join
 from .ordered_lstm import OrderedLSTM, can_be_ordered
@@ -26,7 +24,6 @@ class CPUPrediction(Ops):
     _few_words = 64
 
     def __init__(self) -> None:
-        self._caches: WeakKeyDictionary[CharacterPart, CharacterCache] = WeakKeyDictionary()
         self._ordered: WeakKeyDictionary[nn.LSTM, OrderedLSTM] = WeakKeyDictionary()
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
@@ -107,16 +104,6 @@ class CPUPrediction(Ops):
         states = packed_bilstm(inputs, sizes, *directions)
         return states[:, last].transpose(0, 1).flatten(1)
 
-    def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        """See `Ops`. The representations of words are kept until the weights change."""
-        # What is kept has a single precision
-        if part.training or torch.is_autocast_enabled("cpu"):
-            return super().words(part, characters, lengths)
-        cache = self._caches.get(part)
-        if cache is None:
-            cache = self._caches.setdefault(part, CharacterCache())
-        return cache.represent(part, characters, lengths)
-
 
 class CPUTraining(CPUPrediction):
     """What is faster on a CPU with gradients."""
@@ -133,7 +120,3 @@ class CPUTraining(CPUPrediction):
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:
             return mask.in_form_of(x, joined_bilstm(mask.packed(x), rows, *directions))
-
-    def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        """See `Ops`."""
-        return Ops.words(self, part, characters, lengths)

@@ -22,11 +22,8 @@ from ..inference import LinearChain, Potentials
 from ..private_names import has_bfloat16
 
 if TYPE_CHECKING:
-    from .interfaces import CharacterPart
     from .mask import SequenceMask
 
-# Characters, including padding, that are read at a time: those of a batch of ordinary size
-CHARACTER_POSITIONS = 1 << 17
 # Registered by device and whether gradients are recorded
 _registered: dict[tuple[str, bool], Ops] = {}
 _chosen: ContextVar[Ops | None] = ContextVar("chosen", default=None)
@@ -143,22 +140,6 @@ class Ops:
             left, _ = forwards(x)
             right, _ = backwards(mask.reversed(x))
         return torch.cat([mask.last(left), mask.last(right)], dim=1)
-
-    def words(self, part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Represent words by their characters, so many at a time that memory stays bounded.
-
-        part (CharacterPart): Represents words.
-        characters, lengths (Tensor): Its input, words sorted by length, longest first.
-            Shapes: (words, longest word) and (words,).
-        RETURNS (Tensor): Shape: (words, width).
-        """
-        outputs, first = [], 0
-        while first < len(lengths):
-            longest = int(lengths[first])
-            piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
-            outputs.append(part(characters[piece, :longest], lengths[piece]))
-            first = piece.stop
-        return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
 
     def marginals(
         self, emissions: Tensor, mask: SequenceMask, transitions: dict[str, Tensor]

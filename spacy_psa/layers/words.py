@@ -9,7 +9,9 @@ from torch.nn.functional import embedding
 from .dropout import SharedDropout
 from .initialization import uniform_embedding_
 from .interfaces import CharacterPart
-from .ops import ops_for
+
+# Characters, including padding, that are read at a time: those of a batch of ordinary size
+CHARACTER_POSITIONS = 1 << 17
 
 
 class WordEmbedding(nn.Module):
@@ -102,7 +104,23 @@ class WordCharacterEmbedding(nn.Module):
         """
         parts = [self.word_dropout(self.words(rows, vectors))]
         if self.characters is not None:
-            ops = ops_for(characters)
-            parts.append(ops.words(self.characters, characters, lengths))
+            parts.append(in_pieces(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.dropout(embedding(tokens, words))
+
+
+def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
+    """Represent words by their characters, so many at a time that memory stays bounded.
+
+    part (CharacterPart): Represents words.
+    characters, lengths (Tensor): Its input, words sorted by length, longest first. Shapes:
+        (words, longest word) and (words,).
+    RETURNS (Tensor): Shape: (words, width).
+    """
+    outputs, first = [], 0
+    while first < len(lengths):
+        longest = int(lengths[first])
+        piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
+        outputs.append(part(characters[piece, :longest], lengths[piece]))
+        first = piece.stop
+    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]

@@ -7,9 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.engines.arrays import Scores
-from spacy_psa.inference.engines.log_domain import LogDomainRecursion
-from spacy_psa.inference.layout import time_major
 
 from .brute_force import BruteForce, random_potentials
 
@@ -207,28 +204,8 @@ def test_long_chains_do_not_underflow():
 
 
 @pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("start", "pairwise")])
-def test_log_domain_recursion_in_small_pieces(monkeypatch, fields):
-    potentials = random_potentials(3, (4, 3, 2, 1, 0), fields=fields)
-    names = ("transitions", "start", "end", "pairwise")
-    scores = Scores.of(**{**dict.fromkeys(names), **potentials.tensors()})
-    monkeypatch.setattr("spacy_psa.inference.engines.workspace.CHUNK", 20)
-    recursion = LogDomainRecursion(scores, time_major(potentials.lengths))
-    gradient = recursion.gradient(np.ones(5))
-    brute = BruteForce(potentials)
-    np.testing.assert_allclose(recursion.log_partition, brute.log_partition)
-    np.testing.assert_allclose(gradient.emissions, brute.marginals)
-    np.testing.assert_allclose(gradient.transitions, brute.expected_counts[0])
-    direction = np.random.default_rng(0).normal(size=gradient.emissions.shape)
-    derivative, expected = recursion.derivative(direction), brute.curvature(direction)
-    for name in ("emissions", "transitions", "start", "end"):
-        np.testing.assert_allclose(getattr(derivative, name), expected[name], atol=1e-12)
-    if "pairwise" in fields:
-        np.testing.assert_allclose(derivative.pairwise, expected["pairwise"], atol=1e-12)
-
-
-@pytest.mark.parametrize("fields", [("transitions", "start", "end"), ("start", "pairwise")])
 def test_scaled_recursion_in_small_pieces(monkeypatch, fields):
-    monkeypatch.setattr("spacy_psa.inference.engines.workspace.CHUNK", 20)
+    monkeypatch.setattr("spacy_psa.inference.engines.arrays.CHUNK", 20)
     assert_like_enumeration(random_potentials(3, (4, 3, 2, 1, 0), fields=fields), "scaled")
 
 
@@ -276,7 +253,7 @@ def test_ordinary_constraints_and_partial_labels_stay_in_the_exp_domain(monkeypa
     def refuse(*args):
         raise AssertionError("computed again in the log domain")
 
-    monkeypatch.setattr("spacy_psa.inference.engines.recursion.LogDomainRecursion", refuse)
+    monkeypatch.setattr("spacy_psa.inference.engines.recursion.ByDefinition", refuse)
     # BIO with three labels: I-x only after B-x and I-x
     n_labels, inside = 7, {2: 1, 4: 3, 6: 5}
     allowed = np.ones((n_labels, n_labels), dtype=bool)

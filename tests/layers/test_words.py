@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from spacy_psa.layers import CharacterBiLSTM, WordCharacterEmbedding, WordEmbedding
+from spacy_psa.layers import words as words_module
 
 from .helpers import DTYPES, TOLERANCE, assert_close, normal, randomized
 from .test_characters import CHARACTERS, LENGTHS
@@ -147,3 +148,18 @@ def test_word_dropout_leaves_words_out_wherever_they_stand_but_not_their_charact
             words_seen.add((int(word), factor))
     # Each word is sometimes kept and sometimes dropped
     assert len(words_seen) == 2 * len(TOKENS.unique())
+
+
+def test_characters_are_read_in_pieces_of_bounded_size(monkeypatch):
+    part = randomized(CharacterBiLSTM(9, embedding_width=3, width=4))
+    sizes = []
+    part.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].numel()))
+    batch = (
+        torch.tensor([[1, 2, 3], [4, 5, 6], [7, 8, 0], [1, 2, 0], [3, 0, 0]]),
+        torch.tensor([3, 3, 2, 2, 1]),
+    )
+    expected = part(*batch)
+    monkeypatch.setattr(words_module, "CHARACTER_POSITIONS", 6)
+    sizes.clear()
+    assert_close(words_module.in_pieces(part, *batch), expected, 1e-12)
+    assert len(sizes) > 1 and max(sizes) <= 6

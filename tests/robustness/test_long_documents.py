@@ -19,7 +19,7 @@ from torch import Tensor
 
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
-from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, ops
+from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, words
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.lookup import CACHED_LENGTH
 from spacy_psa.models.windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
@@ -210,7 +210,7 @@ def test_characters_are_read_piece_by_piece(make: Any, monkeypatch: pytest.Monke
     whole, whole_gradients = run()
     sizes: list[int] = []
     part.register_forward_pre_hook(lambda module, inputs: sizes.append(inputs[0].numel()))
-    monkeypatch.setattr(ops, "CHARACTER_POSITIONS", 30)
+    monkeypatch.setattr(words, "CHARACTER_POSITIONS", 30)
     output, gradients = run()
     assert len(sizes) > 5
     assert max(sizes) <= 30

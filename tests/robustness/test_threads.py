@@ -16,7 +16,6 @@ from thinc.api import MPSOps, set_current_ops
 from thinc.util import get_torch_default_device
 
 from spacy_psa.inference import LinearChain
-from spacy_psa.inference.engines.workspace import SMALLEST
 
 from ..inference.brute_force import random_potentials
 from ..pipeline import srl_data
@@ -108,7 +107,6 @@ def test_threads_that_share_semantic_roles_get_what_one_gets() -> None:
 def test_threads_do_not_share_the_memory_of_computations() -> None:
     lengths = [(300, 200), (500,), (100, 100, 150), (400, 1)]
     chains = [random_potentials(9, several) for several in lengths]
-    assert min(potentials.n_tokens for potentials in chains) * 9 < SMALLEST < 500 * 9
 
     def ask(i: int) -> list[list[float]]:
         chain = LinearChain(chains[i % 4])

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .workspace import Workspace
+# Temporaries of shape (rows, L, L) are split into chunks of at most this many numbers
+CHUNK = 1 << 20
 
 
 class Scores(NamedTuple):
@@ -37,41 +38,15 @@ class Scores(NamedTuple):
             None if pairwise is None else _array(pairwise),
         )
 
-    def of_tokens(self, tokens: np.ndarray) -> "Scores":
-        """RETURNS (Scores): The scores of these tokens only, in float64."""
-        return Scores(
-            _wide(self.emissions[tokens]),
-            _wide(self.transitions),
-            _wide(self.start),
-            _wide(self.end),
-            None if self.pairwise is None else _wide(self.pairwise[tokens]),
-        )
-
-    def with_wide_tables(self) -> "Scores":
-        """RETURNS (Scores): All in float64 except for the pairwise scores, which are too large to
-        be converted as a whole.
-        """
-        return Scores(
-            _wide(self.emissions),
-            _wide(self.transitions),
-            _wide(self.start),
-            _wide(self.end),
-            self.pairwise,
-        )
-
 
 class Gradient(NamedTuple):
-    """The gradient of a sum over chains, or a derivative of that gradient.
-
-    The emissions may lie in a workspace: copy them before you release this object.
-    """
+    """The gradient of a sum over chains, or a derivative of that gradient."""
 
     emissions: np.ndarray  # (N, L), in the order of the tokens
     transitions: np.ndarray | None  # (L, L)
     start: np.ndarray  # (L,)
     end: np.ndarray  # (L,)
     pairwise: np.ndarray | None = None  # (N, L, L), in the order of the tokens
-    workspace: Workspace | None = None
 
     def add(self, other: "Gradient", tokens: np.ndarray) -> "Gradient":
         """Add the gradient of chains that were left out at first.
@@ -89,20 +64,17 @@ class Gradient(NamedTuple):
 
 
 def to_tensor(array: np.ndarray, like: Tensor) -> Tensor:
-    """Copy an array to a tensor.
-
-    array (np.ndarray): The array.
-    like (Tensor): A tensor with the dtype and device of the copy.
-    RETURNS (Tensor): The copy.
-    """
+    """Copy an array to a tensor of the dtype and on the device of another one."""
     return torch.from_numpy(array).to(like, copy=True)
-
-
-def _wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float64, copy=False)
 
 
 def _array(tensor: Tensor) -> np.ndarray:
     tensor = tensor.detach().cpu()
     # NumPy has no bfloat16, and its float16 is slow
     return (tensor.float() if tensor.element_size() < 4 else tensor).numpy()
+
+
+def chunks(n_rows: int, row_size: int) -> list[slice]:
+    """Split rows into consecutive chunks of at most `CHUNK` numbers, but at least one row."""
+    step = max(1, CHUNK // max(1, row_size))
+    return [slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]

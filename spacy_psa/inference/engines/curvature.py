@@ -16,7 +16,6 @@ import numpy as np
 
 from .arrays import Gradient
 from .recursion import ScaledRecursion
-from .workspace import Workspace
 
 
 class Posterior:
@@ -29,17 +28,12 @@ class Posterior:
 
     def __init__(self, recursion: ScaledRecursion) -> None:
         self._recursion = recursion
-        self._workspace = Workspace()
         layout = recursion.layout
-        shape = recursion._emissions.shape
         ones = np.ones(layout.n_chains)
-        self._ratios = recursion._ratios(self._workspace)
-        onward = self._workspace.empty(*shape)
-        onward[...] = self._ratios
+        self._ratios = recursion._ratios()
         weights = recursion._scaled_weights(ones)
-        self._betas, self._onward = recursion._backward(weights, onward, self._workspace)
-        self._rows = self._workspace.empty(*shape)
-        np.multiply(recursion._alphas, self._betas, out=self._rows)
+        self._betas, self._onward = recursion._backward(weights, self._ratios.copy())
+        self._rows = recursion._alphas * self._betas
         self.marginals = self._rows[layout.row_of_token]
         if recursion._fallback is not None:
             again = recursion._fallback.gradient(ones[recursion._doubtful], pairs=False)
@@ -52,15 +46,13 @@ class Posterior:
         pairs (bool): Whether to include the transitions and the pairwise scores.
         RETURNS (Gradient): The derivative, zeros for a chain without a possible sequence.
         """
-        recursion, workspace = self._recursion, Workspace()
+        recursion = self._recursion
         layout, steps, alphas = recursion.layout, recursion._steps, recursion._alphas
-        move = workspace.empty(*alphas.shape)
-        move[layout.row_of_token] = direction
+        move = direction[layout.order].astype(np.float64, copy=False)
         move -= np.einsum("nl,nl->n", move, self._rows)[:, None]
 
         # d alpha_t = (d alpha_{t-1} @ step) * ratio + alpha_t * move
-        d_alphas = workspace.empty(*alphas.shape)
-        np.multiply(alphas, move, out=d_alphas)
+        d_alphas = alphas * move
         reached = np.empty((layout.chains.size, alphas.shape[1]))
         for begin, stop, before, before_stop in layout.blocks:
             part = reached[: stop - begin]
@@ -70,7 +62,7 @@ class Posterior:
 
         # d beta_{t-1} = step @ d onward_t, and both factors of onward_t = ratio * beta_t move
         d_onward = np.multiply(self._onward, move, out=move)
-        d_betas = workspace.empty(*alphas.shape)
+        d_betas = np.empty_like(alphas)
         d_betas[layout.last_rows] = 0.0
         for begin, stop, before, before_stop in reversed(layout.blocks):
             part = reached[: stop - begin]
@@ -84,9 +76,9 @@ class Posterior:
         rows = np.multiply(alphas, d_betas, out=d_betas)
         d_alphas *= self._betas
         rows += d_alphas
-        gradient = recursion._assemble(rows, *both, workspace, out=d_alphas)
+        gradient = recursion._assemble(rows, *both)
         if recursion._fallback is None:
             return gradient
         tokens = recursion._doubtful_tokens
-        again = recursion._fallback.derivative(direction[tokens].astype(np.float64), pairs=pairs)
+        again = recursion._fallback.derivative(direction[tokens], pairs=pairs)
         return gradient.add(again, tokens)

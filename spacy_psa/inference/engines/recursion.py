@@ -8,16 +8,18 @@ The price is range: anything 700 nats below the best score underflows. This is h
 can follow any other at a bounded cost, because whatever is that far behind stays behind. It is not
 harmless behind forbidden transitions, where the only possible continuation may have been lost. The
 results are therefore checked if there are such transitions, and a chain whose result may be
-inaccurate is recomputed in the log domain.
+inaccurate is recomputed by the definition.
 """
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from ..layout import TimeMajor, sum_by, time_major
+from ..layout import TimeMajor, sum_by
+from ..potentials import Potentials
 from .arrays import Gradient, Scores
-from .log_domain import LogDomainRecursion
+from .logspace import LogSpaceBackend
 from .steps import DROP_BELOW, Factor, make_steps
-from .workspace import Workspace
 
 # Steps (start, end) whose scores are within this range lose nothing: a backward score is at most
 # e^300 times another one, a normalizer at least e^-300, and float64 reaches down to e^-708.
@@ -41,11 +43,9 @@ class ScaledRecursion:
 
     def __init__(self, scores: Scores, layout: TimeMajor) -> None:
         self.layout = layout
-        self._workspace = Workspace()
-        rows = self._workspace.empty(*scores.emissions.shape)
-        rows[layout.row_of_token] = scores.emissions
+        rows = scores.emissions[layout.order].astype(np.float64, copy=False)
         row_max = rows.max(axis=1)
-        self._steps = make_steps(scores.transitions, scores.pairwise, layout, self._workspace)
+        self._steps = make_steps(scores.transitions, scores.pairwise, layout)
         start, end = Factor(scores.start), Factor(scores.end)
         factors = (self._steps, start, end)
         # -inf in the emissions alone does no harm: the remaining labels are reachable
@@ -70,7 +70,7 @@ class ScaledRecursion:
         peak[layout.chains] += start.peak + end.peak
         self.log_partition = peak + slack
 
-        self._fallback: LogDomainRecursion | None = None
+        self._fallback: ByDefinition | None = None
         if self._checked:
             doubtful = self._find_doubtful(slack, drop_gap)
             if doubtful.size:
@@ -88,7 +88,7 @@ class ScaledRecursion:
     def _forward(self) -> None:
         """Compute the scaled forward scores and normalizers of all rows, and the final sums."""
         layout, emissions, forward = self.layout, self._emissions, self._steps.forward
-        alphas = self._workspace.empty(*emissions.shape)
+        alphas = np.empty_like(emissions)
         norms = np.empty(layout.n_tokens)
         ones = np.ones(emissions.shape[1])
         n_first = layout.chains.size
@@ -128,11 +128,9 @@ class ScaledRecursion:
         is_doubtful[doubtful] = True
         self._doubtful = doubtful
         self._doubtful_tokens = np.flatnonzero(is_doubtful[self.layout.chain_of_token])
-        sizes = self.layout.sizes[doubtful]
-        self._fallback = LogDomainRecursion(
-            scores.of_tokens(self._doubtful_tokens), time_major(tuple(sizes.tolist()))
-        )
-        self.log_partition[doubtful] = self._fallback.log_partition
+        sizes = tuple(self.layout.sizes[doubtful].tolist())
+        self._fallback = ByDefinition(scores, self._doubtful_tokens, sizes)
+        self.log_partition[doubtful] = self._fallback.log_partition.detach().numpy()
 
     def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
         """The gradient of the weighted sum of log Z, by the backward recursion.
@@ -141,14 +139,12 @@ class ScaledRecursion:
         pairs (bool): Whether to include the transitions and the pairwise scores.
         RETURNS (Gradient): Zeros for a chain without a possible sequence.
         """
-        workspace = Workspace()
-        ratios = self._ratios(workspace)
-        betas, onward = self._backward(self._scaled_weights(weights), ratios, workspace)
+        betas, onward = self._backward(self._scaled_weights(weights), self._ratios())
         marginals = np.multiply(betas, self._alphas, out=betas)
         both: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
         if pairs:
             both = self._steps.pairs([(self._alphas, onward)])
-        gradient = self._assemble(marginals, *both, workspace, out=onward)
+        gradient = self._assemble(marginals, *both)
         if self._fallback is None:
             return gradient
         again = self._fallback.gradient(weights[self._doubtful], pairs=pairs)
@@ -161,10 +157,9 @@ class ScaledRecursion:
             weights[self._doubtful] = 0.0
         return weights[self.layout.chains]
 
-    def _ratios(self, workspace: Workspace) -> np.ndarray:
+    def _ratios(self) -> np.ndarray:
         """Emissions divided by normalizers, for all rows."""
-        ratios = workspace.empty(*self._emissions.shape)
-        np.divide(self._emissions, self._norms[:, None], out=ratios)
+        ratios = self._emissions / self._norms[:, None]
         if self._checked:
             # The backward score of an unreachable label is unbounded and meaningless
             ratios[self._alphas == 0.0] = 0.0
@@ -172,15 +167,13 @@ class ScaledRecursion:
             ratios[self.layout.row_of_token[self._doubtful_tokens]] = 0.0
         return ratios
 
-    def _backward(
-        self, weights: np.ndarray, onward: np.ndarray, workspace: Workspace
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _backward(self, weights: np.ndarray, onward: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The backward scores of all rows, and their products with the ratios given in `onward`.
 
         They are scaled so that alpha · beta is the marginal probability times the chain's weight.
         """
         layout, backward = self.layout, self._steps.backward
-        betas = workspace.empty(*self._emissions.shape)
+        betas = np.empty_like(self._emissions)
         # If no sequence is possible, weight and sum are both zero
         scale = np.divide(
             weights, self._end_norms, out=np.zeros_like(weights), where=weights != 0.0
@@ -193,17 +186,59 @@ class ScaledRecursion:
         return betas, onward
 
     def _assemble(
-        self,
-        rows: np.ndarray,
-        transitions: np.ndarray | None,
-        pairwise: np.ndarray | None,
-        workspace: Workspace,
-        *,
-        out: np.ndarray,
+        self, rows: np.ndarray, transitions: np.ndarray | None, pairwise: np.ndarray | None
     ) -> Gradient:
-        layout = self.layout
-        start = rows[: layout.chains.size].sum(axis=0)
-        end = rows[layout.last_rows].sum(axis=0)
-        # Nothing is clipped, but the default mode would buffer the output
-        emissions = np.take(rows, layout.row_of_token, axis=0, out=out, mode="clip")
-        return Gradient(emissions, transitions, start, end, pairwise, workspace)
+        start = rows[: self.layout.chains.size].sum(axis=0)
+        end = rows[self.layout.last_rows].sum(axis=0)
+        emissions = rows.take(self.layout.row_of_token, axis=0)
+        return Gradient(emissions, transitions, start, end, pairwise)
+
+
+class ByDefinition:
+    """The same for the chains whose results could be inaccurate, by the logspace engine.
+
+    scores (Scores): The potentials of all tokens.
+    tokens (np.ndarray): The tokens of these chains.
+    sizes (Tuple[int, ...]): The lengths of these chains.
+    """
+
+    def __init__(self, scores: Scores, tokens: np.ndarray, sizes: tuple[int, ...]) -> None:
+        own = scores._replace(
+            emissions=scores.emissions[tokens],
+            pairwise=None if scores.pairwise is None else scores.pairwise[tokens],
+        )
+        # Autograd of its own, also where PyTorch is told not to record any
+        with torch.inference_mode(False), torch.enable_grad():
+            self._leaves = {
+                name: torch.from_numpy(array).double().requires_grad_()
+                for name, array in own._asdict().items()
+                if array is not None
+            }
+            potentials = Potentials(lengths=sizes, **self._leaves)
+            self.log_partition = LogSpaceBackend().log_partition(potentials)
+
+    def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
+        """As `ScaledRecursion.gradient`."""
+        return self._derivatives(self.log_partition, torch.from_numpy(weights), pairs)
+
+    def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
+        """As `Posterior.derivative`."""
+        with torch.inference_mode(False), torch.enable_grad():
+            total, emissions = self.log_partition.sum(), self._leaves["emissions"]
+            (marginals,) = torch.autograd.grad(total, [emissions], create_graph=True)
+        return self._derivatives(marginals, torch.from_numpy(direction), pairs)
+
+    def _derivatives(self, outputs: Tensor, weights: Tensor, pairs: bool) -> Gradient:
+        names = [n for n in self._leaves if pairs or n not in ("transitions", "pairwise")]
+        with torch.inference_mode(False):
+            found = torch.autograd.grad(
+                outputs,
+                [self._leaves[name] for name in names],
+                grad_outputs=weights.to(outputs),
+                retain_graph=True,
+                allow_unused=True,
+                materialize_grads=True,
+            )
+        parts = {name: part.numpy() for name, part in zip(names, found, strict=True)}
+        sides = parts.get("transitions"), parts["start"], parts["end"], parts.get("pairwise")
+        return Gradient(parts["emissions"], *sides)

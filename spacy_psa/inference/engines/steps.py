@@ -4,13 +4,17 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import torch
 
 from ..layout import TimeMajor, sum_by
-from .products import product, sum_of_outer_products
-from .workspace import Workspace, chunks
+from .arrays import chunks
 
 # Terms further below the peak than this are dropped, and are then checked to be negligible
 DROP_BELOW = 230.0
+
+# Multiplications in one product that NumPy's BLAS computes in the calling thread. For more, it has
+# threads of its own, which get no processor while PyTorch's wait for work in a busy loop
+FEW = 1 << 19
 
 Side = np.ndarray  # (N, L): values at one end of a step, in the order of the layout's rows
 
@@ -58,19 +62,19 @@ def make_steps(
     transitions: np.ndarray,
     pairwise: np.ndarray | None,
     layout: TimeMajor,
-    workspace: Workspace,
 ) -> Steps:
-    """Create the kind of steps that fits the scores.
-
-    transitions (np.ndarray): *Shape:* (L, L)
-    pairwise (Optional[np.ndarray]): *Shape:* (N, L, L)
-    layout (TimeMajor): The layout of the N tokens in C chains.
-    workspace (Workspace): Provides the memory of large arrays.
-    RETURNS (Steps): The steps.
-    """
+    """Create the kind of steps that fits the scores (L, L) and (N, L, L)."""
     if pairwise is None:
         return SharedSteps(transitions, layout)
-    return PairwiseSteps(transitions, pairwise, layout, workspace)
+    return PairwiseSteps(transitions, pairwise, layout)
+
+
+def product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Multiply matrices (n, k) and (k, m) of float64, with PyTorch's threads if they are large."""
+    if a.shape[0] * b.size < FEW or torch.get_num_threads() == 1:
+        return np.dot(a, b, out)  # less overhead than matmul
+    into = None if out is None else torch.from_numpy(out)
+    return torch.mm(torch.from_numpy(a), torch.from_numpy(b), out=into).numpy()
 
 
 class Factor:
@@ -121,7 +125,7 @@ class SharedSteps(Factor):
         total = np.zeros_like(self.values)
         for begin, stop, before, before_stop in self._layout.runs:
             for left, right in sides:
-                total += sum_of_outer_products(left[before:before_stop], right[begin:stop])
+                total += product(left[before:before_stop].T, right[begin:stop])
         total *= self.values
         return total, None
 
@@ -132,7 +136,6 @@ class PairwiseSteps:
     transitions (np.ndarray): *Shape:* (L, L). Added to the scores of each token.
     pairwise (np.ndarray): *Shape:* (N, L, L). The rows of the first tokens of chains are ignored.
     layout (TimeMajor): The layout of the N tokens in C chains.
-    workspace (Workspace): Provides the memory of large arrays.
     """
 
     def __init__(
@@ -140,13 +143,12 @@ class PairwiseSteps:
         transitions: np.ndarray,
         pairwise: np.ndarray,
         layout: TimeMajor,
-        workspace: Workspace,
     ) -> None:
         self._layout = layout
         self._n_first = n_first = layout.chains.size
         rows = layout.order[n_first:]
         n_labels = len(transitions)
-        self._scores = workspace.empty(rows.size, n_labels, n_labels)
+        self._scores = np.empty((rows.size, n_labels, n_labels))
         np.add(pairwise[rows], transitions, out=self._scores, dtype=np.float64)
         peaks = self._scores.max(axis=(1, 2))
         peaks[peaks == -np.inf] = 0.0
