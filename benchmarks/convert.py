@@ -34,10 +34,9 @@ from spacy.vocab import Vocab
 
 from spacy_psa.cli.convert import convert as psa_convert
 from spacy_psa.cli.export import export as psa_export
-from spacy_psa.corpora.conversion_options import TARGETS
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.export import WRITERS
-from spacy_psa.corpora.readers import get_format
+from spacy_psa.corpora.formats import TARGETS, get_format
 
 from .machine import describe_machine
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..corpora.detection import Detection, detect
-from ..corpora.folders import note_unread
+from ..corpora.formats import FORMATS, Format, get_format
 from ..corpora.ontonotes import ANNOTATIONS
 from ..corpora.problems import Problems
-from ..corpora.readers import FORMATS, Format, get_format
+from ..corpora.sections import note_unread
 from ..disk import walk
 from ..errors import Errors
 

@@ -67,7 +67,7 @@ def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
     """
     from spacy.util import registry
 
-    from ..corpora.readers import ColumnCorpus
+    from ..corpora.corpus import ColumnCorpus
 
     make = registry.get("readers", block["@readers"])
     package = str(getattr(make, "__module__", "")).partition(".")[0]

@@ -67,7 +67,7 @@ psa_cli = typer.Typer(
 @contextmanager
 def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
     """Print errors that the user can fix as a message and exit; let bugs show their traceback."""
-    from ..corpora.pipes import keep_pipes
+    from ..corpora.lines import keep_pipes
 
     try:
         with keep_pipes():

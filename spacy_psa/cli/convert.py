@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..corpora.pipes import keep_pipes
+from ..corpora.lines import keep_pipes
 from ..terminal import msg, show
 from ..text_tables import text_table
 from ._outputs import check_files
@@ -134,12 +134,12 @@ def convert(
     """Convert files to DocBins. Each output is written atomically."""
     import srsly
 
-    from ..corpora.conversion_options import check_targets, parse_options, target_layers
+    from ..corpora.corpus import check_n_sents
     from ..corpora.docbins import make_doc_bin
     from ..corpora.docs import group_sentences
+    from ..corpora.formats import check_targets, parse_options, target_layers
     from ..corpora.iob import LAYERS as SPAN_LAYERS
     from ..corpora.problems import Problems
-    from ..corpora.readers import check_n_sents
     from ..corpora.stats import CorpusStats
     from ._inputs import check_alike, find_format, note_unread_inputs, plan
 

@@ -84,11 +84,10 @@ def export(
     from spacy.vocab import Vocab
 
     from ..annotation.schemes import get_scheme
-    from ..corpora.blanks import leave_out_blanks
+    from ..corpora.docs import make_sentences
     from ..corpora.export import get_writer
-    from ..corpora.from_docs import make_sentences
     from ..corpora.problems import Problems
-    from ..corpora.sentence import Sentence
+    from ..corpora.sentence import Sentence, leave_out_blanks
 
     writer = get_writer(form)
     get_scheme(scheme)

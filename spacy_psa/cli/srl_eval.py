@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..corpora.pipes import keep_pipes
+from ..corpora.lines import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
 from ._components import load_pipeline, role_labelers, use_given_predicates
@@ -137,7 +137,7 @@ def score_paths(
 
 
 def _read(path: Path, problems: "Problems | None") -> "Iterator[Labeled]":
-    from ..corpora.props import is_props, read_props
+    from ..corpora.conll2005 import is_props, read_props
 
     if is_docbin(path):
         from spacy.vocab import Vocab
@@ -154,14 +154,14 @@ def _read(path: Path, problems: "Problems | None") -> "Iterator[Labeled]":
 
 
 def _read_sentences(path: Path, problems: "Problems | None" = None) -> "Iterator[Sentence]":
-    from ..corpora.readers import detect_format, get_format
+    from ..corpora.detection import detect
 
-    yield from get_format(detect_format(path)).read(path, problems=problems)
+    yield from detect(path).form.read(path, problems=problems)
 
 
 def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
     from ..annotation.propositions import has_frames
-    from ..corpora.from_docs import make_sentences
+    from ..corpora.docs import make_sentences
 
     for index, doc in enumerate(docs, 1):
         if not has_frames(doc):

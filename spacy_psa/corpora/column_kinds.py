@@ -1,9 +1,11 @@
-"""Tell by its values what a column has: numbers, tags of spans, placeholders, or others."""
+"""Tell by their values what columns have, and so which layer of annotation each is."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
+
+from spacy.glossary import GLOSSARY
 
 from .column_spans import Pair, find_misfits
 from .columns import Row
@@ -75,3 +77,120 @@ def scheme_of(values: Values) -> str:
         known = (tag if tag[0] in "BIESLUM" else "O" for tag in tags)
         counts.update(pairwise((None, *known, None)))
     return find_misfits(counts)[0]
+
+
+SPAN_KINDS = ("spans", "outside", "bare", "labels")
+# Of the Penn Treebank's constituents and, in German and French, of the Stuttgart chunker.
+_CHUNKS = frozenset(
+    ("np", "vp", "pp", "advp", "adjp", "sbar", "prt", "conjp", "intj", "lst", "ucp", "pnp")
+) | {"nc", "vc", "pc"}
+# How many columns of few values have fewer than those of words, where there are enough rows.
+_ENOUGH, _MAX_TAGS, _RATIO = 200, 60, 4
+
+
+def find_layers(
+    columns: Sequence[Values], kinds: Sequence[str], targets: Collection[str] = ()
+) -> dict[str, int] | None:
+    """Tell which layer each column has."""
+    words = _find_words(columns, kinds)
+    if words is None:
+        return None
+    layers = {"words": words}
+    if "spaces" in kinds:
+        layers["spaces"] = kinds.index("spaces")
+    spans = [i for i, found in enumerate(kinds) if found in SPAN_KINDS]
+    rest = []
+    for i, found in enumerate(kinds):
+        is_before = not spans or i < spans[-1]
+        if i != words and (found == "values" or (found == "constant" and is_before)):
+            if "lemmas" not in layers and _are_lemmas(columns[i], columns[words]):
+                layers["lemmas"] = i
+            elif _may_be_tags(columns[i]):
+                rest.append(i)
+    known = [i for i in rest if _share_of_tags(columns[i]) > 0.5]
+    if known or (rest and (spans or len(rest) == 1)):
+        layers["tags"] = (known or rest)[0]
+    layers.update(_find_spans(columns, kinds, spans, layers))
+    return _suit(layers, set(targets))
+
+
+def _find_words(columns: Sequence[Values], kinds: Sequence[str]) -> int | None:
+    candidates = [i for i, found in enumerate(kinds) if found == "values"]
+    candidates = candidates or [i for i, found in enumerate(kinds) if found == "constant"]
+    for i in candidates[:1]:
+        for j in candidates[1:]:
+            types, others = (len(set(_flat(columns[k]))) for k in (i, j))
+            is_small = types <= _MAX_TAGS and types * _RATIO < others
+            is_tags = _share_of_tags(columns[i]) > 0.8 and _share_of_tags(columns[j]) < 0.5
+            if is_tags or (is_small and len(_flat(columns[i])) > _ENOUGH):
+                return j
+        return i
+    return None
+
+
+def _find_spans(
+    columns: Sequence[Values], kinds: Sequence[str], spans: Sequence[int], layers: dict[str, int]
+) -> dict[str, int]:
+    """The columns of chunks and entities."""
+    chunks = next((i for i in spans if kinds[i] == "spans" and _are_chunks(columns[i])), None)
+    # In CoNLL-2003, the last columns are part of speech, chunk and entity.
+    last = len(kinds) - 2
+    if chunks is None and list(spans) == [last, last + 1] and layers.get("tags") == last - 1:
+        chunks = last
+    others = [i for i in spans if i != chunks]
+    # One without labels is the first of nested entities, or belongs to a sample without any.
+    labelled = [i for i in others if kinds[i] != "outside"]
+    ents = next(iter(labelled or others), None)
+    if ents is not None and kinds[ents] in ("bare", "labels"):
+        # The options for such tags apply to all columns of spans.
+        chunks = None
+    found = {"chunks": chunks, "ents": ents}
+    return {layer: i for layer, i in found.items() if i is not None}
+
+
+def _suit(layers: dict[str, int], targets: set[str]) -> dict[str, int]:
+    """Let the targets tell what the only column of tags of spans is."""
+    spans = {"ents": "ents", "spans": "chunks"}
+    for target, layer in spans.items():
+        (other,) = set(spans.values()) - {layer}
+        if target in targets and layer not in layers and other in layers:
+            other_target = next(name for name, value in spans.items() if value == other)
+            if other_target not in targets:
+                layers[layer] = layers.pop(other)
+    if "tag" in targets and "tags" not in layers and not targets & spans.keys():
+        for layer in spans.values():
+            if layer in layers:
+                layers["tags"] = layers.pop(layer)
+    return layers
+
+
+def _flat(values: Values) -> list[str]:
+    return list(chain.from_iterable(values))
+
+
+def _share_of_tags(values: Values) -> float:
+    """The share of known parts of speech, as opposed to words and punctuation."""
+    found = [value for value in _flat(values) if value[:1].isalpha()]
+    return sum(value in GLOSSARY and value.isupper() for value in found) / max(1, len(found))
+
+
+def _may_be_tags(values: Values) -> bool:
+    counts = Counter(_flat(values))
+    is_text = any(not value.replace(".", "").isdecimal() for value in counts)
+    return is_text and len(counts) <= 0.5 * counts.total() + 10
+
+
+def _are_lemmas(values: Values, words: Values) -> bool:
+    """Whether most values begin with the letter of the word, and are not parts of speech."""
+    pairs = [
+        (value.casefold(), word.casefold())
+        for value, word in zip(_flat(values), _flat(words), strict=True)
+        if word[:1].isalpha()
+    ]
+    alike = sum(value[:1] == word[:1] for value, word in pairs)
+    return alike > 0.5 * len(pairs) and _share_of_tags(values) < 0.5
+
+
+def _are_chunks(values: Values) -> bool:
+    labels = Counter(value[2:].casefold() for value in _flat(values) if value[2:])
+    return sum(labels[name] for name in _CHUNKS) > 0.5 * labels.total()

@@ -19,8 +19,8 @@ from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions
 from .columns import Row, columns_error, read_columns
-from .folders import note_unread
 from .problems import Problems, check_overlaps
+from .sections import note_unread
 from .sentence import Sentence
 
 LAYERS = ("words", "props")
@@ -229,3 +229,24 @@ def _read_frames(
         Frame(i, None if lemmas[i] in (NO_TARGET, NOT_GIVEN) else lemmas[i], None, arguments)
         for i, arguments in propositions
     ]
+
+
+def is_props(path: Path) -> bool:
+    """Check whether a file has propositions without words, by its name or its first sentence."""
+    if ".props" in path.suffixes:
+        return True
+    rows = next(read_columns(path), [])
+    n_targets = sum(row.columns[0] != NO_TARGET for row in rows)
+    return all(
+        len(row.columns) == n_targets + 1 and all("*" in mark for mark in row.columns[1:])
+        for row in rows
+    )
+
+
+def read_props(
+    path: str | Path, *, problems: Problems | None = None
+) -> Iterator[tuple[int, list[Frame]]]:
+    """Stream the propositions of each sentence."""
+    problems = problems or Problems()
+    for rows in read_columns(path):
+        yield len(rows), _read_frames(Path(path), rows, 0, problems)

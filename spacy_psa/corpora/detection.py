@@ -12,8 +12,7 @@ from typing import Any
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 
 from ..errors import Errors
-from .column_kinds import Values, column_values, kind, scheme_of
-from .column_layers import SPAN_KINDS, find_layers
+from .column_kinds import SPAN_KINDS, Values, column_values, find_layers, kind, scheme_of
 from .formats import FORMATS, Format
 from .lines import read_lines
 from .samples import Sample, take_sample
@@ -129,11 +128,6 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
         f"Found {name}, {_separator_text(sample)} {', '.join(texts)}. Same as: {command}",
         has_labels="tags" in layers or not {"spans", "bare", "labels"}.isdisjoint(kinds),
     )
-
-
-def detect_format(path: Path) -> str:
-    """Detect the name of a file's format, as `detect` does."""
-    return detect(path).form.name
 
 
 def _by_mark(lines: Sequence[Sequence[str]]) -> str | None:

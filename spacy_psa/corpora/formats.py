@@ -1,17 +1,20 @@
-"""Corpus formats: their layers, readers and detection."""
+"""Corpus formats: their layers, readers and detection, and the options that users choose."""
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..errors import Errors
-from .pipes import rereading
+from .lines import rereading
 from .problems import Problems
 from .sentence import Sentence
+from .stats import CorpusStats
 
 
 @dataclass(frozen=True)
@@ -87,13 +90,13 @@ class Format:
 _FORMATS = (
     Format(
         "conll2000",
-        "conll2000:read_conll2000",
+        "iob:read_conll2000",
         ("tags", "chunks"),
         columns=("word", "POS", "chunk"),
     ),
     Format(
         "conll2003",
-        "conll2003:read_conll2003",
+        "iob:read_conll2003",
         ("tags", "chunks", "ents"),
         columns=("word", "POS", "chunk", "NER"),
         has_documents=True,
@@ -168,3 +171,77 @@ def get_format(name: str) -> Format:
     if name not in FORMATS:
         raise ValueError(Errors.P119.format(name=name, options=", ".join(FORMATS)))
     return FORMATS[name]
+
+
+# Target names follow the component psa_tagger, if it has the target.
+TARGETS = {
+    "tag": "tags",
+    "pos": "pos",
+    "morph": "morphs",
+    "lemma": "lemmas",
+    "ents": "ents",
+    "spans": "chunks",
+    "frames": "frames",
+    "speakers": "speakers",
+}
+
+
+def target_layers(targets: Sequence[str], form: Format) -> list[str]:
+    """Get the layers for targets."""
+    for target in targets:
+        if target not in TARGETS:
+            raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+        if TARGETS[target] not in form.layers:
+            known = [name for name, layer in TARGETS.items() if layer in form.layers]
+            raise ValueError(
+                Errors.P143.format(form=form.name, target=target, options=", ".join(known))
+            )
+    return [TARGETS[target] for target in targets] or list(form.layers)
+
+
+def check_targets(targets: Sequence[str], stats: CorpusStats, path: str | Path) -> None:
+    """Check that targets are annotated."""
+    found = [name for name, layer in TARGETS.items() if stats.has(layer)]
+    for target in targets:
+        if target not in found:
+            known = ", ".join(found) or "none"
+            raise ValueError(Errors.P133.format(path=path, target=target, options=known))
+
+
+def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
+    """Parse the options of a format."""
+    options = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        problem = None
+        if not equals:
+            problem = f"'{text}', which should be name=value"
+        elif name not in form.options:
+            problem = f"the option '{name}'"
+        else:
+            try:
+                options[name] = _parse(value, form.options[name])
+            except ValueError:
+                problem = f"'{value}' for the option '{name}'"
+        if problem:
+            known = ", ".join(form.options) or "none"
+            raise ValueError(Errors.P142.format(form=form.name, problem=problem, options=known))
+    return options
+
+
+def _parse(text: str, parameter: inspect.Parameter) -> Any:
+    """Parse the value of an option by the types that the reader accepts."""
+    annotation = parameter.annotation
+    is_union = isinstance(annotation, types.UnionType)
+    kinds = typing.get_args(annotation) if is_union else (annotation,)
+    if type(None) in kinds and text.lower() in ("none", "null"):
+        return None
+    if bool in kinds:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    for kind in (int, float):
+        if kind in kinds and not (str in kinds and not text.isdecimal()):
+            return kind(text)
+    return text.replace("\\t", "\t")

@@ -1,17 +1,19 @@
-"""Files of words and tags in any column order: WNUT-17, NCBI, WikiGold, CoNLL-2002, Brown.
+"""Files of words and tags in columns: any order, and those of CoNLL-2000, 2002 and 2003.
 
-SOURCE: Tjong Kim Sang (2002), 'Introduction to the CoNLL-2002 Shared Task: Language-Independent
-Named Entity Recognition', for the columns of CoNLL-2002.
+SOURCE: Tjong Kim Sang and Buchholz (2000), 'Introduction to the CoNLL-2000 Shared Task: Chunking';
+Tjong Kim Sang (2002) and Tjong Kim Sang and De Meulder (2003), 'Introduction to the CoNLL-2002
+(CoNLL-2003) Shared Task: Language-Independent Named Entity Recognition'.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ..errors import Errors
 from .columns import read_columns
 from .layouts import DOCUMENT_BOUNDARY, Layout, unsuitable
-from .pipes import rereading
+from .lines import rereading
 from .problems import Problems
 from .sentence import Sentence
 
@@ -110,4 +112,35 @@ def read_tagged(
         joined_by=joined_by,
         document_boundary=None,
         problems=problems,
+    )
+
+
+def read_conll2000(
+    path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
+) -> Iterator[Sentence]:
+    """Stream the sentences of a CoNLL-2000 file: word, part of speech, chunk. There are no document
+    boundaries.
+    """
+    layout = _in_order("words", "tags", "chunks", scheme=scheme, boundary=None)
+    yield from layout.read(path, problems)
+
+
+def read_conll2003(
+    path: str | Path, *, scheme: str | None = None, problems: Problems | None = None
+) -> Iterator[Sentence]:
+    """Stream the sentences of a CoNLL-2003 file: word, part of speech, chunk, named entity.
+
+    `-DOCSTART- …` lines are read as document boundaries. The published numbers of sentences and
+    tokens include these lines, so they are ours plus the number of documents.
+    """
+    layout = _in_order("words", "tags", "chunks", "ents", scheme=scheme)
+    yield from layout.read(path, problems)
+
+
+def _in_order(*layers: str, **options: Any) -> Layout:
+    return Layout(
+        {layer: i for i, layer in enumerate(layers)},
+        names={"words": "word", "tags": "POS", "chunks": "chunk", "ents": "NER"},
+        width=len(layers),
+        **options,
     )

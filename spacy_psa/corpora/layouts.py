@@ -11,7 +11,7 @@ from ..errors import Errors
 from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
 from .column_spans import SpanColumn
 from .columns import Row, read_columns, split_documents
-from .pipes import rereading
+from .lines import rereading
 from .problems import Problems
 from .sentence import Sentence
 

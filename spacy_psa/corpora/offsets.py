@@ -11,8 +11,7 @@ from spacy.util import get_words_and_spaces
 
 from ..annotation.schemes import Span
 from ..errors import Errors
-from .json_records import read_records
-from .offset_tasks import Region, Task, TaskReader
+from .offset_tasks import Region, Task, TaskReader, read_records
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
 

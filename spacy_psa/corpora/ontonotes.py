@@ -19,10 +19,9 @@ from typing import NamedTuple
 from ..disk import walk
 from ..errors import Errors
 from .conll2012 import PART_SEPARATOR, read_conll2012
-from .folders import note_unread
-from .lines import read_lines
-from .pipes import is_pipe
+from .lines import is_pipe, read_lines
 from .problems import Problems
+from .sections import note_unread
 from .sentence import Sentence
 
 # The folders of each split, in order of preference. In some copies, `test` is a different, larger

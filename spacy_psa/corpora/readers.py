@@ -1,21 +1,10 @@
-"""spaCy corpus readers for column formats."""
+"""spaCy corpus readers for column formats, and for texts with spans from annotation tools."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from spacy.training import Example
-
-from .column_corpus import ColumnCorpus, check_n_sents
-from .detection import detect_format
-from .docs import CHUNKS_KEY
-from .formats import FORMATS, Format, get_format
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-Reader = Callable[["Language"], Iterator[Example]]
-__all__ = ["FORMATS", "ColumnCorpus", "Format", "check_n_sents", "detect_format", "get_format"]
+from .corpus import ColumnCorpus, Reader
+from .docbins import CHUNKS_KEY
+from .formats import FORMATS
 
 
 def create_conll2000_reader(
@@ -38,15 +27,7 @@ def create_conll2000_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["conll2000"],
-        n_sents=n_sents,
-        limit=limit,
-        chunks_key=chunks_key,
-        lenient=lenient,
-        scheme=scheme,
-    )
+    return ColumnCorpus(form=FORMATS["conll2000"], **locals())
 
 
 def create_conll2003_reader(
@@ -70,15 +51,7 @@ def create_conll2003_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["conll2003"],
-        n_sents=n_sents,
-        limit=limit,
-        chunks_key=chunks_key,
-        lenient=lenient,
-        scheme=scheme,
-    )
+    return ColumnCorpus(form=FORMATS["conll2003"], **locals())
 
 
 def create_conll2002_reader(
@@ -100,14 +73,7 @@ def create_conll2002_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["conll2002"],
-        n_sents=n_sents,
-        limit=limit,
-        lenient=lenient,
-        scheme=scheme,
-    )
+    return ColumnCorpus(form=FORMATS["conll2002"], **locals())
 
 
 def create_iob_reader(
@@ -160,29 +126,7 @@ def create_iob_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["iob"],
-        n_sents=n_sents,
-        limit=limit,
-        chunks_key=chunks_key,
-        lenient=lenient,
-        word_column=word_column,
-        tag_column=tag_column,
-        pos_column=pos_column,
-        chunk_column=chunk_column,
-        lemma_column=lemma_column,
-        space_column=space_column,
-        layer=layer,
-        scheme=scheme,
-        label=label,
-        prefixes=prefixes,
-        separator=separator,
-        comment=comment,
-        header=header,
-        joined_by=joined_by,
-        document_boundary=document_boundary,
-    )
+    return ColumnCorpus(form=FORMATS["iob"], **locals())
 
 
 def create_tagged_reader(
@@ -214,19 +158,7 @@ def create_tagged_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["tagged"],
-        n_sents=n_sents,
-        limit=limit,
-        lenient=lenient,
-        word_column=word_column,
-        tag_column=tag_column,
-        separator=separator,
-        comment=comment,
-        header=header,
-        joined_by=joined_by,
-    )
+    return ColumnCorpus(form=FORMATS["tagged"], **locals())
 
 
 def create_conllu_reader(
@@ -251,12 +183,42 @@ def create_conllu_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["conllu"],
-        n_sents=n_sents,
-        limit=limit,
-        lenient=lenient,
-        spaces=spaces,
-        ents_column=ents_column,
-    )
+    return ColumnCorpus(form=FORMATS["conllu"], **locals())
+
+
+def create_offsets_reader(
+    path: Path | None,
+    *,
+    n_sents: int = 1,
+    limit: int = 0,
+    chunks_key: str = CHUNKS_KEY,
+    layer: str = "ents",
+    alignment_mode: str = "strict",
+    units: str = "codepoints",
+    lang: str | None = None,
+    tokens: bool = True,
+    text_key: str = "text",
+    predictions: bool = False,
+    lenient: bool = False,
+) -> Reader:
+    """`spacy_psa.Offsets.v1`: read texts with spans as Prodigy, doccano and Label Studio export
+    them.
+
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): Without effect here, since each text is a document.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    chunks_key (str): The key of the spans in `doc.spans`, for the layer "chunks".
+    layer (str): What the spans are: "ents", "chunks" or "tags".
+    alignment_mode (str): What to do with spans that do not begin and end with tokens: "strict" to
+        report them, "contract" or "expand" to move them.
+    units (str): What offsets count: "codepoints", or "utf16" as in JavaScript.
+    lang (Optional[str]): The language whose tokenizer is used; None for that of the pipeline.
+    tokens (bool): Whether to use the tokens in the file, where it has them.
+    text_key (str): The key of the text.
+    predictions (bool): Whether to read the predictions of texts that are not annotated.
+    lenient (bool): Whether to leave out spans that cannot be read and warn of them, instead of
+        raising the first problem.
+    RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
+    RAISES (ValueError): If there is no path, or if `n_sents` is negative.
+    """
+    return ColumnCorpus(form=FORMATS["offsets"], **locals())

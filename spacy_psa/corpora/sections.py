@@ -1,15 +1,31 @@
 """Find the files of a Wall Street Journal treebank and select sections."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..disk import walk
 from ..errors import Errors
-from .folders import note_unread
-from .pipes import is_pipe
+from .lines import is_pipe
 from .problems import Problems
+
+_N_EXAMPLES = 3
+
+
+def note_unread(
+    root: Path, read: Iterable[Path], problems: Problems, is_document: Callable[[Path], bool]
+) -> None:
+    """Note which files below a folder are not read."""
+    unread = sorted(set(walk(root)) - set(read))
+    documents = [path for path in unread if is_document(path)]
+    others = [path for path in unread if not is_document(path)]
+    for what, paths in (("documents", documents), ("other files", others)):
+        if paths:
+            names = [str(path.relative_to(root)) for path in paths[:_N_EXAMPLES]]
+            names += ["…"] * (len(paths) > _N_EXAMPLES)
+            problems.note(f"{what} in {root} that are not read ({', '.join(names)})", len(paths))
+
 
 _RANGE = re.compile(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?")
 _DOCUMENT = re.compile(r"(wsj_(\d\d)\d\d)(\.\w+?)(?:\.gz)?", re.IGNORECASE)

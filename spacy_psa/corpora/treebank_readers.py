@@ -1,17 +1,72 @@
-"""spaCy corpus readers for treebanks that are distributed as folders of files."""
+"""spaCy corpus readers for files with propositions, and for treebanks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from spacy.training import Example
+from .corpus import ColumnCorpus, FrameCorpus, Reader
+from .formats import FORMATS
 
-from .readers import FORMATS, ColumnCorpus
 
-if TYPE_CHECKING:
-    from spacy.language import Language
+def create_frame_corpus(
+    corpus: Reader,
+    give_predicates: bool = True,
+    spans_key: str | None = None,
+    senses: bool = False,
+) -> Reader:
+    """`spacy_psa.FrameCorpus.v1`: provide the gold predicates of another corpus.
 
-Reader = Callable[["Language"], Iterator[Example]]
+    corpus (Callable[[Language], Iterator[Example]]): The corpus reader.
+    give_predicates (bool): Whether to copy the annotated predicates to the predicted Docs.
+    spans_key (Optional[str]): The key in `doc.spans` for the predicates as spans of the annotated
+        Docs, e.g. "predicates".
+    senses (bool): Whether to label these spans with the sense, if it is known.
+    RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
+    """
+    return FrameCorpus(corpus, give_predicates=give_predicates, spans_key=spans_key, senses=senses)
+
+
+def create_conll2005_reader(
+    path: Path | None,
+    *,
+    n_sents: int = 1,
+    limit: int = 0,
+    lenient: bool = False,
+    target_column: int | None = None,
+) -> Reader:
+    """`spacy_psa.CoNLL2005.v1`: read words and propositions.
+
+    path (Optional[Path]): One of the files `train.words` and `train.props`, their common prefix, a
+        folder of such files, or a file with words and propositions in columns.
+    n_sents (int): The number of sentences per Doc.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    lenient (bool): Whether to continue after problems instead of raising the first.
+    target_column (Optional[int]): In a file with words and propositions, the column of the target
+        verbs, from 0; None to detect it.
+    RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
+    RAISES (ValueError): If there is no path, or if `n_sents` is below 1.
+    """
+    return ColumnCorpus(form=FORMATS["conll2005"], **locals())
+
+
+def create_conll2012_reader(
+    path: Path | None,
+    *,
+    n_sents: int = 1,
+    limit: int = 0,
+    lenient: bool = False,
+    unescape: bool = False,
+) -> Reader:
+    """`spacy_psa.CoNLL2012.v1`: read tags, lemmas, entities, semantic roles and speakers.
+
+    path (Optional[Path]): The file, optionally gzipped.
+    n_sents (int): The number of sentences per Doc; 0 for one Doc per document part.
+    limit (int): The maximum number of Docs; 0 for no limit.
+    lenient (bool): Whether to continue after problems instead of raising the first.
+    unescape (bool): Whether to replace `/.` by `.`, `-LRB-` by `(`, etc.
+    RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
+    RAISES (ValueError): If there is no path, or if `n_sents` is negative.
+    """
+    return ColumnCorpus(form=FORMATS["conll2012"], **locals())
 
 
 def create_ptb_reader(
@@ -36,16 +91,7 @@ def create_ptb_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["ptb"],
-        n_sents=n_sents,
-        limit=limit,
-        sections=sections,
-        split=split,
-        kind=kind,
-        unescape=unescape,
-    )
+    return ColumnCorpus(form=FORMATS["ptb"], **locals())
 
 
 def create_ccgbank_reader(
@@ -75,18 +121,7 @@ def create_ccgbank_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["ccgbank"],
-        n_sents=n_sents,
-        limit=limit,
-        sections=sections,
-        split=split,
-        tag=tag,
-        min_count=min_count,
-        rest=rest,
-        unescape=unescape,
-    )
+    return ColumnCorpus(form=FORMATS["ccgbank"], **locals())
 
 
 def create_ontonotes_reader(
@@ -118,16 +153,4 @@ def create_ontonotes_reader(
     RETURNS (Callable[[Language], Iterator[Example]]): The corpus reader.
     RAISES (ValueError): If there is no path, or if `n_sents` is negative.
     """
-    return ColumnCorpus(
-        path,
-        FORMATS["ontonotes"],
-        n_sents=n_sents,
-        limit=limit,
-        lenient=lenient,
-        split=split,
-        language=language,
-        genres=genres,
-        exclude_genres=exclude_genres,
-        file_list=file_list,
-        unescape=unescape,
-    )
+    return ColumnCorpus(form=FORMATS["ontonotes"], **locals())

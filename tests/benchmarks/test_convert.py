@@ -4,7 +4,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from benchmarks import convert
-from spacy_psa.corpora.readers import get_format
+from spacy_psa.corpora.formats import get_format
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from spacy_psa.cli._util import read_docbin
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.convert import convert
 from spacy_psa.cli.srl_eval import score_paths
-from spacy_psa.corpora.formats import FORMATS
+from spacy_psa.corpora.corpus import ColumnCorpus
+from spacy_psa.corpora.formats import FORMATS, get_format
 from spacy_psa.corpora.iob import read_iob
-from spacy_psa.corpora.pipes import keep_pipes, open_pipe
-from spacy_psa.corpora.readers import ColumnCorpus, get_format
+from spacy_psa.corpora.lines import keep_pipes, open_pipe
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes in /dev/fd")
 SAMPLES = Path(__file__).parents[1] / "corpora" / "samples"

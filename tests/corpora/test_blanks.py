@@ -1,9 +1,8 @@
 import pytest
 
 from spacy_psa.annotation.propositions import Frame
-from spacy_psa.corpora.blanks import leave_out_blanks
 from spacy_psa.corpora.problems import Problems
-from spacy_psa.corpora.sentence import Sentence
+from spacy_psa.corpora.sentence import Sentence, leave_out_blanks
 
 
 def left(*sentences):

@@ -4,8 +4,8 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_psa.corpora.ccgbank import frequent_categories, read_ccgbank, read_derivations
+from spacy_psa.corpora.detection import detect
 from spacy_psa.corpora.docs import make_doc
-from spacy_psa.corpora.readers import detect_format
 from spacy_psa.corpora.sentence import Sentence
 
 SAMPLE = Path(__file__).parent / "samples" / "wsj_0101.auto"
@@ -154,4 +154,4 @@ def test_rare_categories_are_not_annotated_on_docs(treebank):
 
 
 def test_the_format_is_known_by_the_ending():
-    assert detect_format(SAMPLE) == "ccgbank"
+    assert detect(SAMPLE).form.name == "ccgbank"

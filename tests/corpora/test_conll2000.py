@@ -4,7 +4,7 @@ import pytest
 
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.corpora.columns import read_columns
-from spacy_psa.corpora.conll2000 import COLUMNS, read_conll2000
+from spacy_psa.corpora.iob import read_conll2000
 from spacy_psa.corpora.problems import Problems
 
 from .shared import shared_corpus
@@ -66,7 +66,7 @@ def test_counts_of_the_published_corpus(name, n_sentences, n_tokens, n_labels):
 
 def test_chunks_give_back_the_tags_of_the_published_corpus():
     path = shared_corpus("conll2000") / "test.txt"
-    pairs = zip(read_columns(path, COLUMNS), read_conll2000(path), strict=True)
+    pairs = zip(read_columns(path, ("word", "POS", "chunk")), read_conll2000(path), strict=True)
     for rows, sentence in pairs:
         tags = SCHEMES["BIO"].encode(sentence.chunks, len(sentence.words))
         assert tags == [row.columns[2] for row in rows]

@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_psa.corpora.conll2003 import read_conll2003
+from spacy_psa.corpora.iob import read_conll2003
 
 TEXT = """-DOCSTART- -X- -X- O
 

@@ -7,8 +7,8 @@ import spacy
 from spacy_psa.annotation.propositions import Frame, get_frames
 from spacy_psa.corpora.conll2005 import find_pairs, read_conll2005
 from spacy_psa.corpora.conll2012 import read_conll2012
-from spacy_psa.corpora.frame_readers import create_conll2005_reader
 from spacy_psa.corpora.problems import Problems
+from spacy_psa.corpora.treebank_readers import create_conll2005_reader
 
 from .shared import shared_corpus
 

@@ -8,8 +8,8 @@ from spacy.vocab import Vocab
 from spacy_psa.annotation.propositions import Frame, get_frames
 from spacy_psa.corpora.conll2012 import read_conll2012
 from spacy_psa.corpora.docs import make_docs
-from spacy_psa.corpora.frame_readers import create_conll2012_reader
 from spacy_psa.corpora.problems import Problems
+from spacy_psa.corpora.treebank_readers import create_conll2012_reader
 
 DOC = "bc/cctv/00/cctv_0000"
 TEXT = f"""\

@@ -4,7 +4,7 @@ import pytest
 from spacy.training.converters import conllu_to_docs
 
 from spacy_psa.corpora.conllu import read_conllu
-from spacy_psa.corpora.detection import detect_format
+from spacy_psa.corpora.detection import detect
 from spacy_psa.corpora.export import write_conllu
 from spacy_psa.corpora.problems import Problems
 
@@ -156,7 +156,7 @@ def test_lines_with_too_few_columns_keep_their_word(read):
 def test_conllu_plus_is_detected(tmp_path, name):
     path = tmp_path / name
     path.write_text(PLUS + "1\ta\tX\tO\n", encoding="utf8")
-    assert detect_format(path) == "conllu"
+    assert detect(path).form.name == "conllu"
 
 
 def test_tags_that_do_not_fit_the_scheme_of_the_others_are_counted(read):

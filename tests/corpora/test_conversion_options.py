@@ -1,12 +1,12 @@
 import pytest
 
-from spacy_psa.corpora.conversion_options import (
+from spacy_psa.corpora.formats import (
+    FORMATS,
     TARGETS,
     check_targets,
     parse_options,
     target_layers,
 )
-from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.sentence import LAYERS, Sentence
 from spacy_psa.corpora.stats import CorpusStats
 

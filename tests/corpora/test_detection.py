@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_psa.cli._inputs import check_alike
 from spacy_psa.corpora.detection import detect
-from spacy_psa.corpora.pipes import keep_pipes
+from spacy_psa.corpora.lines import keep_pipes
 
 # Word, lemma, part of speech, chunk and entity of each token
 POOL = [

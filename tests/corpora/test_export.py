@@ -12,10 +12,9 @@ from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
 from spacy_psa.corpora.docbins import make_doc_bin, unpack_docs
-from spacy_psa.corpora.docs import group_sentences, make_doc
+from spacy_psa.corpora.docs import group_sentences, make_doc, make_sentences
 from spacy_psa.corpora.export import WRITERS, get_writer
 from spacy_psa.corpora.formats import FORMATS
-from spacy_psa.corpora.from_docs import make_sentences
 from spacy_psa.corpora.sentence import Sentence
 
 from .shared import shared_corpus

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from spacy_psa.corpora.folders import note_unread
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.problems import Problems
+from spacy_psa.corpora.sections import note_unread
 from spacy_psa.disk import walk
 
 

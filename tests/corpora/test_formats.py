@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_psa.corpora.detection import detect_format
+from spacy_psa.corpora.detection import detect
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.problems import Problems
 from spacy_psa.corpora.sentence import LAYERS
@@ -28,9 +28,9 @@ def test_formats_are_loaded_on_first_use():
     code = (
         "import sys; from spacy_psa.corpora.formats import FORMATS; "
         "assert not any(m.startswith('spacy_psa.corpora.conll2') for m in sys.modules); "
-        "FORMATS['conll2000'].read_function; "
-        "assert 'spacy_psa.corpora.conll2000' in sys.modules; "
-        "assert 'spacy_psa.corpora.conll2003' not in sys.modules"
+        "FORMATS['conll2005'].read_function; "
+        "assert 'spacy_psa.corpora.conll2005' in sys.modules; "
+        "assert 'spacy_psa.corpora.conll2012' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_problems_are_passed_on(tmp_path):
     ],
 )
 def test_the_end_of_a_name_tells_the_format(tmp_path, name, form):
-    assert detect_format(tmp_path / name) == form
+    assert detect(tmp_path / name).form.name == form
 
 
 @pytest.mark.parametrize(
@@ -87,27 +87,27 @@ def test_the_end_of_a_name_tells_the_format(tmp_path, name, form):
 def test_the_first_lines_tell_the_format(tmp_path, text, form):
     path = tmp_path / "corpus"
     path.write_text(text, encoding="utf8")
-    assert detect_format(path) == form
+    assert detect(path).form.name == form
 
 
 def test_most_lines_tell_the_format(tmp_path):
     path = tmp_path / "corpus"
     path.write_text("He PRP\n\nHe PRP B-NP\nran VBD B-VP\n", encoding="utf8")
-    assert detect_format(path) == "conll2000"
+    assert detect(path).form.name == "conll2000"
 
 
 def test_texts_are_no_corpora(tmp_path):
     path = tmp_path / "README"
     path.write_text("A corpus of chunks.\n\nRead this first.\nSee\nthe page below.\n", "utf8")
     with pytest.raises(ValueError, match=r"P179.*README: .* lines have 1, 3, 4 columns"):
-        detect_format(path)
+        detect(path)
 
 
 def test_unknown_numbers_of_columns_are_errors_that_name_a_line(tmp_path):
     path = tmp_path / "corpus"
     path.write_text("a b\na b c d e\na b c d e\n", encoding="utf8")
     with pytest.raises(ValueError, match=r"P117.*line 2: .* 5 columns"):
-        detect_format(path)
+        detect(path)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_unknown_numbers_of_columns_are_errors_that_name_a_line(tmp_path):
     ],
 )
 def test_published_files_tell_their_format(folder, name, form):
-    assert detect_format(shared_corpus(folder) / name) == form
+    assert detect(shared_corpus(folder) / name).form.name == form
 
 
 def test_layers_of_published_files_are_those_of_the_format():

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_psa.corpora.detection import detect_format
+from spacy_psa.corpora.detection import detect
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.formats import FORMATS
-from spacy_psa.corpora.offset_readers import create_offsets_reader
 from spacy_psa.corpora.offsets import read_offsets
 from spacy_psa.corpora.problems import Problems
+from spacy_psa.corpora.readers import create_offsets_reader
 
 TEXT = "Ann met Bob in Rome 😀 today."
 SPANS = [(0, 3, "PER"), (8, 11, "PER"), (15, 19, "LOC")]
@@ -400,13 +400,13 @@ def test_texts_without_words_are_skipped(read: Read) -> None:
 def test_json_is_detected(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf8")
-    assert detect_format(path) == "offsets"
+    assert detect(path).form.name == "offsets"
 
 
 def test_brackets_in_columns_are_no_json(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text('[ O\n{ O\n" O\nAnn B-PER\n', encoding="utf8")
-    assert detect_format(path) == "iob"
+    assert detect(path).form.name == "iob"
 
 
 def test_one_list_in_one_long_line(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from spacy_psa.corpora.detection import detect
+from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.ptb import read_ptb
-from spacy_psa.corpora.readers import FORMATS, detect_format
 
 SAMPLES = Path(__file__).parent / "samples"
 POS = [
@@ -188,5 +189,5 @@ def test_trees_are_preferred_over_tagged_files_and_those_over_bare_trees(tmp_pat
 
 def test_the_format_is_known_by_the_endings():
     for kind in ("pos", "mrg", "prd"):
-        assert detect_format(SAMPLES / f"wsj_0101.{kind}") == "ptb"
+        assert detect(SAMPLES / f"wsj_0101.{kind}").form.name == "ptb"
     assert show(FORMATS["ptb"].read(SAMPLES / "wsj_0101.pos")) == POS

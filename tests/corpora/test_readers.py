@@ -5,17 +5,16 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
-from spacy_psa.corpora.offset_readers import create_offsets_reader
+from spacy_psa.corpora.detection import detect
+from spacy_psa.corpora.formats import FORMATS, get_format
 from spacy_psa.corpora.readers import (
-    FORMATS,
     create_conll2000_reader,
     create_conll2002_reader,
     create_conll2003_reader,
     create_conllu_reader,
     create_iob_reader,
+    create_offsets_reader,
     create_tagged_reader,
-    detect_format,
-    get_format,
 )
 
 CHUNKS = "He PRP B-NP\nruns VBZ B-VP\n\n! . O\n\nStop VB B-VP\n"
@@ -224,8 +223,8 @@ def test_unsuitable_numbers_of_sentences_are_errors_at_once(create, n_sents, chu
 
 
 def test_the_number_of_columns_tells_the_format(chunks_path, ents_path):
-    assert detect_format(chunks_path) == "conll2000"
-    assert detect_format(ents_path) == "conll2003"
+    assert detect(chunks_path).form.name == "conll2000"
+    assert detect(ents_path).form.name == "conll2003"
 
 
 def test_unknown_numbers_of_columns_are_errors_that_list_the_formats(tmp_path):
@@ -234,7 +233,7 @@ def test_unknown_numbers_of_columns_are_errors_that_list_the_formats(tmp_path):
     with pytest.raises(
         ValueError, match=r"P117.*line 1.*1 columns.*conll2000 \(word, POS, chunk\)"
     ):
-        detect_format(path)
+        detect(path)
 
 
 def test_unknown_formats_are_errors_that_list_the_known_ones():

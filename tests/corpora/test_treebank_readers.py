@@ -5,7 +5,7 @@ import pytest
 import spacy
 from spacy.training import Corpus
 
-from spacy_psa.corpora.readers import FORMATS
+from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.treebank_readers import (
     create_ccgbank_reader,
     create_ontonotes_reader,

@@ -11,9 +11,8 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.schemes import SCHEMES
-from spacy_psa.corpora.conll2000 import read_conll2000
 from spacy_psa.corpora.docs import make_docs
-from spacy_psa.corpora.iob import read_iob
+from spacy_psa.corpora.iob import read_conll2000, read_iob
 from spacy_psa.corpora.sentence import Sentence
 from spacy_psa.evaluation.conlleval import ConllevalResult, score_tags
 from spacy_psa.evaluation.layers import Layer, make_layer

@@ -11,7 +11,7 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, get_frames
-from spacy_psa.corpora.frame_corpus import create_frame_corpus
+from spacy_psa.corpora.treebank_readers import create_frame_corpus
 from spacy_psa.pipeline.predicates import (
     Predicate,
     create_given_predicates,

@@ -1,22 +1,24 @@
-"""Stream spaCy's Example objects from a corpus file in any format."""
+"""spaCy corpora: Example objects from files in any format, and with given predicates."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from spacy.tokens import Doc
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
+from ..annotation.propositions import PREDICATE_LABEL, get_frames, give_predicates, has_frames
 from ..errors import Errors, Warnings, warn
-from .docs import CHUNKS_KEY, make_docs
+from .docbins import CHUNKS_KEY
+from .docs import make_docs
 from .formats import Format
-from .pipes import is_pipe
+from .lines import is_pipe
 from .problems import Problems
 
-if TYPE_CHECKING:
-    from spacy.language import Language
+Reader = Callable[[Language], Iterator[Example]]
 
 
 class ColumnCorpus:
@@ -65,7 +67,7 @@ class ColumnCorpus:
         sentences = self.form.read(self.path, problems=Problems(self.lenient), **self.options)
         next(iter(sentences), None)
 
-    def __call__(self, nlp: "Language") -> Iterator[Example]:
+    def __call__(self, nlp: Language) -> Iterator[Example]:
         """Stream the Examples."""
         problems = Problems(self.lenient)
         options = self.options
@@ -98,3 +100,43 @@ def check_n_sents(n_sents: int, form: Format) -> None:
     if n_sents < 0 or (n_sents == 0 and not form.has_documents):
         expected = "0 (whole documents) or more" if form.has_documents else "1 or more"
         raise ValueError(Errors.P118.format(n_sents=n_sents, expected=expected))
+
+
+class FrameCorpus:
+    """A corpus with given predicates, as in the shared tasks.
+
+    corpus (Reader): Any other corpus reader, e.g. `spacy.Corpus.v1`.
+    give_predicates (bool): Whether to copy the annotated predicates, and nothing else, to the
+        predicted Docs. This is what `spacy_psa.GivenPredicates.v1` reads.
+    spans_key (Optional[str]): The key in `doc.spans` for the predicates as spans of the annotated
+        Docs, on which a `psa_tagger` can be trained; None to leave them out.
+    senses (bool): Whether to label these spans with the sense. Otherwise, and for predicates
+        without a sense, the label is V.
+    """
+
+    def __init__(
+        self, corpus: Reader, *, give_predicates: bool, spans_key: str | None, senses: bool
+    ) -> None:
+        self.corpus = corpus
+        self.give_predicates = give_predicates
+        self.spans_key = spans_key
+        self.senses = senses
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Read the corpus."""
+        for example in self.corpus(nlp):
+            if has_frames(example.reference):
+                self._mark(example)
+            yield example
+
+    def _mark(self, example: Example) -> None:
+        frames = get_frames(example.reference)
+        if self.give_predicates:
+            give_predicates(example.predicted, frames, example)
+        if self.spans_key is not None:
+            doc = example.reference
+            spans = []
+            for frame in sorted(frames, key=lambda frame: frame.predicate):
+                label = (frame.sense if self.senses else None) or PREDICATE_LABEL
+                spans.append(Span(doc, frame.predicate, frame.predicate + 1, label))
+            doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans)
