@@ -16,15 +16,16 @@ from thinc.api import Config
 
 from spacy_psa.calibration.fitting import SEQUENCES, fit
 from spacy_psa.calibration.held_out import confidences
-from spacy_psa.calibration.plots import THRESHOLDS, reliability_diagram, threshold_plot
 from spacy_psa.calibration.reliability import (
+    THRESHOLDS,
     brier_score,
     expected_calibration_error,
     precision_recall_by_threshold,
     reliability,
+    reliability_diagram,
+    threshold_plot,
 )
-from spacy_psa.cli._components import get_tagger
-from spacy_psa.cli._predictions import read_data
+from spacy_psa.cli._predictions import get_tagger, read_data
 from spacy_psa.cli.calibrate import predict
 from spacy_psa.figures.images import stack
 

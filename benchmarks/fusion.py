@@ -23,8 +23,7 @@ from spacy.tokens import Doc, DocBin
 from torch import Tensor
 from tqdm import tqdm
 
-from spacy_psa.analysis.activations import labeler_networks
-from spacy_psa.analysis.inspection import Inspection, inspecting
+from spacy_psa.analysis.activations import Inspection, inspecting, labeler_networks
 
 from .machine import describe_machine
 from .report import page, table, write

@@ -21,9 +21,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 
-from spacy_psa.evaluation.counts import SCORES, count
 from spacy_psa.evaluation.layers import make_layer
-from spacy_psa.evaluation.sentences import pair_sentences
+from spacy_psa.evaluation.sentences import SCORES, count, pair_sentences
 from spacy_psa.pipeline.quantization import reduce_pipeline
 
 from .machine import describe_machine

@@ -1,11 +1,12 @@
-"""Print messages, text and progress. Whatever these contain, it cannot control the terminal."""
+"""Print messages, text, tables and progress. Their content cannot control the terminal."""
 
 from __future__ import annotations
 
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import IO, Any, Literal
 
 from tqdm import tqdm
-from wasabi import Printer
+from wasabi import Printer, table
 
 from .printable import printable
 
@@ -50,3 +51,17 @@ def show(text: str, end: str = "\n") -> None:
 
 
 msg = SafePrinter()
+
+
+# wasabi limits columns to 30 characters, and longer cells shift the columns after them
+WIDEST = 10_000
+
+
+def text_table(
+    rows: Sequence[Sequence[str]],
+    header: Sequence[str],
+    aligns: Sequence[Literal["l", "c", "r"]] | None = None,
+) -> str:
+    """Format a table, with columns as wide as their content."""
+    cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
+    return table(cells, header=header, divider=True, aligns=aligns, max_col=WIDEST)

@@ -24,8 +24,8 @@ from weasel.util import load_project_config
 
 import spacy_psa.cli  # noqa: F401  (adds the commands to spaCy's)
 from spacy_psa.cli._templates import names
+from spacy_psa.cli.fetch import treebanks
 from spacy_psa.cli.init_config import make_config
-from spacy_psa.cli.treebank import treebanks
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.published import markdown_table, published_corpora
 from tests.corpora.shared import shared_corpus

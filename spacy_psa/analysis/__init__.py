@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from ..exports import exports
 
 if TYPE_CHECKING:
+    from .activations import Inspection as Inspection
+    from .activations import inspecting as inspecting
     from .attention import Insight as Insight
     from .attention import look_inside as look_inside
     from .diagram import draw_model as draw_model
-    from .inspection import Inspection as Inspection
-    from .inspection import inspecting as inspecting
     from .label_map import LabelMap as LabelMap
     from .label_map import LabelVectors as LabelVectors
     from .label_map import label_vectors as label_vectors
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = exports(
     __name__,
     {
+        "activations": ["Inspection", "inspecting"],
         "attention": ["Insight", "look_inside"],
         "diagram": ["draw_model"],
-        "inspection": ["Inspection", "inspecting"],
         "label_map": ["LabelMap", "LabelVectors", "label_vectors", "map_labels"],
         "lattice": ["Lattice", "draw_lattice", "make_lattice"],
     },

@@ -12,9 +12,8 @@ from ..figures.charts import line_plot
 from ..figures.heat_maps import heat_map, heat_maps
 from ..figures.tables import Table
 from .activations import Array
-from .attention import END, START, Insight, Layer, Passage
-from .bias_curves import bias_by_distance
-from .label_groups import in_order
+from .attention import END, START, Insight, Layer, Passage, bias_by_distance
+from .label_map import in_order
 
 N_LABELS, N_TRANSITIONS = 16, 40
 PERCENT = (0.0, 100.0)

@@ -15,8 +15,7 @@ from ..figures.images import to_svg
 from ..figures.pages import render
 from ..figures.style import COLORS, GRAY, MARKS
 from ..figures.tables import Table
-from .label_groups import groups_of
-from .label_map import LabelMap
+from .label_map import LabelMap, groups_of
 
 ONE, SEVERAL = 640, 440
 MOST_BESIDE = 2

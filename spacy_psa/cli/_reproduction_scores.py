@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._assembly import ROLES
-from ._components import load_pipeline
-from ._predictions import use_gpu
+from ._predictions import load_pipeline, use_gpu
 from ._reproduction_runs import MORE_PARTS, PARTS, Plan, ReproductionRun
 from ._util import atomic_path
 

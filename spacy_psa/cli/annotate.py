@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..pipeline.tag_prediction import Labeling
     from ..pipeline.tagger import PSATagger
-    from ._texts import Record
+    from ._tasks import Record
 
 
 @psa_cli.command("annotate")
@@ -65,7 +65,7 @@ def annotate_cli(
     the entropy and the annotation effort grow with the length of a text; the entropy per token
     shows which texts are the most informative for that effort.
     """
-    from ._components import load_tagger
+    from ._predictions import load_tagger
 
     to_stdout = output is None or is_stdout(output)
     with user_errors(to_stdout=to_stdout):
@@ -102,8 +102,8 @@ def annotate(
     from spacy.util import minibatch
 
     from ..terminal import ProgressBar
-    from ._components import get_tagger
-    from ._texts import read_texts
+    from ._predictions import get_tagger
+    from ._tasks import read_texts
 
     tagger = get_tagger(nlp, name)
     pairs = islice(read_texts(texts, nlp), None if sort else limit)

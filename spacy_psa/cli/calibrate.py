@@ -13,9 +13,8 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
-from ._components import get_tagger, load_tagger
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
-from ._predictions import join_names, read_data, use_gpu, words_alone
+from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
 from ._util import atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def calibrate_cli(
         found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
         print_calibration(found, n_bins=bins)
         if plot is not None:
-            from ..calibration.plots import draw_calibration
+            from ..calibration.reliability import draw_calibration
 
             save_image(plot, draw_calibration(found, n_bins=bins))
             msg.good(f"Saved the reliability diagram to {plot}")

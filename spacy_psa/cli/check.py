@@ -8,8 +8,7 @@ import typer
 
 from ..corpora import published
 from ..errors import Errors
-from ..terminal import msg, show
-from ..text_tables import text_table
+from ..terminal import msg, show, text_table
 from ._util import docs_of, psa_cli, read_docbin, user_errors
 
 

@@ -31,7 +31,7 @@ class Test(str, Enum):
 
 
 class Score(str, Enum):
-    """The score to compare: names of `evaluation.counts.SCORES`."""
+    """The score to compare: names of `evaluation.sentences.SCORES`."""
 
     f1 = "f1"
     accuracy = "accuracy"

@@ -9,9 +9,8 @@ import typer
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
 from ..terminal import msg, show
-from ._components import load_pipeline
 from ._outputs import check_files
-from ._predictions import use_gpu, words_alone
+from ._predictions import load_pipeline, use_gpu, words_alone
 from ._util import atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..corpora.lines import keep_pipes
-from ..terminal import msg, show
-from ..text_tables import text_table
+from ..terminal import msg, show, text_table
 from ._outputs import check_files
 from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
 

@@ -1,4 +1,4 @@
-"""`spacy psa curves`: plot the training curves of runs."""
+"""`spacy psa curves` and `spacy psa labels`: plot training curves, and label embeddings."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import Errors
 from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._util import atomic_path, psa_cli, user_errors
@@ -79,3 +80,77 @@ def _read(runs: Sequence[str]) -> "list[Run]":
     # Folders with the same name are distinguished by their paths.
     count = Counter(run.name for _, run in found)
     return [run if count[run.name] == 1 else Run(text, run.evaluations) for text, run in found]
+
+
+TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
+
+
+@psa_cli.command("labels")
+def labels_cli(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL... OUTPUT",
+            help="Pipeline names or folders, e.g. checkpoints, and the .svg, .png or .html file",
+        ),
+    ],
+    component: Annotated[
+        str,
+        typer.Option(
+            "--component", "-c", help="Component name; by default the last spacy-psa component"
+        ),
+    ] = "",
+    method: Annotated[str, typer.Option("--method", "-m", help="Projection: pca or tsne")] = "pca",
+    align: Annotated[
+        str,
+        typer.Option(
+            "--align", "-a", help="Alignment: procrustes, or last (plane of the last pipeline)"
+        ),
+    ] = "procrustes",
+) -> None:
+    """
+    Draw a two-dimensional map of the labels, for one pipeline or several side by side.
+    """
+    with user_errors():
+        if len(paths) < 2:
+            raise ValueError(Errors.P389)
+        *models, output = paths
+        draw_labels(models, Path(output), component=component or None, method=method, align=align)
+    msg.good(f"Drew the labels of {len(models)} pipeline{'s' * (len(models) > 1)} in {output}")
+
+
+def draw_labels(
+    models: Sequence[str],
+    output_path: Path,
+    *,
+    component: str | None = None,
+    method: str = "pca",
+    align: str = "procrustes",
+) -> None:
+    """Draw maps of labels."""
+    check_outputs([output_path], SUFFIXES, charts=SUFFIXES)
+    from ..analysis.label_map import label_vectors, map_labels
+    from ..analysis.label_map_figure import draw_maps, map_page
+    from ..printable import one_line
+    from ._predictions import load_component
+
+    vectors = []
+    for name, model in zip(_names(models), models, strict=True):
+        _, pipe = load_component(model, component)
+        vectors += label_vectors(one_line(name), pipe)
+    maps = map_labels(vectors, method=method, align=align)
+    if output_path.suffix == ".html":
+        with atomic_path(output_path) as temporary:
+            temporary.write_text(map_page(maps, TITLES[method]), encoding="utf8")
+    else:
+        save_image(output_path, draw_maps(maps, TITLES[method]))
+
+
+def _names(models: Sequence[str]) -> list[str]:
+    """Short names for pipelines: the end of their paths, as long as needed to be unique."""
+    parts = [Path(model).parts for model in models]
+    for n in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(path[-n:]) for path in parts]
+        if max(Counter(names).values()) == 1:
+            return names
+    return list(models)

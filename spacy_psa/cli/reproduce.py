@@ -1,4 +1,6 @@
-"""`spacy psa reproduce`: train systems with several seeds on a corpus, and score them."""
+"""`spacy psa reproduce` and `spacy psa results`: train and score systems with several seeds, and
+write the page of results.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import typer
 from ..errors import Errors
 from ..terminal import msg, show
 from ._assembly import TASKS
+from ._outputs import check_outputs, save_output
 from ._reproduction_runs import (
     NAME,
     PARTS,
@@ -223,3 +226,35 @@ def result_table(results: Sequence[Result]) -> Table:
         rows.append([system, str(dev), str(test), f"{test.max:.2f}", str(test.n)])
     title = f"{METRICS[first.target]} of {first.corpus}, {first.training}"
     return Table(title, ["system", "dev", "test", "max", "n"], rows)
+
+
+@psa_cli.command("results")
+def results_cli(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RESULTS...", help="JSON files from psa reproduce (none to leave results out)"
+        ),
+    ] = None,
+    output_path: Annotated[
+        Path, typer.Option("--output", "-o", help="The .md file to write")
+    ] = Path("docs/results.md"),
+) -> None:
+    """
+    Write a page with the tables of the papers and our results.
+
+    Cells without a result say what they need. If several results have the same system, training
+    and seed, the last one is used.
+    """
+    with user_errors():
+        check_outputs([output_path], (".md",))
+        save_output(output_path, write_page(paths or []), "results")
+
+
+def write_page(paths: list[Path]) -> str:
+    """Format the page of results."""
+    from ..reproduction.paper_tables import to_page
+    from ..reproduction.papers import read_papers
+    from ..reproduction.results import read_results
+
+    return to_page(read_papers(), [result for path in paths for result in read_results(path)])

@@ -9,9 +9,8 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
-from ._components import load_pipeline, role_labelers, use_given_predicates
 from ._outputs import check_files
-from ._predictions import use_gpu, words_alone
+from ._predictions import load_pipeline, role_labelers, use_given_predicates, use_gpu, words_alone
 from ._util import atomic_path, is_docbin, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
 
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
-    from ..evaluation.roles import RolesLayer
+    from ..evaluation.layers import RolesLayer
     from ..terminal import ProgressBar
 
     nlp = load_pipeline(pipeline_path)

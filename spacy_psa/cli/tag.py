@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors
-from ..terminal import msg, show
-from ..text_tables import text_table
-from ._components import load_pipeline
-from ._predictions import use_gpu
-from ._texts import replace_undecoded
+from ..terminal import msg, show, text_table
+from ._predictions import load_pipeline, use_gpu
+from ._tasks import replace_undecoded
 from ._util import psa_cli, user_errors
 
 if TYPE_CHECKING:

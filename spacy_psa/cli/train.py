@@ -13,12 +13,12 @@ from ..errors import Errors
 from ..output_errors import output_errors
 from ..terminal import msg
 from ._config_errors import (
+    check_numbers,
     check_sections,
     config_errors,
     warn_of_unknown_settings,
 )
 from ._training_files import check_training_files
-from ._training_numbers import check_numbers
 from ._util import gpu_errors, psa_cli, user_errors
 
 

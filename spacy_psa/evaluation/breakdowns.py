@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .conlleval import Counts
-from .counts import SCORES, Grouping, count_groups
 from .groups import (
     LENGTHS,
     VOCABULARY_CLASSES,
@@ -22,8 +21,8 @@ from .groups import (
     labels_of,
     natural_order,
 )
-from .resampling import Interval, percentile_interval, resampled_sums
-from .sentences import ScoredSentence
+from .sentences import SCORES, Grouping, ScoredSentence, count_groups
+from .significance import Interval, percentile_interval, resampled_sums
 from .units import Layer
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import Errors
-from .counts import Grouping
-from .sentences import ScoredSentence
+from .sentences import Grouping, ScoredSentence
 from .units import Unit
 
 LENGTHS = (5, 10, 20, 40)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..figures.tables import DASH, Table, interval, markdown_text, percent, visible
-from .confusion import NOTHING
-from .mistakes import Mistake, WrongSentence
+from .confusion import NOTHING, Mistake, WrongSentence
 from .report import Breakdown, Report
-from .resampling import few_sentences
+from .significance import few_sentences
 
 N_CONFUSIONS = 20
 MISSED, INVENTED = "(missed)", "(invented)"

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import counts as c
 from .breakdowns import Breakdown, Row, Settings, break_down_all, read_counts
-from .confusion import Confusion, confusion
-from .counts import SCORES, count
-from .mistakes import WrongSentence, worst_sentences
-from .resampling import Interval, percentile_interval, resampled_sums
-from .sentences import ScoredSentence
+from .confusion import Confusion, WrongSentence, confusion, worst_sentences
+from .sentences import COMPLETE, SCORES, TOKENS, WHOLES, ScoredSentence, count
+from .significance import Interval, percentile_interval, resampled_sums
 from .units import Layer
 
 
@@ -148,7 +145,7 @@ def evaluate(
         n_docs=annotated,
         n_skipped=0 if n_docs is None else n_docs - annotated,
         n_sentences=len(sentences),
-        n_tokens=int(total[c.TOKENS]),
+        n_tokens=int(total[TOKENS]),
         scores={name: float(np.nan_to_num(SCORES[name](total))) for name in layer.scores},
         intervals=intervals,
         confidence=settings.confidence,
@@ -166,7 +163,7 @@ def _wholes(
     if not layer.whole:
         return None
     skipped = sum(sentence.skipped for sentence in sentences)
-    return Wholes(layer.whole, int(total[c.WHOLES]), int(total[c.COMPLETE]), skipped)
+    return Wholes(layer.whole, int(total[WHOLES]), int(total[COMPLETE]), skipped)
 
 
 __all__ = ["Breakdown", "Report", "Row", "Settings", "Wholes", "evaluate"]

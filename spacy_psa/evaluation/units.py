@@ -79,7 +79,7 @@ class Layer(ABC):
     whole (str): The name of the wholes that units with an anchor are parts of, in the plural; empty
         if units have no anchors.
     main_score (str): The main score: one of `scores`.
-    scores (Tuple[str, ...]): The names in `counts.SCORES` that apply.
+    scores (Tuple[str, ...]): The names in `sentences.SCORES` that apply.
     groups (Tuple[str, ...]): The names in `breakdowns.BREAKDOWNS` that apply.
     is_given (bool): Whether the task provides more than the words, see `give`.
     """
@@ -140,7 +140,7 @@ class Layer(ABC):
     def check_score(self, score: str) -> None:
         """Check that a score applies to the layer.
 
-        score (str): A name in `counts.SCORES`.
+        score (str): A name in `sentences.SCORES`.
         RAISES (ValueError): If it does not.
         """
         if score not in self.scores:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..printable import one_line, printable
-from ..text_tables import text_table
+from ..terminal import text_table
 
 DASH = "-"
 # Characters that can be Markdown markup anywhere in a line. Within a word, `_` is not markup.

@@ -191,7 +191,7 @@ class ContextFusion(PackedLayer, nn.Module):
         return mask.in_form_of(x, self.gate(tokens, context))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.analysis.activations`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
         mask (SequenceMask): The lengths of the sentences.

@@ -77,7 +77,7 @@ class LabelReader(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """The attention weights, for analysis. See `spacy_psa.analysis.inspection`."""
+        """The attention weights, for analysis. See `spacy_psa.analysis.activations`."""
         return {"labels": self.distributions(mask.padded(x), mask)}
 
 

@@ -107,7 +107,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         return mask.in_form_of(x, self.output(mask.in_form_of(tokens, contexts)))
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """Compute internal values for analysis. See `spacy_psa.analysis.inspection`.
+        """Compute internal values for analysis. See `spacy_psa.analysis.activations`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
             padding.

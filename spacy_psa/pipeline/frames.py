@@ -15,7 +15,7 @@ from ..annotation.propositions import (
     set_frames,
     stored_frames,
 )
-from ..text_tables import text_table
+from ..terminal import text_table
 
 REFERENCE = "R-"
 

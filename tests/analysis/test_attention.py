@@ -10,8 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
-from spacy_psa.analysis.attention import label, look_inside
-from spacy_psa.analysis.bias_curves import bias_by_distance
+from spacy_psa.analysis.attention import bias_by_distance, label, look_inside
 from spacy_psa.layers import ContextFusion, LabelRefinement, MultiHeadSelfAttention, SequenceMask
 from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger

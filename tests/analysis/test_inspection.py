@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from spacy_psa.analysis.inspection import inspecting
+from spacy_psa.analysis.activations import inspecting
 from spacy_psa.layers import (
     BiLSTM,
     Chain,

@@ -12,9 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from thinc.api import Model
 
-from spacy_psa.analysis.label_groups import groups_of, in_order
 from spacy_psa.analysis.label_map import (
     LabelVectors,
+    groups_of,
+    in_order,
     label_vectors,
     map_labels,
     procrustes,

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from spacy_psa.analysis.label_groups import groups_of
-from spacy_psa.analysis.label_map import LabelVectors, map_labels
+from spacy_psa.analysis.label_map import LabelVectors, groups_of, map_labels
 from spacy_psa.analysis.label_map_figure import FAINT, draw_maps, map_page
 
 from ..figures.reading import SVG, marks, place, texts

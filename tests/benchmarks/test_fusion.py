@@ -15,7 +15,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 from benchmarks import fusion
-from spacy_psa.analysis.inspection import inspecting
+from spacy_psa.analysis.activations import inspecting
 from spacy_psa.layers.position_bias import PSABias
 
 from ..analysis.inside import layers_with, look, make_doc, network_of, ours, system_nlp

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_psa.calibration.plots import reliability_diagram, threshold_plot
-from spacy_psa.calibration.reliability import precision_recall_by_threshold, reliability
+from spacy_psa.calibration.reliability import (
+    precision_recall_by_threshold,
+    reliability,
+    reliability_diagram,
+    threshold_plot,
+)
 from spacy_psa.figures.style import HEIGHT, WIDTH
 
 from ..figures.reading import marks, place, texts

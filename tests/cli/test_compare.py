@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 
 from spacy_psa.cli._predictions import System
 from spacy_psa.cli.compare import Score, Test, choose_common_layers, compare_files, short_names
-from spacy_psa.evaluation.counts import SCORES
 from spacy_psa.evaluation.layers import layers_of
+from spacy_psa.evaluation.sentences import SCORES
 from spacy_psa.evaluation.significance import TESTS
 
 from ..evaluation.helpers import doc_with

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from spacy_psa.cli._components import get_tagger
+from spacy_psa.cli._predictions import get_tagger
 
 from ..pipeline.conftest import NAME, tagger_of, trained_nlp
 

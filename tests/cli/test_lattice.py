@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from spacy.language import Language
 
-from spacy_psa.cli.lattice import lattice
+from spacy_psa.cli.draw import lattice
 
 from ..pipeline.conftest import NAME, tagger_of, trained_nlp
 from .commands import ROOT, run, succeed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spacy_psa.cli.results import write_page
+from spacy_psa.cli.reproduce import write_page
 from spacy_psa.reproduction.results import to_json
 
 from ..reproduction.helpers import make_result

@@ -2,7 +2,7 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_psa.cli.split import split
+from spacy_psa.cli.export import split
 
 
 @pytest.fixture

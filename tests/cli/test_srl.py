@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_psa.cli.srl_ensemble import make_ensemble
+from spacy_psa.cli.quantize import make_ensemble
 from spacy_psa.cli.srl_eval import score_paths
 from spacy_psa.inference import LinearChain, Potentials
 

@@ -10,7 +10,7 @@ from spacy.cli._util import app
 from spacy.util import get_lang_class
 from typer.testing import CliRunner
 
-from spacy_psa.cli.treebank import SPLITS, fetch_treebank, treebanks
+from spacy_psa.cli.fetch import SPLITS, fetch_treebank, treebanks
 from tests.corpora.shared import shared_corpus
 
 from .commands import contents

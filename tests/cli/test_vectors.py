@@ -8,7 +8,7 @@ import spacy
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-from spacy_psa.cli.vectors import make_vectors
+from spacy_psa.cli.vocabulary import make_vectors
 
 TEXT = "the 0.5 1.0\ncat 2.0 -1.0\n"
 

@@ -8,13 +8,14 @@ import pytest
 from spacy_psa.evaluation import comparison
 from spacy_psa.evaluation.comparison import (
     Comparison,
+    columns,
     compare,
     comparison_table,
+    sentence_table,
     summary,
     to_markdown,
 )
 from spacy_psa.evaluation.layers import Unit, make_layer
-from spacy_psa.evaluation.side_by_side import columns, sentence_table
 
 from .helpers import random_pairs, spanned, tagged
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from spacy_psa.evaluation.mistakes import Mistake, mistakes_in, worst_sentences
+from spacy_psa.evaluation.confusion import Mistake, mistakes_in, worst_sentences
 from spacy_psa.evaluation.rendering import mistake_line
 
 from .helpers import spanned, tagged

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_psa.evaluation import resampling
-from spacy_psa.evaluation.counts import SCORES, count
-from spacy_psa.evaluation.resampling import few_sentences, percentile_interval, resampled_sums
+from spacy_psa.evaluation import significance
+from spacy_psa.evaluation.sentences import SCORES, count
+from spacy_psa.evaluation.significance import few_sentences, percentile_interval, resampled_sums
 
 from .helpers import random_pairs
 
@@ -34,7 +34,7 @@ def test_columns_are_drawn_together():
 
 
 def test_memory_is_bounded_by_drawing_in_parts(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(resampling, "CHUNK_SIZE", 30)
+    monkeypatch.setattr(significance, "CHUNK_SIZE", 30)
     counts = np.random.default_rng(2).integers(0, 9, size=(7, 5))
     sums = resampled_sums(counts, 10, seed=0)
     assert sums.shape == (10, 5)

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spacy_psa.evaluation import significance
-from spacy_psa.evaluation.counts import SCORES, accuracy, count, f1
+from spacy_psa.evaluation.sentences import SCORES, accuracy, count, f1
 from spacy_psa.evaluation.significance import (
     TESTS,
     approximate_randomization,

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_psa.analysis.inspection import inspecting
+from spacy_psa.analysis.activations import inspecting
 
 from .conftest import make_adam, make_docs, make_examples, make_nlp, tagger_of, tiny_model
 from .test_config import CNN, FUSION, MIXTURE, MODELS, TRANSFORMER

@@ -11,7 +11,7 @@ from thinc.api import Config
 
 from spacy_psa.cli._reproduction_runs import Plan, change, make_system
 from spacy_psa.cli._templates import names
-from spacy_psa.cli.treebank import treebanks
+from spacy_psa.cli.fetch import treebanks
 from spacy_psa.corpora.published import published_corpora
 from spacy_psa.figures.tables import DASH
 from spacy_psa.reproduction.papers import (

@@ -19,7 +19,7 @@ from spacy.vectors import Vectors
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
-from spacy_psa.cli.vectors import make_vectors
+from spacy_psa.cli.vocabulary import make_vectors
 
 from ..pipeline import srl_data
 from ..pipeline.conftest import NAME, make_adam, make_nlp, tagger_of, tiny_model

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from spacy_psa.cli import fetch as fetching
 from spacy_psa.cli._util import read_docbin, read_docs
-from spacy_psa.cli.vectors import make_vectors
+from spacy_psa.cli.vocabulary import make_vectors
 from spacy_psa.corpora import unpacking
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.lines import read_blocks, read_lines

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_psa.cli._components import load_pipeline
+from spacy_psa.cli._predictions import load_pipeline
 from tests.cli.commands import run
 
 PIPELINE = Path(__file__).parent / "fixture" / "0.1.0" / "pipeline"
