@@ -34,25 +34,17 @@ class SmallCorpus:
 
     @property
     def paths(self) -> list[str]:
-        """RETURNS (List[str]): The command-line overrides that set the paths in a config."""
+        """The command-line overrides that set the paths in a config."""
         return ["--paths.train", str(self.train), "--paths.dev", str(self.dev)]
 
 
 def run(*arguments: object) -> Result:
-    """Run one of spaCy's commands.
-
-    *arguments: The command-line arguments after `python -m spacy`.
-    RETURNS (Result): The exit code, the output, and the exception, if any.
-    """
+    """Run one of spaCy's commands."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def succeed(*arguments: object) -> str:
-    """Run one of spaCy's commands, which must succeed.
-
-    *arguments: The command-line arguments after `python -m spacy`.
-    RETURNS (str): The output, without colors.
-    """
+    """Run one of spaCy's commands, which must succeed."""
     result = run(*arguments)
     if result.exit_code != 0:
         raise AssertionError(f"{arguments} failed:\n{result.output}") from result.exception

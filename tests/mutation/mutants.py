@@ -40,16 +40,11 @@ class Mutant:
     after: str
 
     def as_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The fields, for JSON."""
+        """The fields, for JSON."""
         return asdict(self)
 
     def code(self, root: Path) -> str:
-        """Apply the change.
-
-        root (Path): The project root.
-        RETURNS (str): The source code of the module with the change.
-        RAISES (ValueError): If the module has changed since the mutant was made.
-        """
+        """Apply the change."""
         source = (root / self.module).read_text(encoding="utf8")
         changed = apply(source, self.operator, self.occurrence)
         if difference(source, changed) != (self.before, self.after):
@@ -58,11 +53,7 @@ class Mutant:
 
 
 def find(paths: Iterable[Path]) -> list[MutationSpec]:
-    """List all changes that cosmic-ray can make.
-
-    paths (Iterable[Path]): The modules.
-    RETURNS (List[MutationSpec]): The changes, in an order that depends only on the code.
-    """
+    """List all changes that cosmic-ray can make."""
     with use_db(":memory:", WorkDB.Mode.create) as database:
         init(sorted(paths), database, {})
         found = [change for item in database.work_items for change in item.mutations]
@@ -70,21 +61,12 @@ def find(paths: Iterable[Path]) -> list[MutationSpec]:
 
 
 def is_code(change: MutationSpec, hints: Iterable[tuple[Place, Place]]) -> bool:
-    """Check whether a change can make a difference at run time.
-
-    change (MutationSpec): The change.
-    hints (Iterable[Tuple[Place, Place]]): Where the module's type hints begin and end.
-    RETURNS (bool): Whether the change is outside all of them.
-    """
+    """Check whether a change can make a difference at run time."""
     return not any(start <= tuple(change.start_pos) < end for start, end in hints)
 
 
 def type_hints(source: str) -> Iterator[tuple[Place, Place]]:
-    """Find the type hints of a module.
-
-    source (str): Its source code.
-    YIELDS (Tuple[Place, Place]): The start of each hint, and its end (exclusive).
-    """
+    """Find the type hints of a module."""
     lines = source.splitlines()
 
     def place(line: int, offset: int) -> Place:
@@ -100,11 +82,7 @@ def type_hints(source: str) -> Iterator[tuple[Place, Place]]:
 
 
 def code_mutants(paths: Iterable[Path]) -> tuple[list[MutationSpec], int]:
-    """List the possible changes, without those to type hints.
-
-    paths (Iterable[Path]): The modules.
-    RETURNS (Tuple[List[MutationSpec], int]): The changes, and the number left out.
-    """
+    """List the possible changes, without those to type hints."""
     changes = find(paths)
     hints = {
         path: list(type_hints(path.read_text(encoding="utf8")))
@@ -117,11 +95,6 @@ def code_mutants(paths: Iterable[Path]) -> tuple[list[MutationSpec], int]:
 def draw(changes: list[MutationSpec], seed: int, root: Path) -> Iterator[Mutant]:
     """Make mutants in random order. Invalid Python is left out: cosmic-ray takes the `*` before
     keyword-only arguments for a multiplication.
-
-    changes (List[MutationSpec]): The changes.
-    seed (int): The seed.
-    root (Path): The project root.
-    YIELDS (Mutant): The mutants; the first n are a random sample.
     """
     shuffled = list(changes)
     random.Random(seed).shuffle(shuffled)
@@ -142,23 +115,12 @@ def draw(changes: list[MutationSpec], seed: int, root: Path) -> Iterator[Mutant]
 
 
 def apply(source: str, operator: str, occurrence: int) -> str:
-    """Change source code.
-
-    source (str): The source code.
-    operator (str): cosmic-ray's name for the kind of change.
-    occurrence (int): Which of the places to change.
-    RETURNS (str): The changed source code, or the original if there is no such place.
-    """
+    """Change source code."""
     return mutate_code(source, get_operator(operator)(), occurrence) or source
 
 
 def difference(before: str, after: str) -> tuple[str, str]:
-    """Find the lines in which two versions of source code differ.
-
-    before (str): The original.
-    after (str): The changed version.
-    RETURNS (Tuple[str, str]): The differing lines of each version, stripped.
-    """
+    """Find the lines in which two versions of source code differ."""
     lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
     removed, added = (
         [line[2:].strip() for line in lines if line.startswith(sign)] for sign in ("- ", "+ ")

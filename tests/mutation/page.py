@@ -26,26 +26,17 @@ for which tests were written, and says less about the rest.
 
 
 def write_page(path: Path, results: dict[str, Any]) -> None:
-    """Write the page.
-
-    path (Path): The file to write.
-    results (Dict[str, Any]): The results, by package.
-    """
+    """Write the page."""
     path.write_text(page(results, reasons()), encoding="utf8")
 
 
 def reasons() -> list[dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): The known reasons why mutants survive."""
+    """The known reasons why mutants survive."""
     return json.loads(REASONS.read_text(encoding="utf8"))
 
 
 def page(results: dict[str, Any], known: list[dict[str, Any]]) -> str:
-    """Build the text of the page.
-
-    results (Dict[str, Any]): The results, by package.
-    known (List[Dict[str, Any]]): The known reasons why mutants survive.
-    RETURNS (str): Markdown.
-    """
+    """Build the text of the page."""
     header = (
         "| package | mutants | tried | killed at first | range | killed now | equivalent | score |"
     )
@@ -71,10 +62,6 @@ def page(results: dict[str, Any], known: list[dict[str, Any]]) -> str:
 def interval(successes: int, trials: int) -> tuple[float, float]:
     """Estimate the range of a proportion.
 
-    successes (int): The number of successes.
-    trials (int): The number of trials.
-    RETURNS (Tuple[float, float]): The limits of the 95 % confidence interval.
-
     SOURCE: Wilson (1927), 'Probable inference, the law of succession, and statistical inference'.
     """
     z = 1.959964
@@ -86,13 +73,7 @@ def interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def reason_for(mutant: dict[str, Any], known: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Look up why a mutant survives.
-
-    mutant (Dict[str, Any]): The survivor.
-    known (List[Dict[str, Any]]): The known reasons why mutants survive.
-    RETURNS (Optional[Dict[str, Any]]): The reason, and whether the mutant is equivalent; None if it
-        has not been inspected.
-    """
+    """Look up why a mutant survives."""
     keys = ("module", "before", "after")
     return next((r for r in known if all(r[key] == mutant[key] for key in keys)), None)
 

@@ -84,10 +84,7 @@ def main() -> None:
 
 @contextmanager
 def copied_tree() -> Iterator[Path]:
-    """Copy what the tests need, so that the working tree is not touched.
-
-    YIELDS (Path): The copy, which is removed on exit.
-    """
+    """Copy what the tests need, so that the working tree is not touched."""
     ignored = shutil.ignore_patterns("__pycache__", "results")
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder).resolve()
@@ -100,15 +97,7 @@ def copied_tree() -> Iterator[Path]:
 
 
 def anew(package: str, tree: Path, output: Path, n: int, seed: int) -> None:
-    """Draw a sample of the mutants of a package and try them.
-
-    package (str): One of `TESTS`.
-    tree (Path): A copy of the project.
-    output (Path): The folder of the results, which are written after each mutant, so that an
-        interrupted run leaves a smaller sample.
-    n (int): The sample size.
-    seed (int): The seed of the sample.
-    """
+    """Draw a sample of the mutants of a package and try them."""
     seconds = time_limit(tree, package)
     possible, hints = code_mutants((tree / "spacy_psa" / package).glob("*.py"))
     results: dict[str, Any] = {"possible": len(possible), "hints": hints, "seed": seed}
@@ -125,13 +114,7 @@ def anew(package: str, tree: Path, output: Path, n: int, seed: int) -> None:
 
 
 def again(package: str, tree: Path, output: Path) -> None:
-    """Retry the mutants that survived the last run.
-
-    package (str): One of `TESTS`.
-    tree (Path): A copy of the project.
-    output (Path): The folder of the results.
-    RAISES (ValueError): If the code has changed since then.
-    """
+    """Retry the mutants that survived the last run."""
     seconds = time_limit(tree, package)
     results = load(output)[package]
     for mutant in [Mutant(**found) for found in results["survivors"]]:
@@ -142,13 +125,7 @@ def again(package: str, tree: Path, output: Path) -> None:
 
 
 def try_mutant(mutant: Mutant, tree: Path, seconds: int) -> str:
-    """Run the tests on a mutant.
-
-    mutant (Mutant): The mutant.
-    tree (Path): A copy of the project, restored afterwards.
-    seconds (int): The CPU time limit.
-    RETURNS (str): `PASSED`, `FAILED` or `STOPPED`.
-    """
+    """Run the tests on a mutant."""
     path = tree / mutant.module
     source, changed = path.read_text(encoding="utf8"), mutant.code(tree)
     path.write_text(changed, encoding="utf8")
@@ -164,13 +141,7 @@ def try_mutant(mutant: Mutant, tree: Path, seconds: int) -> str:
 
 
 def tests_of(module: str, tree: Path) -> list[list[str]]:
-    """Choose the tests for a module.
-
-    module (str): The path of the module, relative to the project root.
-    tree (Path): The project.
-    RETURNS (List[List[str]]): Arguments for pytest: first the module's own tests, then the
-        package's, which need to run only if the first ones pass.
-    """
+    """Choose the tests for a module."""
     package, name = Path(module).parts[1:]
     own = f"tests/{package}/test_{name}"
     place = f"{package}/{name}"
@@ -180,13 +151,7 @@ def tests_of(module: str, tree: Path) -> list[list[str]]:
 
 
 def time_limit(tree: Path, package: str) -> int:
-    """Time the tests on the unchanged code.
-
-    tree (Path): A copy of the project.
-    package (str): The package whose tests are run.
-    RETURNS (int): The CPU time limit for a mutant, in seconds.
-    RAISES (RuntimeError): If a test fails on the unchanged code.
-    """
+    """Time the tests on the unchanged code."""
     more = {test for place, some in MORE.items() if place.startswith(package) for test in some}
     outcome, seconds = run_tests(tree, [*TESTS[package], *sorted(more)], resource.RLIM_INFINITY)
     if outcome != PASSED:
@@ -196,13 +161,7 @@ def time_limit(tree: Path, package: str) -> int:
 
 
 def run_tests(tree: Path, tests: Sequence[str], seconds: int) -> tuple[str, float]:
-    """Run tests in a separate process until one fails.
-
-    tree (Path): The project.
-    tests (Sequence[str]): Test files and folders, and pytest options.
-    seconds (int): The CPU time limit.
-    RETURNS (Tuple[str, float]): The outcome, and the CPU time in seconds.
-    """
+    """Run tests in a separate process until one fails."""
     loaded = {name for name in sys.modules if name.split(".")[0] == "spacy_psa"}
     assert not loaded, f"the tests would not see changes of {loaded}"
     process = os.fork()
@@ -250,22 +209,13 @@ def _tests_here(tree: Path, tests: Sequence[str], seconds: int) -> int:
 
 
 def load(output: Path) -> dict[str, Any]:
-    """Read results.
-
-    output (Path): The folder of the results.
-    RETURNS (Dict[str, Any]): The results by package.
-    """
+    """Read results."""
     path = output / "mutation.json"
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
 
 
 def save(package: str, results: dict[str, Any], output: Path) -> None:
-    """Write the results of a package, and keep those of the others.
-
-    package (str): The package.
-    results (Dict[str, Any]): Its results.
-    output (Path): The folder of the results.
-    """
+    """Write the results of a package, and keep those of the others."""
     everything = load(output) | {package: results}
     text = json.dumps(everything, indent=1, sort_keys=True, ensure_ascii=False)
     # Atomically, because packages may be tried in parallel

@@ -10,15 +10,7 @@ SCORES = ("precision", "recall", "f1", "accuracy")
 
 
 def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: Any) -> Result:
-    """Make a result of chunking on CoNLL-2000.
-
-    system (str): The system.
-    seed (int): The seed.
-    test (float): All scores on the test set, 0 to 1.
-    dev (float): All scores on the development set, 0 to 1.
-    **more: Other fields to set.
-    RETURNS (Result): The result.
-    """
+    """Make a result of chunking on CoNLL-2000."""
     fields: dict[str, Any] = {
         "corpus": "conll2000",
         "task": "chunk",

@@ -60,15 +60,7 @@ class FailingDisk:
 def failing_disk(
     folder: Path, number: int, code: int = errno.ENOSPC, events: tuple[str, ...] = CHANGES
 ) -> Iterator[FailingDisk]:
-    """Let all writing below a folder fail after a number of operations. Deleting still works.
-
-    folder (Path): The folder.
-    number (int): How many operations succeed first: opening a file for writing, making a folder,
-        or renaming.
-    code (int): The error number (`errno`).
-    events (Tuple[str, ...]): The audit events of the operations that fail.
-    YIELDS (FailingDisk): Counts the failures.
-    """
+    """Let all writing below a folder fail after a number of operations. Deleting still works."""
     disk = FailingDisk(folder, number, code, events)
     with _listening(disk):
         yield disk
@@ -76,10 +68,7 @@ def failing_disk(
 
 @contextmanager
 def limited_files(size: int) -> Iterator[None]:
-    """Limit the size of files that the system allows to write.
-
-    size (int): The limit in bytes.
-    """
+    """Limit the size of files that the system allows to write."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -91,13 +80,7 @@ def limited_files(size: int) -> Iterator[None]:
 def fails_whole(
     folder: Path, write: Callable[[], object], events: tuple[str, ...] = CHANGES
 ) -> list[str]:
-    """Repeat a write on a disk that fails at each operation in turn.
-
-    folder (Path): The folder. Its contents must be unchanged after each failure.
-    write (Callable[[], object]): Writes. It must raise an OutputError if the disk fails.
-    events (Tuple[str, ...]): The audit events of the operations that fail.
-    RETURNS (List[str]): The error messages, one for each operation.
-    """
+    """Repeat a write on a disk that fails at each operation in turn."""
     before, messages = contents(folder), []
     for number in range(1000):
         raised: OutputError | None = None
@@ -118,14 +101,7 @@ def fails_whole(
 def killed_at_each_moment(
     folder: Path, write: Callable[[], object], look: Callable[[int], None]
 ) -> int:
-    """Kill a process at each of its file operations below a folder in turn.
-
-    folder (Path): The folder.
-    write (Callable[[], object]): What the process does.
-    look (Callable[[int], None]): Called after each kill, with its number. It must restore the
-        folder for the next process.
-    RETURNS (int): The number of kills.
-    """
+    """Kill a process at each of its file operations below a folder in turn."""
     for number in range(1000):
         process = os.fork()
         if not process:

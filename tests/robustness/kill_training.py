@@ -84,11 +84,7 @@ class Trial:
         self.longest = self.saving = 0.0
 
     def run(self, times: int) -> int:
-        """Kill the process a given number of times.
-
-        times (int): The number of kills.
-        RETURNS (int): 0 if all checks pass, otherwise 1.
-        """
+        """Kill the process a given number of times."""
         code = self.time_run(self.start(self.folder / "alone"), self.folder / "alone")
         if code != 0:
             print(self.log.read_text(encoding="utf8"))
@@ -127,12 +123,7 @@ class Trial:
         print(f"{n:4}  killed after {delay:5.2f} s, {moment:25} {states}", flush=True)
 
     def time_run(self, process: int, output: Path) -> int | None:
-        """Wait for a run to finish, and time it.
-
-        process (int): Its process ID.
-        output (Path): Its output folder.
-        RETURNS (Optional[int]): Its exit code.
-        """
+        """Wait for a run to finish, and time it."""
         start = time.monotonic()
         code = wait(process, until=lambda: inode(output) is not None)
         first = time.monotonic()
@@ -141,11 +132,7 @@ class Trial:
         return code
 
     def start(self, output: Path | None = None) -> int:
-        """Start the command in a fork, which needs no imports.
-
-        output (Optional[Path]): The output folder; `self.output` by default.
-        RETURNS (int): The process ID.
-        """
+        """Start the command in a fork, which needs no imports."""
         process = os.fork()
         if process:
             return process
@@ -164,7 +151,7 @@ class Trial:
             os._exit(1)
 
     def moment(self) -> str:
-        """RETURNS (str): What the process was doing, judging by the files it left."""
+        """What the process was doing, judging by the files it left."""
         names = [*os.listdir(self.output)] if self.output.is_dir() else []
         saved = [n for n in MODELS if any(name.startswith(f".{n}.") for name in names)]
         if saved:
@@ -175,11 +162,7 @@ class Trial:
         return "doing something else" if names else "before the first save"
 
     def check(self, name: str) -> str:
-        """Load a pipeline and let it predict.
-
-        name (str): The name of its folder.
-        RETURNS (str): The result of the check.
-        """
+        """Load a pipeline and let it predict."""
         path = self.output / name
         state = "is absent"
         if os.path.lexists(path):
@@ -194,11 +177,7 @@ class Trial:
         return state
 
     def finish(self, code: int | None) -> str:
-        """Check a run that has finished, and clear its folder for the next one.
-
-        code (Optional[int]): Its exit code.
-        RETURNS (str): The result of the check.
-        """
+        """Check a run that has finished, and clear its folder for the next one."""
         self.ends += 1
         ours, alone = (weights(folder) for folder in (self.output, self.folder / "alone"))
         left_over = [str(path) for path in self.output.rglob(".*")]
@@ -226,12 +205,12 @@ class Trial:
 
 
 def weights(output: Path) -> dict[str, bytes]:
-    """RETURNS (Dict[str, bytes]): The saved models in an output folder, by path."""
+    """The saved models in an output folder, by path."""
     return {str(path.relative_to(output)): path.read_bytes() for path in output.glob("*/*/model")}
 
 
 def inode(output: Path) -> int | None:
-    """RETURNS (Optional[int]): The inode of model-last, which each save changes, or None."""
+    """The inode of model-last, which each save changes, or None."""
     try:
         return (output / MODELS[0]).stat().st_ino
     except FileNotFoundError:
@@ -241,13 +220,7 @@ def inode(output: Path) -> int | None:
 def wait(
     process: int, seconds: float = 600.0, until: Callable[[], bool] = lambda: False
 ) -> int | None:
-    """Wait for a process.
-
-    process (int): Its process ID.
-    seconds (float): The maximum time to wait.
-    until (Callable[[], bool]): A condition that ends the wait as well.
-    RETURNS (Optional[int]): Its exit code; None if it has not ended.
-    """
+    """Wait for a process."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not until():
         found, status = os.waitpid(process, os.WNOHANG)
@@ -258,12 +231,7 @@ def wait(
 
 
 def write_config(folder: Path, steps: int) -> Path:
-    """Write a small corpus, and a config for a pipeline that trains fast and is saved often.
-
-    folder (Path): The folder to write to.
-    steps (int): The number of updates in a run.
-    RETURNS (Path): The path of the config.
-    """
+    """Write a small corpus, and a config for a pipeline that trains fast and is saved often."""
     config = Config().from_disk(ROOT / "configs" / "sample.cfg", interpolate=False)
     for split, n in (("train", N_TRAIN), ("dev", N_DEV)):
         source = ROOT / "assets" / "sample" / f"{split}.conll"

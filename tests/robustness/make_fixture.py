@@ -160,11 +160,7 @@ def frame_of(verb: Span, chunks: list[Span]) -> Frame:
 
 
 def predictions(nlp: Language) -> list[dict[str, Any]]:
-    """Predict the labels of the sentences, with probabilities.
-
-    nlp (Language): The pipeline.
-    RETURNS (List[Dict[str, Any]]): The predictions for each sentence, in a form for JSON.
-    """
+    """Predict the labels of the sentences, with probabilities."""
     found = []
     for forms, predicates in SENTENCES:
         doc = Doc(nlp.vocab, words=forms)

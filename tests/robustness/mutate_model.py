@@ -157,14 +157,7 @@ def mutate(
 
 
 def outcome(saved: Saved, files: dict[str, bytes | None], *, whole: bool) -> str:
-    """Load a mutant, and report what happened.
-
-    saved (Saved): The pipeline, whose folder contains the corrupted files.
-    files (Dict[str, Optional[bytes]]): These files.
-    whole (bool): Whether to load the whole pipeline even if its config is intact.
-    RETURNS (str): `SAME`, `OTHER`, `REFUSED` or `THEIRS`.
-    RAISES (AssertionError): If anything else happened.
-    """
+    """Load a mutant, and report what happened."""
     changed = {file: data for file, data in files.items() if data != saved.files[file]}
     try:
         nlp = saved.load(whole or CONFIG in files)
@@ -195,11 +188,7 @@ def outcome(saved: Saved, files: dict[str, bytes | None], *, whole: bool) -> str
 
 @contextmanager
 def limited(seconds: int = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None]:
-    """Raise an error if something takes too long, or far more memory than the previous peak.
-
-    RAISES (Hang): If it takes too long.
-    RAISES (AssertionError): If it takes too much memory.
-    """
+    """Raise an error if something takes too long, or far more memory than the previous peak."""
 
     def stop(number: int, frame: Any) -> None:
         raise Hang(f"more than {seconds} s")
@@ -219,16 +208,7 @@ def limited(seconds: int = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None
 def run(
     n: int, seed: int, folder: Path, *, first: int = 0, whole: bool = True
 ) -> tuple[Counter[str], list[str]]:
-    """Load mutants.
-
-    n (int): The number of mutants.
-    seed (int): The seed. Each mutant depends only on it and on the mutant's number.
-    folder (Path): The folder to save pipelines to.
-    first (int): The number of the first mutant.
-    whole (bool): Whether to load whole pipelines even if a component would do.
-    RETURNS (Tuple[Counter[str], List[str]]): The number of times of each outcome, and what must
-        not have happened.
-    """
+    """Load mutants."""
     pipelines = save_pipelines(folder)
     architectures = [name for name in registry.architectures.get_all() if "spacy_psa" in name]
     tally: Counter[str] = Counter()

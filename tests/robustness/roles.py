@@ -41,9 +41,6 @@ class Sentences:
     def doc(self, vocab: Vocab) -> Doc:
         """Build the document. All predicate finders find the same predicates, which are frames,
         spans and verbs at once.
-
-        vocab (Vocab): The vocabulary.
-        RETURNS (Doc): The document.
         """
         doc = self.words.doc(vocab)
         for token in doc:

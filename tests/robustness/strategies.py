@@ -71,11 +71,7 @@ class Words:
     starts: tuple[bool | None, ...] | None
 
     def doc(self, vocab: Vocab) -> Doc:
-        """Build the document.
-
-        vocab (Vocab): The vocabulary.
-        RETURNS (Doc): The document, without annotation.
-        """
+        """Build the document."""
         starts = None if self.starts is None else list(self.starts)
         return Doc(vocab, words=list(self.words), spaces=list(self.spaces), sent_starts=starts)
 
@@ -128,11 +124,7 @@ FIELDS = ("transitions", "start", "end", "pairwise")
 
 @st.composite
 def potentials(draw: st.DrawFn, *, impossible: bool = True, max_tokens: int = 7) -> Potentials:
-    """Potentials with scores of any size.
-
-    impossible (bool): Whether scores may be -inf.
-    max_tokens (int): The maximum length of a chain.
-    """
+    """Potentials with scores of any size."""
     dtype = draw(st.sampled_from(sorted(EXTREMES, key=str)))
     n_labels = draw(st.integers(1, 4))
     lengths = tuple(draw(st.lists(st.integers(0, max_tokens), min_size=1, max_size=3)))

@@ -127,7 +127,7 @@ def test_a_folder_that_is_removed_is_never_there_in_part(tmp_path: Path, pipelin
 
 
 def dead_process() -> int:
-    """RETURNS (int): The ID of a process that has ended."""
+    """The ID of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
