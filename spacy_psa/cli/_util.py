@@ -1,4 +1,4 @@
-"""Shared by the commands: the typer app, error messages, atomic writing, DocBins."""
+"""Shared by the commands: the typer app, options, error messages, atomic writing, DocBins."""
 
 import errno
 import io
@@ -15,7 +15,7 @@ from contextlib import (
     suppress,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -35,6 +35,43 @@ __all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
 HELP = "Commands for sequence labeling: corpora, training, CoNLL evaluation, result tables."
 STDOUT = "Standard output"
 ZLIB_MAGIC = b"x\x9c"
+
+# Arguments and options that several commands have
+ComponentOption = Annotated[
+    str,
+    typer.Option(
+        "--component", "-c", help="Component name; by default the last spacy-psa component"
+    ),
+]
+TaggerOption = Annotated[
+    str | None,
+    typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
+    ),
+]
+GivenOption = Annotated[
+    bool,
+    typer.Option("--given", help="Give psa_srl the predicates of DATA, even if it finds its own"),
+]
+GpuOption = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")]
+SpansKeyOption = Annotated[
+    str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
+]
+ScoresOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
+]
+ChunksKeyOption = Annotated[
+    str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
+]
+ImageArgument = Annotated[Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
+]
 
 
 def _replace_unprintable() -> None:

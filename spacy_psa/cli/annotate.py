@@ -14,7 +14,17 @@ from ..terminal import msg
 from ._outputs import check_files
 from ._predictions import use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion
-from ._util import atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
+from ._util import (
+    GpuOption,
+    ModelArgument,
+    TaggerOption,
+    atomic_path,
+    is_stdout,
+    messages,
+    psa_cli,
+    user_errors,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
 
 @psa_cli.command("annotate")
 def annotate_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     texts: Annotated[
         str,
         typer.Argument(
@@ -43,10 +53,7 @@ def annotate_cli(
         bool,
         typer.Option("--sort-by-uncertainty", "-s", help="Write the most uncertain texts first"),
     ] = False,
-    component: Annotated[
-        str | None,
-        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
-    ] = None,
+    component: TaggerOption = None,
     form: Annotated[
         str, typer.Option("--format", "-f", help=f"Annotation tool: {' or '.join(FORMATS)}")
     ] = "prodigy",
@@ -56,7 +63,7 @@ def annotate_cli(
     nbest: Annotated[
         int, typer.Option("--nbest", "-k", help="Number of best labelings per text", min=1)
     ] = 1,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Pre-label texts for an annotation tool, with the best labels and their probabilities.

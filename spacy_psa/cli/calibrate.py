@@ -15,7 +15,15 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
-from ._util import atomic_path, check_writable, psa_cli, user_errors
+from ._util import (
+    GpuOption,
+    ModelArgument,
+    TaggerOption,
+    atomic_path,
+    check_writable,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -35,15 +43,12 @@ class Unit(str, Enum):
 
 @psa_cli.command("calibrate")
 def calibrate_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     data: Annotated[
         list[Path],
         typer.Argument(metavar="DEV...", help="Held-out .spacy files, or folders of them"),
     ],
-    component: Annotated[
-        str | None,
-        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
-    ] = None,
+    component: TaggerOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Output folder; by default, that of MODEL"),
@@ -59,7 +64,7 @@ def calibrate_cli(
             help="What to calibrate: gold label sequences, predicted spans or predicted tokens",
         ),
     ] = Unit.sequences,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
     bins: Annotated[
         int,
         typer.Option(

@@ -13,7 +13,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import System, choose_layers, load_system, read_data, use_gpu
-from ._util import psa_cli, user_errors
+from ._util import GivenOption, GpuOption, SpansKeyOption, TargetOption, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
@@ -56,21 +56,9 @@ def compare_cli(
             "--component", "-c", help="Component to compare; by default all spacy-psa components"
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
-        ),
-    ] = None,
-    spans_key: Annotated[
-        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
-    ] = "chunks",
-    given: Annotated[
-        bool,
-        typer.Option(
-            "--given", help="Give psa_srl the predicates of DATA, even if it finds its own"
-        ),
-    ] = False,
+    target: TargetOption = None,
+    spans_key: SpansKeyOption = "chunks",
+    given: GivenOption = False,
     score: Annotated[
         Score | None,
         typer.Option(
@@ -94,7 +82,7 @@ def compare_cli(
         list[Path] | None,
         typer.Option("--output", "-o", help="Output file, .json or .md; repeatable"),
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Compare two systems: the difference of their scores, its confidence interval and p-values, and

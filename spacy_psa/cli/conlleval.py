@@ -11,7 +11,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu, words_alone
-from ._util import atomic_path, psa_cli, read_docs, user_errors
+from ._util import GpuOption, ScoresOption, atomic_path, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,10 +49,8 @@ def conlleval_cli(
             help="Key in doc.spans, for spans; by default that of the pipeline, or chunks",
         ),
     ] = None,
-    output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
-    ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    output_path: ScoresOption = None,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Score predictions as the CoNLL evaluation script does, and print the same table.

@@ -10,7 +10,7 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..terminal import msg, show, text_table
 from ._outputs import check_files
-from ._util import atomic_path, check_docbin_name, psa_cli, user_errors
+from ._util import ChunksKeyOption, atomic_path, check_docbin_name, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..corpora.formats import Format
@@ -53,9 +53,7 @@ def convert_cli(
             "--n-sents", "-n", help="Sentences per Doc; 0 for one Doc per document, if marked"
         ),
     ] = 1,
-    chunks_key: Annotated[
-        str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
-    ] = "chunks",
+    chunks_key: ChunksKeyOption = "chunks",
     options: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 from ..errors import Errors
 from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import ComponentOption, atomic_path, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run
@@ -94,12 +94,7 @@ def labels_cli(
             help="Pipeline names or folders, e.g. checkpoints, and the .svg, .png or .html file",
         ),
     ],
-    component: Annotated[
-        str,
-        typer.Option(
-            "--component", "-c", help="Component name; by default the last spacy-psa component"
-        ),
-    ] = "",
+    component: ComponentOption = "",
     method: Annotated[str, typer.Option("--method", "-m", help="Projection: pca or tsne")] = "pca",
     align: Annotated[
         str,

@@ -11,7 +11,16 @@ from ..errors import Errors
 from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._tasks import replace_undecoded
-from ._util import atomic_path, check_writable, psa_cli, user_errors
+from ._util import (
+    ComponentOption,
+    ImageArgument,
+    ModelArgument,
+    TaggerOption,
+    atomic_path,
+    check_writable,
+    psa_cli,
+    user_errors,
+)
 
 
 @psa_cli.command("draw")
@@ -19,15 +28,8 @@ def draw_cli(
     config_path: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="Config, or folder of a pipeline")
     ],
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")
-    ],
-    component: Annotated[
-        str,
-        typer.Option(
-            "--component", "-c", help="Component name; by default the last spacy-psa component"
-        ),
-    ] = "",
+    output_path: ImageArgument,
+    component: ComponentOption = "",
 ) -> None:
     """
     Draw a diagram of a component's model: its blocks and settings, from words to labels.
@@ -73,15 +75,10 @@ def _find_component(components: dict[str, Any], wanted: str | None, path: Path) 
 
 @psa_cli.command("lattice")
 def lattice_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to label")],
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")
-    ],
-    component: Annotated[
-        str | None,
-        typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
-    ] = None,
+    output_path: ImageArgument,
+    component: TaggerOption = None,
 ) -> None:
     """
     Draw the lattice of a sentence: its tokens, their possible tags, and the probabilities of tags
@@ -115,7 +112,7 @@ FORMATS = ("svg", "png")
 
 @psa_cli.command("attend")
 def attend_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to label")],
     output_path: Annotated[
         Path,
@@ -131,12 +128,7 @@ def attend_cli(
             "--format", "-f", help="Format of the images in a folder: svg or png; svg if empty"
         ),
     ] = "",
-    component: Annotated[
-        str,
-        typer.Option(
-            "--component", "-c", help="Component name; by default the last spacy-psa component"
-        ),
-    ] = "",
+    component: ComponentOption = "",
     tokens: Annotated[
         int, typer.Option("--tokens", "-n", help="Number of tokens to draw, from the first", min=1)
     ] = 32,

@@ -12,7 +12,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_data, use_gpu
-from ._util import psa_cli, user_errors
+from ._util import GivenOption, GpuOption, SpansKeyOption, TargetOption, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.pipeline import TrainablePipe
@@ -42,21 +42,9 @@ def evaluate_cli(
             "--component", "-c", help="Component to evaluate; by default all spacy-psa components"
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
-        ),
-    ] = None,
-    spans_key: Annotated[
-        str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
-    ] = "chunks",
-    given: Annotated[
-        bool,
-        typer.Option(
-            "--given", help="Give psa_srl the predicates of DATA, even if it finds its own"
-        ),
-    ] = False,
+    target: TargetOption = None,
+    spans_key: SpansKeyOption = "chunks",
+    given: GivenOption = False,
     train: Annotated[
         list[Path] | None,
         typer.Option(
@@ -82,7 +70,7 @@ def evaluate_cli(
         list[Path] | None,
         typer.Option("--output", "-o", help="Output file, .json, .md or .html; repeatable"),
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Evaluate predictions: scores with confidence intervals, by label, sentence length, vocabulary

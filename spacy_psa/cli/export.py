@@ -12,6 +12,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_files
 from ._util import (
+    ChunksKeyOption,
     atomic_path,
     check_docbin_name,
     docs_of,
@@ -101,9 +102,7 @@ def export_cli(
     scheme: Annotated[
         str, typer.Option("--scheme", "-s", help="Tag scheme of spans: BIO, IOB1, BIOES or IO")
     ] = "BIO",
-    chunks_key: Annotated[
-        str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
-    ] = "chunks",
+    chunks_key: ChunksKeyOption = "chunks",
 ) -> None:
     """
     Write the annotation of a DocBin (.spacy) in a column format.

@@ -15,7 +15,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_pipeline, load_system, read_data
-from ._util import psa_cli, user_errors
+from ._util import ForceOption, ModelArgument, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -33,7 +33,7 @@ class Precision(str, Enum):
 
 @psa_cli.command("quantize")
 def quantize_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
     precision: Annotated[
         Precision,
@@ -45,9 +45,7 @@ def quantize_cli(
             "--data", "-d", help=".spacy file or folder to score before and after; repeatable"
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
-    ] = False,
+    force: ForceOption = False,
 ) -> None:
     """
     Reduce the precision of a pipeline's networks: half the size, and faster for some on a CPU.
@@ -131,9 +129,7 @@ def srl_ensemble_cli(
     name: Annotated[
         str, typer.Option("--component", "-c", help="Name of the component for semantic roles")
     ] = "psa_srl",
-    force: Annotated[
-        bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
-    ] = False,
+    force: ForceOption = False,
 ) -> None:
     """
     Combine several pipelines into one that labels semantic roles with all of their models.

@@ -26,7 +26,7 @@ from ._reproduction_runs import (
     parse_systems,
 )
 from ._reproduction_scores import score_run, write_environment
-from ._util import atomic_path, check_writable, psa_cli, user_errors
+from ._util import GpuOption, atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..figures.tables import Table
@@ -79,7 +79,7 @@ def reproduce_cli(
     runs: Annotated[Path, typer.Option("--runs", help="Folder for the runs")] = Path(
         "training/reproduce"
     ),
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Train systems with several seeds on a corpus, and score the best epoch of each.

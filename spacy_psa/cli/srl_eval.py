@@ -11,7 +11,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._predictions import load_pipeline, role_labelers, use_given_predicates, use_gpu, words_alone
-from ._util import atomic_path, is_docbin, psa_cli, read_docs, user_errors
+from ._util import ScoresOption, atomic_path, is_docbin, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -54,9 +54,7 @@ def srl_eval_cli(
     confusion: Annotated[
         bool, typer.Option("--confusion", "-C", help="Also print the confusion matrix of roles")
     ] = False,
-    output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
-    ] = None,
+    output_path: ScoresOption = None,
     # Without -g, which is short for --given here
     gpu_id: Annotated[int, typer.Option("--gpu-id", help="GPU, or -1 for the CPU")] = -1,
 ) -> None:

@@ -9,7 +9,7 @@ from ..errors import Errors
 from ..terminal import msg, show, text_table
 from ._predictions import load_pipeline, use_gpu
 from ._tasks import replace_undecoded
-from ._util import psa_cli, user_errors
+from ._util import GpuOption, ModelArgument, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @psa_cli.command("tag")
 def tag_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT...", help="Texts to tag")
     ] = None,
     path: Annotated[
         Path | None, typer.Option("--file", "-f", help="Text file with more texts, one per line")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Tag texts and print a table for each, with words, parts of speech, entities and other spans.
