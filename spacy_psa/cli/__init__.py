@@ -20,7 +20,6 @@ from . import (  # noqa: F401
     reproduce,
     scores,
     srl_eval,
-    tag,
     train,
     vocabulary,
 )

@@ -106,7 +106,7 @@ def score_tags(
 
 def _scores_by_length(pairs: Sequence[TagPair]) -> dict[str, Scores]:
     """The scores for each bucket of sentence lengths that occurs."""
-    from ..evaluation.groups import ByLength
+    from ..evaluation.breakdowns import ByLength
 
     by_length = ByLength()
     buckets: dict[str, list[TagPair]] = {name: [] for name in by_length.names}

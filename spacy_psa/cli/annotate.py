@@ -1,4 +1,4 @@
-"""`spacy psa annotate`: pre-label texts for annotation tools."""
+"""`spacy psa annotate` and `spacy psa tag`: label texts, for annotation tools or the terminal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors
-from ..terminal import msg
+from ..terminal import msg, show, text_table
 from ._outputs import check_files
-from ._predictions import use_gpu
-from ._tasks import FORMATS, ScoredSpan, Suggestion
+from ._predictions import load_pipeline, use_gpu
+from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
 from ._util import (
     GpuOption,
     ModelArgument,
@@ -27,8 +27,10 @@ from ._util import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Span
 
     from ..pipeline.tag_prediction import Labeling
     from ..pipeline.tagger import PSATagger
@@ -158,3 +160,57 @@ def _places(tagger: PSATagger, labeling: Labeling) -> list[tuple[int, int, str]]
     if tagger.target.has_spans:
         return labeling.spans
     return [(i, i + 1, label) for i, label in enumerate(labeling.tags)]
+
+
+@psa_cli.command("tag")
+def tag_cli(
+    model: ModelArgument,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT...", help="Texts to tag")
+    ] = None,
+    path: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Text file with more texts, one per line")
+    ] = None,
+    gpu_id: GpuOption = -1,
+) -> None:
+    """
+    Tag texts and print a table for each, with words, parts of speech, entities and other spans.
+    """
+    with user_errors():
+        lines = [replace_undecoded(text) for text in texts or ()]
+        if path is not None:
+            from ..corpora.lines import read_lines
+
+            lines += [line.strip() for _, line in read_lines(path) if line.strip()]
+        if not lines:
+            raise ValueError(Errors.P140)
+        use_gpu(gpu_id)
+        nlp = load_pipeline(model)
+        for doc in nlp.pipe(lines):
+            msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
+            show(format_doc(doc))
+
+
+def format_doc(doc: Doc) -> str:
+    """Format a document as a table, with one line per token. Empty columns are left out."""
+    columns = {
+        "TAG": [token.tag_ for token in doc],
+        "POS": [token.pos_ for token in doc],
+        "MORPH": [str(token.morph) for token in doc],
+        "ENTITY": _brackets(doc, doc.ents),
+        **{key.upper(): _brackets(doc, group) for key, group in sorted(doc.spans.items())},
+    }
+    shown = {name: values for name, values in columns.items() if any(values)}
+    words = [token.text for token in doc]
+    rows = list(zip(words, *shown.values(), strict=True))
+    return text_table(rows, ("", *shown))
+
+
+def _brackets(doc: Doc, spans: Iterable[Span]) -> list[str]:
+    """Mark spans in a column: the label at the start, and a bar down to the end."""
+    marks = [""] * len(doc)
+    for span in spans:
+        for i in range(span.start, span.end):
+            marks[i] = "│" if i < span.end - 1 else "└"
+        marks[span.start] = span.label_
+    return marks

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
-    from ..evaluation.groups import ByVocabulary
+    from ..evaluation.breakdowns import ByVocabulary
     from ..evaluation.report import Report
 
 N_LABELS = 30  # in the terminal; files have all labels
@@ -121,7 +121,7 @@ def evaluate_files(
     gpu_id: int = -1,
 ) -> list[Report]:
     """Evaluate a pipeline, or predictions."""
-    from ..evaluation.groups import ByLength
+    from ..evaluation.breakdowns import ByLength
     from ..evaluation.report import Settings, evaluate
     from ..evaluation.sentences import check_annotated, pair_sentences
 
@@ -159,7 +159,7 @@ def find_vocabulary(
     vocab: Vocab, pipe: TrainablePipe | None, train: Sequence[Doc] | None
 ) -> tuple[ByVocabulary | None, str]:
     """Determine which words were seen in training."""
-    from ..evaluation.groups import ByVocabulary
+    from ..evaluation.breakdowns import ByVocabulary
     from ..pipeline.vocabulary import embedded_words, known_words, trained_words
 
     trained: Callable[[str], bool] | None

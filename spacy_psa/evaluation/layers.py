@@ -184,18 +184,3 @@ def layers_of(nlp: Language) -> dict[str, Layer]:
         for name, factory in factories.items()
         if factory in LAYERS_OF_FACTORIES
     }
-
-
-__all__ = [
-    "LAYERS",
-    "LAYERS_OF_FACTORIES",
-    "EntsLayer",
-    "Layer",
-    "Pairing",
-    "RolesLayer",
-    "SpansLayer",
-    "TokenLayer",
-    "Unit",
-    "layers_of",
-    "make_layer",
-]

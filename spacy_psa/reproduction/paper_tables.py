@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import singledispatch
 
 from ..corpora.published import published_corpora
-from ..evaluation.groups import ByLength
+from ..evaluation.breakdowns import ByLength
 from ..figures.tables import DASH, Table
 from .papers import (
     METRICS,

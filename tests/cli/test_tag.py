@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_psa.cli.tag import format_doc
+from spacy_psa.cli.annotate import format_doc
 
 from .commands import plain, run, succeed
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_psa.evaluation.groups import by_label
+from spacy_psa.evaluation.breakdowns import by_label
 from spacy_psa.evaluation.sentences import N_COUNTS, SCORES, count, count_groups
 
 from .helpers import random_pairs, spanned, tagged

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_psa.evaluation.groups import (
+from spacy_psa.evaluation.breakdowns import (
     ByLength,
     ByVocabulary,
     are_categories,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_psa.evaluation.breakdowns import ByVocabulary
 from spacy_psa.evaluation.conlleval import Counts
-from spacy_psa.evaluation.groups import ByVocabulary
 from spacy_psa.evaluation.layers import make_layer
 from spacy_psa.evaluation.rendering import report_tables, summary, to_markdown
 from spacy_psa.evaluation.report import Report, Settings, evaluate

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spacy_psa.evaluation.groups import ByVocabulary
+from spacy_psa.evaluation.breakdowns import ByVocabulary
 from spacy_psa.evaluation.layers import make_layer
 from spacy_psa.evaluation.report import Report, Settings, evaluate
 from spacy_psa.evaluation.report_page import plots, to_html
