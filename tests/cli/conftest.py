@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from spacy.tokens import Doc, DocBin
 from thinc.api import Config
 
 from .commands import ROOT, SAMPLE, SmallCorpus, succeed
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 # For networks this small, threads cost more time than they save.
 torch.set_num_threads(1)
@@ -83,14 +89,29 @@ def tiny_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(
     tmp_path_factory: pytest.TempPathFactory, tiny_config: Path, corpus: SmallCorpus
 ) -> Path:
-    """The output folder of `python -m spacy train`, run in its own process as users run it."""
-    output = tmp_path_factory.mktemp("training") / "tiny"
-    command = [sys.executable, "-m", "spacy", "train", str(tiny_config), "--output", str(output)]
-    done = subprocess.run(
-        [*command, *corpus.paths],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    """The output folder of `python -m spacy train`, run in its own process as users run it,
+    and once for all processes that run tests, where the system has locks.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if fcntl and "PYTEST_XDIST_WORKER" in os.environ else shared
+    output = shared / "trained"
+    with locked(shared / "trained.lock"):
+        if not output.exists():
+            command = [sys.executable, "-m", "spacy", "train", str(tiny_config), *corpus.paths]
+            done = subprocess.run(
+                [*command, "--output", str(output)],
+                capture_output=True,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
     return output
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block, if the system has locks."""
+    with path.open("w") as file_:
+        if fcntl is not None:
+            fcntl.flock(file_, fcntl.LOCK_EX)
+        yield
