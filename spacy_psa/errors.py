@@ -382,6 +382,32 @@ class Errors(metaclass=_Coded):
         "option out, and edit the section in the config."
     )
 
+    P195 = (
+        "--transformer needs spacy-transformers, which is not installed. Install it with "
+        "`pip install spacy-transformers`."
+    )
+    P196 = (
+        "The folder '{path}' is not a transformer: it has no config.json, but {found}. Give the "
+        "folder that `save_pretrained` wrote: config.json, the weights and the tokenizer."
+    )
+    P197 = (
+        "There is no folder '{name}', or its transformer cannot be read, and no transformer of "
+        "this name can be downloaded ({problem}). Check the name, or copy the transformer's files "
+        "to this computer and give their folder."
+    )
+    P198 = (
+        "{option} cannot be used with --transformer, whose vectors replace those of words and "
+        "characters. Leave one of the two out."
+    )
+    P199 = (
+        "Roles need an encoder: without one, the label of a token could not depend on the "
+        "predicate. Choose --encoder bilstm or psa, or leave it out."
+    )
+    P200 = (
+        "--freeze is for a transformer, which is trained by default. Add --transformer, or leave "
+        "--freeze out."
+    )
+
     # Models (P2xx)
     P201 = (
         "The model has no weights yet. Call nlp.initialize() with training examples, or load a "
@@ -493,6 +519,16 @@ class Errors(metaclass=_Coded):
         "initialized from a few documents. It cannot be pretrained, since `spacy pretrain` "
         "initializes it from a single one. Leave [initialize] init_tok2vec empty, or pretrain a "
         "tok2vec without it, e.g. spacy.HashEmbedCNN.v2."
+    )
+    P247 = (
+        "The tokenizer of '{name}' lets {longest} subwords through, but its transformer has "
+        "{positions} positions. Set model_max_length = {positions} in "
+        "[components.{name}.model.tokenizer_config]."
+    )
+    P248 = (
+        "The windows of '{name}' have {window} tokens, but its transformer reads at most {longest} "
+        "subwords at once, so the last tokens of each window would have no vectors. Set window in "
+        "[components.{name}.model.get_spans] to a fourth of that."
     )
     P230 = (
         "Labels cannot be smoothed (by {smoothing}) if the scores rule some of them out, since "

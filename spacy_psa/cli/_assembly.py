@@ -1,5 +1,6 @@
 """Assemble the template of a config from those of its system, task and device."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from ..errors import Errors
@@ -77,9 +78,18 @@ def choose(option: str, name: str, folder: str | None = None) -> Template:
     folder = folder or FOLDERS[option]
     options = TASKS if option == "task" else names(folder)
     if name not in options:
-        nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
-        listed = ", ".join(options)
-        raise ValueError(
-            Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
-        )
+        raise ValueError(unknown(option, name, options))
     return read_template(folder, name)
+
+
+def unknown(option: str, name: str, options: Sequence[str]) -> str:
+    """Say that an option has no such value.
+
+    option (str): The option.
+    name (str): Its value.
+    options (Sequence[str]): What it can be.
+    RETURNS (str): The message.
+    """
+    nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
+    listed = ", ".join(options)
+    return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)

@@ -10,6 +10,8 @@ import typer
 from ..errors import Errors
 from ..terminal import msg
 from ._assembly import ROLES, TASKS, assemble, assemble_roles
+from ._pretrained import read_settings
+from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
 from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout
 
@@ -33,7 +35,17 @@ def init_config_cli(
             help=f"One of: {', '.join(names('systems'))}; for {ROLES}: {', '.join(names(ROLES))}",
         ),
     ],
-    task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            "-t",
+            "--pipeline",
+            "-p",
+            help=f"One of: {', '.join(TASKS)}; or several, for as many components on one tok2vec "
+            "or transformer, e.g. 'pos ner spans:genes'",
+        ),
+    ],
     corpus: Annotated[
         Path | None,
         typer.Option("--corpus", "-c", help="Training data (.spacy), to adapt the schedule to"),
@@ -49,6 +61,24 @@ def init_config_cli(
             "system's paper",
         ),
     ] = None,
+    transformer: Annotated[
+        str | None,
+        typer.Option(
+            "--transformer", help="Folder or name of a pretrained transformer to stand on"
+        ),
+    ] = None,
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="Use the transformer as it is, without training it")
+    ] = False,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", help=f"Instead of the system's encoder, one of: {', '.join(ENCODERS)}"
+        ),
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="For Docs of several sentences, which are found by rule")
+    ] = False,
     lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
     gpu: Annotated[
         bool, typer.Option("--gpu", "-G", help="Settings for a GPU: batch size, CUDA graphs")
@@ -72,6 +102,7 @@ def init_config_cli(
             corpus=corpus,
             vectors=vectors,
             characters=characters,
+            inputs=Inputs(transformer, freeze=freeze, encoder=encoder, raw=raw),
             lang=lang,
             gpu=gpu,
         )
@@ -90,6 +121,7 @@ def make_config(
     corpus: Path | None = None,
     vectors: str | None = None,
     characters: str | None = None,
+    inputs: Inputs = Inputs(),  # noqa: B008
     lang: str = "en",
     gpu: bool = False,
 ) -> str:
@@ -97,13 +129,15 @@ def make_config(
 
     system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
         `templates/srl`.
-    task (str): The task: the name of a file in `templates/tasks`, or "srl".
+    task (str): The task: the name of a file in `templates/tasks`, or "srl". Several, separated by
+        blanks, for a pipeline.
     name (str): The name of the config file, for the command in its first comment.
     corpus (Optional[Path]): The .spacy file to train on. A schedule that counts epochs is adapted
         to it (that for roles counts updates). None for the corpus that papers use for the task.
     vectors (Optional[str]): A folder or package of spaCy vectors.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
+    inputs (Inputs): What the components stand on: a transformer, texts of several sentences.
     lang (str): The language code.
     gpu (bool): Whether it is for a GPU.
     RETURNS (str): The text of the complete config, with comments.
@@ -113,7 +147,12 @@ def make_config(
     from spacy.util import set_dot_to_object
 
     device = "gpu" if gpu else "cpu"
-    if task == ROLES:
+    for option, value in (("--vectors", vectors), ("--characters", characters)):
+        if value is not None and inputs.transformer is not None:
+            raise ValueError(Errors.P198.format(option=option))
+    if inputs.change(task):
+        template = assemble_shared(system, task, inputs, characters=characters, device=device)
+    elif task == ROLES:
         template = assemble_roles(system, characters=characters, device=device)
     else:
         template = assemble(system, task, characters=characters, device=device)
@@ -128,10 +167,16 @@ def make_config(
         "nlp.lang": lang,
         "paths.train": None if corpus is None else str(corpus),
         "paths.vectors": vectors,
+        **({} if inputs.transformer is None else read_settings(inputs.transformer)),
     }
     for setting, value in values.items():
         set_dot_to_object(config, setting, value)
-    usage = train_command(Path(name), corpus=corpus, vectors=vectors, gpu=gpu)
+    usage = train_command(
+        Path(name),
+        corpus=corpus,
+        needs_vectors=vectors is None and inputs.transformer is None,
+        gpu=gpu,
+    )
     if task == ROLES:
         model = shlex.quote(f"training/{Path(name).stem}/model-best")
         usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
@@ -159,7 +204,10 @@ def epoch_settings(
         lengths = doc_lengths(corpus)
         epoch = f"{len(lengths):,} Docs of {corpus.name}."
     steps = steps_per_epoch(config, lengths)
-    values = {setting: n * steps for setting, n in settings["epochs"].items()}
+    least = settings.get("least", {})
+    values = {
+        setting: max(n * steps, least.get(setting, 0)) for setting, n in settings["epochs"].items()
+    }
     return {**settings.get(task, {}), **values}, epoch
 
 
@@ -208,20 +256,20 @@ def fill(config: "Config") -> "Config":
 
 
 def train_command(
-    path: Path, *, corpus: Path | None, vectors: str | None, gpu: bool
+    path: Path, *, corpus: Path | None, needs_vectors: bool, gpu: bool
 ) -> tuple[str, ...]:
     """Write the command to train with a config.
 
     path (Path): The config.
     corpus (Optional[Path]): The training data, if the config sets it.
-    vectors (Optional[str]): The vectors, if the config sets them.
+    needs_vectors (bool): Whether the command sets the vectors.
     gpu (bool): Whether to train on a GPU.
     RETURNS (Tuple[str, ...]): The lines of the command.
     """
     options = [
         *(["--paths.train train.spacy"] if corpus is None else []),
         "--paths.dev dev.spacy",
-        *(["--paths.vectors vectors/en"] if vectors is None else []),
+        *(["--paths.vectors vectors/en"] if needs_vectors else []),
         *(["--gpu-id 0"] if gpu else []),
     ]
     name, folder = (shlex.quote(word) for word in (path.name, f"training/{path.stem}"))

@@ -19,6 +19,7 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
+from ..models.pretrained import check_transformers
 from ..models.quantization import check_trainable
 from ..training.clipping import scale_gradients
 from .divergence_monitor import Batch, skip_update, skips_update
@@ -203,6 +204,8 @@ class LabelSequencePipe(SavedPipe):
             raise ValueError(Errors.P315.format(name=self.name, found=n_before, n_tags=n_tags))
         self.model.set_dim("nO", n_tags, force=True)
         self.model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+        if nlp is not None:
+            check_transformers(nlp)
 
     def _check_examples(self, examples: Iterable[Example]) -> None:
         """Check that there is at least one example to learn from."""

@@ -18,36 +18,24 @@ from thinc.api import Adam
 
 from ..documentation import CONFIGURATION, code_blocks
 from ..test_readme import complete
+from ..tiny_transformer import WIDTH, write_transformer
 
 pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 WORDS = [["Ann", "saw", "New", "York"], ["Bob", "eats", "ham"]]
 TAGS = [["NNP", "VBD", "NNP", "NNP"], ["NNP", "VBZ", "NN"]]
-WIDTH, DEPTH = 16, 5
+DEPTH = 5
 NAME = "psa_tagger"
 STRIDES = {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 32, "stride": 24}
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A transformer of five layers with random weights, whose sub-words are letters."""
-    folder = tmp_path_factory.mktemp("bert")
-    letters = sorted({c for sentence in WORDS for word in sentence for c in word.lower()})
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
-    (folder / "vocab.txt").write_text("\n".join(pieces), "utf8")
-    config = transformers.BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=WIDTH,
-        num_hidden_layers=DEPTH,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-    )
-    transformers.set_seed(0)
-    transformers.BertModel(config).save_pretrained(folder)
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    """A transformer of five layers."""
+    words = [word for sentence in WORDS for word in sentence]
+    settings = {"num_hidden_layers": DEPTH, "max_position_embeddings": 64}
+    return write_transformer(tmp_path_factory.mktemp("bert"), words, **settings)
 
 
 def transformer_model(bert: Path, *, hidden_states: bool = True) -> dict[str, Any]:

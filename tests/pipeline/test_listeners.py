@@ -13,6 +13,7 @@ from spacy.util import fix_random_seed
 
 from spacy_psa.training.optimizers import create_adamw
 
+from ..tiny_transformer import write_transformer
 from .conftest import (
     HASH,
     NAME,
@@ -165,23 +166,8 @@ def test_our_embedding_in_another_component_warns_and_works() -> None:
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Language]:
     """Build pipelines with a one-layer transformer with random weights."""
-    pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
-    transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("transformer")
-    letters = sorted({c for sentence in WORDS for word in sentence for c in word.lower()})
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
-    (folder / "vocab.txt").write_text("\n".join(pieces), "utf8")
-    config = transformers.BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=128,
-    )
-    transformers.set_seed(0)
-    transformers.BertModel(config).save_pretrained(folder)
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    words = [word for sentence in WORDS for word in sentence]
+    folder = write_transformer(tmp_path_factory.mktemp("transformer"), words)
 
     def make() -> Language:
         nlp = spacy.blank("xx")

@@ -1,0 +1,180 @@
+"""Assemble the template of a config whose components stand on a shared tok2vec or transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors
+from ._assembly import ROLES, assemble, assemble_roles, unknown
+from ._templates import Template, names, read_template
+
+if TYPE_CHECKING:
+    from thinc.api import Config
+
+# The components as the templates name them
+TAGGER, SRL = "psa_tagger", "psa_srl"
+# The encoders of --encoder, by the system that has them
+ENCODERS = {"none": None, "bilstm": "bilstm-crf", "psa": "psa"}
+# Of layers on a transformer, whose vectors are less noisy than those of rare words
+MAX_DROPOUT = 0.2
+# How a span group is called in --pipeline
+SPANS = "spans:"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the components of a pipeline stand on.
+
+    transformer (Optional[str]): The folder or the name of a pretrained transformer.
+    freeze (bool): Whether it is not trained.
+    encoder (Optional[str]): The encoder, "none", "bilstm" or "psa"; None for the system's.
+    raw (bool): Whether Docs are texts of several sentences.
+    """
+
+    transformer: str | None = None
+    freeze: bool = False
+    encoder: str | None = None
+    raw: bool = False
+
+    def change(self, task: str) -> bool:
+        """RETURNS (bool): Whether the config is another than that of a system and one task."""
+        return self != Inputs() or len(split_tasks(task)) > 1
+
+
+def split_tasks(task: str) -> list[str]:
+    """Split the tasks of a pipeline.
+
+    task (str): The task or, separated by blanks, several of them: names of files in
+        `templates/tasks`, or `spans:KEY`. "chunks" is "chunk" among several.
+    RETURNS (List[str]): The tasks.
+    """
+    tasks = task.split() or [task]
+    return tasks if len(tasks) == 1 else ["chunk" if name == "chunks" else name for name in tasks]
+
+
+def assemble_shared(
+    system: str, task: str, inputs: Inputs, *, device: str, **options: Any
+) -> Template:
+    """Merge the templates of a system, of each task, and of what the components stand on.
+
+    system (str): The system.
+    task (str): The task, or several.
+    inputs (Inputs): What the components stand on.
+    device (str): The device: "cpu" or "gpu".
+    **options: The other arguments of `assemble` and `assemble_roles`.
+    RETURNS (Template): The merged template.
+    RAISES (ValueError): If something is unknown, or does not go together.
+    """
+    if inputs.freeze and inputs.transformer is None:
+        raise ValueError(Errors.P200)
+    components = _components(split_tasks(task))
+    taggers = [_of_task(system, t, name, device, options) for name, t in components.items()]
+    weights = [part.config["training"]["score_weights"] for part in taggers]
+    template = reduce(Template.merge, taggers)
+    upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
+    if inputs.transformer is not None:
+        upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
+        template = _with_training(template, roles=SRL in components)
+    parts = [_encoder(inputs.encoder, name) for name in components if inputs.encoder]
+    if kind:
+        parts += [_renamed(read_template("inputs", kind), name) for name in components]
+    if inputs.raw:
+        parts.append(read_template("inputs", "raw"))
+        parts += [read_template("inputs", "batches")] * (SRL not in components)
+    if inputs.transformer is not None and device == "gpu":
+        parts += [_renamed(read_template("inputs", "transformer-gpu"), name) for name in components]
+    template = reduce(Template.merge, parts, template)
+    config = template.config
+    before = ["sentencizer"] * inputs.raw
+    config["nlp"]["pipeline"] = [*before, *([upstream] if kind else []), *components]
+    config["training"]["annotating_components"][:0] = before
+    config["training"]["score_weights"] = {
+        score: weight and weight / len(weights) for part in weights for score, weight in part.items()
+    }
+    if inputs.transformer is not None:
+        for name in components:
+            _limit_dropout(config["components"][name]["model"]["encoder"])
+    return replace(template, about=list(dict.fromkeys(template.about)))
+
+
+def _components(tasks: Sequence[str]) -> dict[str, str]:
+    """The components' names, with their tasks."""
+    if len(tasks) == 1:
+        return {SRL if tasks[0] == ROLES else TAGGER: tasks[0]}
+    if ROLES in tasks:
+        raise ValueError(unknown("pipeline", ROLES, [*names("tasks"), f"{SPANS}KEY"]))
+    return {f"psa_{task.removeprefix(SPANS)}": task for task in tasks}
+
+
+def _of_task(system: str, task: str, name: str, device: str, options: dict[str, Any]) -> Template:
+    """The whole template of one component, without what it shares."""
+    if name == SRL:
+        return assemble_roles(system, device=device, **options)
+    if not task.startswith(SPANS):
+        return _renamed(assemble(system, task, device=device, **options), name)
+    key = task.removeprefix(SPANS)
+    template = _renamed(assemble(system, "chunk", device=device, **options), name)
+    template.config["components"][name]["spans_key"] = key
+    weights = template.config["training"]["score_weights"]
+    template.config["training"]["score_weights"] = {
+        score.replace("_chunks_", f"_{key}_"): weight for score, weight in weights.items()
+    }
+    return replace(template, about=[line for line in template.about if "chunks" not in line])
+
+
+def _with_training(template: Template, *, roles: bool) -> Template:
+    """Replace the training by that of a transformer."""
+    settings = template.config.pop("template", {})
+    about, comments = template.about, template.comments
+    if "training" in settings:
+        replaced = read_template("training", settings["training"])
+        about = [part for part in about if part not in replaced.about]
+        comments = {place: text for place, text in comments.items() if place not in replaced.comments}
+    kept = {key: settings[key] for key in ("corpus", "sentences", "tokens") if key in settings}
+    template = Template(_config({**template.config, "template": kept}), comments, about)
+    wanted = ["transformer", "optimizer", *([] if roles else ["epochs", "batches"])]
+    return reduce(Template.merge, (read_template("inputs", name) for name in wanted), template)
+
+
+def _encoder(encoder: str, name: str) -> Template:
+    """The template of an encoder of its own."""
+    if encoder not in ENCODERS:
+        raise ValueError(unknown("encoder", encoder, list(ENCODERS)))
+    system = ENCODERS[encoder]
+    if system is None:
+        if name == SRL:
+            raise ValueError(Errors.P199)
+        return Template(_config({"components": {name: {"model": {"encoder": None}}}}), {}, [])
+    template = _renamed(read_template("systems", system), name)
+    model = {"encoder": template.config["components"][name]["model"]["encoder"]}
+    return Template(_config({"components": {name: {"model": model}}}), template.comments, [])
+
+
+def _renamed(template: Template, name: str) -> Template:
+    """The template of a tagger, for a component of another name."""
+    config = _config(template.config)
+    components = config.get("components", {})
+    config["components"] = {(name if key == TAGGER else key): components[key] for key in components}
+    old, new = f"components.{TAGGER}", f"components.{name}"
+    comments = {
+        (new + section.removeprefix(old) if section.startswith(old) else section, setting): comment
+        for (section, setting), comment in template.comments.items()
+    }
+    return Template(config, comments, template.about)
+
+
+def _config(sections: dict[str, Any]) -> Config:
+    from thinc.api import Config
+
+    return Config(sections)
+
+
+def _limit_dropout(encoder: Any) -> None:
+    """Limit the dropout rates in the block of an encoder."""
+    for key, value in encoder.items() if isinstance(encoder, dict) else ():
+        if key.endswith("dropout"):
+            encoder[key] = min(value, MAX_DROPOUT)
+        _limit_dropout(value)

@@ -1,0 +1,49 @@
+"""Pretrained transformers of spacy-transformers: what they read at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spacy.language import Language
+from thinc.api import Model
+
+from ..errors import Errors
+
+
+def n_positions(config: Any) -> int | None:
+    """Count the subwords that a transformer can read at once.
+
+    config (PretrainedConfig): The transformer's config.
+    RETURNS (Optional[int]): Their number; None if it is not limited, or unknown.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions < 1:
+        return None
+    # RoBERTa and its relatives count positions from the number of the padding.
+    if "roberta" in config.model_type or config.model_type in ("camembert", "mpnet", "longformer"):
+        return positions - config.pad_token_id - 1
+    return positions
+
+
+def check_transformers(nlp: Language) -> None:
+    """Check that the initialized transformers in a pipeline can read what they are given.
+
+    nlp (Language): The pipeline.
+    RAISES (ValueError): If one of them gets more subwords than it has positions, or longer windows
+        than it reads.
+    """
+    for name, pipe in nlp.components:
+        model = getattr(pipe, "model", None)
+        for node in model.walk() if isinstance(model, Model) else ():
+            if node.name == "transformer" and node.attrs.get("has_transformer"):
+                _check(name, node)
+
+
+def _check(component: str, model: Any) -> None:
+    longest = model.tokenizer.model_max_length
+    positions = n_positions(model.transformer.config)
+    if positions is not None and longest > positions:
+        raise ValueError(Errors.P247.format(name=component, longest=longest, positions=positions))
+    window = getattr(model.attrs["get_spans"], "keywords", {}).get("window", 0)
+    if window > longest:
+        raise ValueError(Errors.P248.format(name=component, window=window, longest=longest))

@@ -1,0 +1,282 @@
+"""`psa init-config` for components on a transformer or a shared tok2vec."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import load_model_from_config, registry, resolve_dot_names
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_psa.cli import _pretrained
+from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
+from spacy_psa.cli._templates import names
+from spacy_psa.cli.init_config import make_config
+
+from ..tiny_transformer import write_transformer
+from .commands import plain, run, succeed
+from .test_init_config import SCORES, blocks
+
+WORDS = ["Ann", "saw", "New", "York"]
+ENCODERS = {
+    "none": None,
+    "bilstm": "spacy_psa.BiLSTM.v1",
+    "psa": "spacy_psa.PSAEncoder.v1",
+}
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer that reads 64 subwords at once."""
+    folder = tmp_path_factory.mktemp("bert")
+    settings = {"num_hidden_layers": 5, "max_position_embeddings": 64}
+    return write_transformer(folder, WORDS, **settings)
+
+
+def config_of(system: str, task: str, transformer: Path | None = None, **settings: Any) -> Config:
+    """Make a config."""
+    name = None if transformer is None else str(transformer)
+    shared = {key: settings.pop(key) for key in ("freeze", "encoder", "raw") if key in settings}
+    text = make_config(system, task, name="x.cfg", inputs=Inputs(name, **shared), **settings)
+    return Config().from_str(text, interpolate=False)
+
+
+def encoder_of(config: Config, name: str = "psa_tagger") -> dict[str, Any] | None:
+    """The encoder of a component."""
+    return config["components"][name]["model"]["encoder"]
+
+
+def make_examples(nlp: Language) -> list[Example]:
+    """One annotated sentence, with everything that taggers learn."""
+    doc = Doc(nlp.vocab, words=WORDS, tags=["NNP", "VBD", "NNP", "NNP"])
+    doc.ents = [Span(doc, 0, 1, "PER"), Span(doc, 2, 4, "LOC")]
+    for key in ("chunks", "places"):
+        doc.spans[key] = [Span(doc, 2, 4, "X")]
+    return [Example(Doc(nlp.vocab, words=WORDS), doc)]
+
+
+def learn(config: Config, steps: int = 60) -> tuple[Language, list[Example]]:
+    """Train a pipeline at a high rate, on a transformer with the optimizer of its config."""
+    if "transformer" in config["components"]:
+        config["training"]["optimizer"]["learn_rate"] = 0.01
+    else:
+        config["training"]["optimizer"] = {"@optimizers": "Adam.v1", "learn_rate": 0.01}
+    nlp = load_model_from_config(config, auto_fill=True)
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    (optimizer,) = resolve_dot_names(config.interpolate(), ["training.optimizer"])
+    training = config["training"]
+    for _ in range(steps):
+        nlp.update(
+            examples,
+            sgd=optimizer,
+            exclude=training["frozen_components"],
+            annotates=training["annotating_components"],
+        )
+    return nlp, make_examples(nlp)
+
+
+@pytest.mark.parametrize("task", names("tasks"))
+@pytest.mark.parametrize("system", names("systems"))
+def test_every_system_and_task_stands_on_a_transformer(bert: Path, system: str, task: str) -> None:
+    config = config_of(system, task, bert)
+    assert config["nlp"]["pipeline"] == ["transformer", "psa_tagger"]
+    tok2vec = config["components"]["psa_tagger"]["model"]["tok2vec"]
+    assert tok2vec["@architectures"] == "spacy-transformers.TransformerListener.v1"
+    assert config["training"]["score_weights"][SCORES[task]] == 1.0
+    assert config["components"]["transformer"]["model"]["name"] == str(bert)
+    assert load_model_from_config(config, auto_fill=True).pipe_names == config["nlp"]["pipeline"]
+
+
+@pytest.mark.parametrize("system", names("systems"))
+def test_dropout_is_low_on_a_transformer(bert: Path, system: str) -> None:
+    encoder = {"encoder": encoder_of(config_of(system, "ner", bert))}
+    rates = [v for _, _, block in blocks(encoder) for k, v in block.items() if "dropout" in k]
+    assert rates and max(rates) <= MAX_DROPOUT
+
+
+@pytest.mark.parametrize("system", names("srl"))
+def test_roles_on_a_transformer(bert: Path, system: str) -> None:
+    config = config_of(system, "srl", bert)
+    assert config["nlp"]["pipeline"] == ["transformer", "psa_srl"]
+    model = config["components"]["psa_srl"]["model"]
+    assert model["tok2vec"]["@architectures"] == "spacy-transformers.TransformerListener.v1"
+    assert config["training"]["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
+    assert config["corpora"]["train"]["@readers"] == "spacy_psa.FrameCorpus.v1"
+    load_model_from_config(config, auto_fill=True)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("task", ["ner", "srl"])
+def test_the_encoder_is_chosen(bert: Path, encoder: str, task: str) -> None:
+    system, name = ("lan", "psa_tagger") if task == "ner" else ("deepatt", "psa_srl")
+    if (encoder, task) == ("none", "srl"):
+        with pytest.raises(ValueError, match=r"P199.*--encoder bilstm"):
+            config_of(system, task, bert, encoder=encoder)
+        return
+    found = encoder_of(config_of(system, task, bert, encoder=encoder), name)
+    assert (found and found["@architectures"]) == ENCODERS[encoder]
+
+
+def test_an_encoder_without_a_transformer() -> None:
+    config = config_of("psa", "pos", encoder="bilstm")
+    assert encoder_of(config)["@architectures"] == "spacy_psa.BiLSTM.v1"
+    assert config["nlp"]["pipeline"] == ["psa_tagger"]
+    assert config["components"]["psa_tagger"]["model"]["tok2vec"]["characters"] is not None
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_learns_what_it_is_told_to(bert: Path, freeze: bool) -> None:
+    config = config_of("psa", "ner", bert, encoder="none", freeze=freeze)
+    optimizer = config["training"]["optimizer"]
+    assert ("transformer" in (optimizer["groups"] or {})) is not freeze
+    nlp, examples = learn(config)
+    assert nlp.evaluate(examples)["ents_f"] == 1.0
+    tuned = nlp.get_pipe("transformer").model.transformer.state_dict()
+    fresh = spacy.blank("xx")
+    model = config["components"]["transformer"]["model"]
+    fresh.add_pipe("transformer", config={"model": model})
+    fresh.initialize()
+    kept = fresh.get_pipe("transformer").model.transformer.state_dict()
+    name = next(key for key in kept if "query.weight" in key)
+    assert bool((tuned[name] == kept[name]).all()) is freeze
+
+
+@pytest.mark.parametrize("on_transformer", [False, True])
+def test_several_components_share_what_they_stand_on(bert: Path, on_transformer: bool) -> None:
+    transformer = bert if on_transformer else None
+    config = config_of("bilstm-crf", "pos ner chunks spans:places", transformer)
+    upstream = "transformer" if on_transformer else "tok2vec"
+    components = ["psa_pos", "psa_ner", "psa_chunk", "psa_places"]
+    assert config["nlp"]["pipeline"] == [upstream, *components]
+    assert [config["components"][name]["target"] for name in components] == [
+        "tag",
+        "ents",
+        "spans",
+        "spans",
+    ]
+    keys = [config["components"][name]["spans_key"] for name in components[2:]]
+    assert keys == ["chunks", "places"]
+    weights = {k: v for k, v in config["training"]["score_weights"].items() if v}
+    wanted = ["tag_acc", "ents_f", "spans_chunks_f", "spans_places_f"]
+    assert weights == dict.fromkeys(wanted, 0.25)
+    assert "psa_tagger" not in config["components"]
+    nlp, examples = learn(config)
+    scores = nlp.evaluate(examples)
+    assert [scores[score] for score in wanted] == [1.0] * 4
+
+
+def test_comments_follow_a_component_to_its_name(bert: Path) -> None:
+    text = make_config("psa", "pos ner", name="x.cfg", inputs=Inputs(str(bert)))
+    lines = text.splitlines()
+    place = lines.index("[components.psa_ner.model.encoder.first_fusion.bias]")
+    assert lines[place + 2] == "# k and r in the paper, both 10"
+    assert max(map(len, lines)) <= max(100, len(str(bert)) + 20)
+
+
+@pytest.mark.parametrize("on_transformer", [False, True])
+def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> None:
+    transformer = bert if on_transformer else None
+    config = config_of("bilstm-crf", "ner", transformer, raw=True)
+    assert config["nlp"]["pipeline"][0] == "sentencizer"
+    assert config["training"]["annotating_components"] == ["sentencizer"]
+    assert config["training"]["batcher"]["@batchers"] == "spacy.batch_by_padded.v1"
+    assert config["corpora"]["train"]["@readers"] == "spacy.Corpus.v1"
+    nlp, _ = learn(config, steps=1)
+    assert len(list(nlp("Ann saw York . Ann saw .").sents)) == 2
+
+
+def test_windows_fit_the_transformer(bert: Path) -> None:
+    model = config_of("psa", "ner", bert)["components"]["transformer"]["model"]
+    assert model["tokenizer_config"]["model_max_length"] == 64
+    assert (model["get_spans"]["window"], model["get_spans"]["stride"]) == (16, 12)
+
+
+def test_settings_for_a_gpu(bert: Path) -> None:
+    config = config_of("psa", "ner", bert, gpu=True)
+    assert config["components"]["transformer"]["model"]["mixed_precision"] is True
+    model = config["components"]["psa_tagger"]["model"]
+    assert (model["mixed_precision"], model["cuda_graphs"]) == ("bf16", False)
+    assert config["training"]["accumulate_gradient"] == 1
+
+
+def test_a_small_corpus_has_enough_updates(bert: Path, tmp_path: Path) -> None:
+    docs = [Doc(Vocab(), words=WORDS)] * 30
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    training = config_of("psa", "ner", bert, corpus=tmp_path / "train.spacy")["training"]
+    assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"] == 800
+    assert training["eval_frequency"] == 50
+
+
+@pytest.mark.parametrize("task", ["ner", "pos ner"])
+def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
+    for kind, name, section in blocks(config_of("psa", task, bert)):
+        parameters = inspect.signature(registry.get(kind, name)).parameters.values()
+        variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        expected = {p.name for p in parameters if p.kind not in variable}
+        assert expected <= set(section), name
+
+
+def test_the_command_trains_without_vectors(bert: Path) -> None:
+    text = make_config("psa", "ner", name="x.cfg", inputs=Inputs(str(bert)))
+    assert "--paths.train train.spacy --paths.dev dev.spacy\n" in text
+    assert "In the paper" not in text and "in the paper: eval" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--task", "pos srl"], "P190.*srl.*chunk, ner, pos, spans:KEY"),
+        (["--pipeline", "pos chnk"], "P190.*chnk.*'chunk'"),
+        (["--task", "ner", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
+        (["--task", "ner", "--freeze"], "P200.*--transformer"),
+        (["--task", "ner", "--transformer", "{bert}", "--vectors", "v"], "P198.*--vectors"),
+        (["--task", "ner", "--transformer", "{bert}", "--characters", "cnn"], "P198.*--characters"),
+        (["--task", "ner", "--transformer", "{empty}"], "P196.*has no config.json, but nothing"),
+        (["--task", "ner", "--transformer", "{bare}"], "P196.*but notes.txt.*save_pretrained"),
+        (["--task", "ner", "--transformer", "{broken}"], "P197.*broken"),
+    ],
+)
+def test_what_does_not_go_together_or_is_not_there(
+    bert: Path, tmp_path: Path, options: list[str], message: str
+) -> None:
+    folders = {"bert": bert, **{name: tmp_path / name for name in ("empty", "bare", "broken")}}
+    for name in ("empty", "bare", "broken"):
+        folders[name].mkdir()
+    (folders["bare"] / "notes.txt").write_text("")
+    (folders["broken"] / "config.json").write_text("{")
+    filled = [option.format(**folders) for option in options]
+    result = run("psa", "init-config", tmp_path / "x.cfg", "--system", "psa", *filled)
+    assert result.exit_code == 1
+    assert re.search(message, " ".join(plain(result.output).split()))
+    assert not (tmp_path / "x.cfg").exists()
+
+
+def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise OSError(f"We couldn't connect to load {name}.\nCheck your internet connection.")
+
+    monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", fail)
+    with pytest.raises(ValueError, match=r"P197.*'tiny-bert'.*couldn't connect.*give their folder"):
+        config_of("psa", "ner", Path("tiny-bert"))
+
+
+def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pretrained, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"P195.*pip install spacy-transformers"):
+        config_of("psa", "ner", Path("tiny-bert"))
+
+
+def test_the_command_says_what_it_wrote(bert: Path, tmp_path: Path) -> None:
+    options = ("--system", "psa", "--pipeline", "pos ner", "--transformer", bert, "--raw")
+    output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
+    assert "Wrote config of psa for pos ner" in output
