@@ -522,13 +522,13 @@ class Errors(metaclass=_Coded):
     )
     P247 = (
         "The tokenizer of '{name}' lets {longest} subwords through, but its transformer has "
-        "{positions} positions. Set model_max_length = {positions} in "
-        "[components.{name}.model.tokenizer_config]."
+        "{positions} positions. Set model_max_length = {positions} in the [tokenizer_config] of the "
+        "transformer."
     )
     P248 = (
         "The windows of '{name}' have {window} tokens, but its transformer reads at most {longest} "
-        "subwords at once, so the last tokens of each window would have no vectors. Set window in "
-        "[components.{name}.model.get_spans] to a fourth of that."
+        "subwords at once, so the last tokens of each window would have no vectors. Set window in the "
+        "[get_spans] of the transformer to a fourth of that."
     )
     P230 = (
         "Labels cannot be smoothed (by {smoothing}) if the scores rule some of them out, since "
@@ -1091,6 +1091,11 @@ class Warnings(metaclass=_Coded):
         "other words. Only 'psa_tagger' and 'psa_srl' initialize 'spacy_psa.WordCharEmbed.v1' from "
         "all training data. Use it only in these, and e.g. spacy.HashEmbedCNN.v2 in other "
         "components and for `spacy pretrain`."
+    )
+    W247 = (
+        "The tokenizer of '{name}' has no limit, and its transformer has {positions} positions: a "
+        "text of more subwords is an error. Set model_max_length = {positions} in the "
+        "[tokenizer_config] of the transformer, and they are cut off."
     )
     W240 = (
         "None of the {n} characters in the training data has a vector as a word of its own, so "

@@ -35,5 +35,8 @@ def write_transformer(folder: Path, words: Iterable[str], **settings: Any) -> Pa
     )
     transformers.set_seed(0)
     transformers.BertModel(config).save_pretrained(folder)
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    tokenizer = transformers.BertTokenizerFast(
+        str(folder / "vocab.txt"), model_max_length=config.max_position_embeddings
+    )
+    tokenizer.save_pretrained(folder)
     return folder

@@ -10,8 +10,6 @@ from ..errors import Errors
 
 # Of a transformer whose positions are not limited
 MAX_PIECES = 512
-# Tokenizers without a limit have one of 10^30.
-NO_LIMIT = 1_000_000
 
 
 def read_settings(name: str) -> dict[str, Any]:
@@ -44,7 +42,7 @@ def max_pieces(name: str) -> int:
     _check_folder(name)
     from transformers import AutoConfig, AutoTokenizer
 
-    from ..models.pretrained import n_positions
+    from ..models.pretrained import NO_LIMIT, n_positions
 
     try:
         config = AutoConfig.from_pretrained(name)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from warnings import warn
 
 from spacy.language import Language
 from thinc.api import Model
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
+
+# Tokenizers without a limit have one of 10^30.
+NO_LIMIT = 1_000_000
 
 
 def n_positions(config: Any) -> int | None:
@@ -30,7 +34,7 @@ def check_transformers(nlp: Language) -> None:
 
     nlp (Language): The pipeline.
     RAISES (ValueError): If one of them gets more subwords than it has positions, or longer windows
-        than it reads.
+        than it reads. If its tokenizer has no limit, this is a warning.
     """
     for name, pipe in nlp.components:
         model = getattr(pipe, "model", None)
@@ -43,7 +47,11 @@ def _check(component: str, model: Any) -> None:
     longest = model.tokenizer.model_max_length
     positions = n_positions(model.transformer.config)
     if positions is not None and longest > positions:
-        raise ValueError(Errors.P247.format(name=component, longest=longest, positions=positions))
+        if longest < NO_LIMIT:
+            message = Errors.P247.format(name=component, longest=longest, positions=positions)
+            raise ValueError(message)
+        warn(Warnings.W247.format(name=component, positions=positions))
+        longest = positions
     window = getattr(model.attrs["get_spans"], "keywords", {}).get("window", 0)
     if window > longest:
         raise ValueError(Errors.P248.format(name=component, window=window, longest=longest))

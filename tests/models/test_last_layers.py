@@ -34,7 +34,7 @@ STRIDES = {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 32,
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A transformer of five layers."""
     words = [word for sentence in WORDS for word in sentence]
-    settings = {"num_hidden_layers": DEPTH, "max_position_embeddings": 64}
+    settings = {"num_hidden_layers": DEPTH, "max_position_embeddings": 512}
     return write_transformer(tmp_path_factory.mktemp("bert"), words, **settings)
 
 

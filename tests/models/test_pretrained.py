@@ -27,7 +27,7 @@ LISTENER = {
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A transformer that reads 64 subwords at once, whose tokenizer has no limit."""
+    """A transformer that reads 64 subwords at once."""
     folder = tmp_path_factory.mktemp("bert")
     return write_transformer(folder, WORDS, max_position_embeddings=64)
 
@@ -85,6 +85,11 @@ def test_more_subwords_than_positions(bert: Path, own: bool) -> None:
     name = "psa_tagger" if own else "transformer"
     with pytest.raises(ValueError, match=rf"P247.*'{name}'.*128 .* 64 pos.*model_max_length = 64"):
         make_nlp(bert, maximum=128, own=own)
+
+
+def test_a_tokenizer_without_a_limit(bert: Path) -> None:
+    with pytest.warns(UserWarning, match=r"W247.*'transformer'.*model_max_length = 64"):
+        make_nlp(bert, maximum=10**30)
 
 
 def test_windows_that_are_cut_off(bert: Path) -> None:
