@@ -38,12 +38,12 @@ CORPORA = {"wnut17": "ner", "ncbi": "ner", "conll2000": "chunk", "ewt": "pos"}
 SCORES = {"ner": "ents_f", "chunk": "spans_chunks_f", "pos": "tag_acc"}
 SYSTEMS = {"crf": "none", "bilstm-crf": "bilstm", "psa": "psa", "spacy": None}
 OURS = "psa_tagger"
-LISTENER = {
+LISTENER: dict[str, Any] = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "grad_factor": 1.0,
     "pooling": {"@layers": "reduce_mean.v1"},
 }
-NER = {
+NER: dict[str, Any] = {
     "@architectures": "spacy.TransitionBasedParser.v2",
     "state_type": "ner",
     "extra_state_tokens": False,
@@ -186,7 +186,7 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
 def with_spacy(config: Config, task: str) -> None:
     """Replace our component with spaCy's. Its `ner` learns chunks as entities."""
     factory = "tagger" if task == "pos" else "ner"
-    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}
+    model: dict[str, Any] = {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}
     if factory == "ner":
         model = {**NER, "tok2vec": LISTENER}
         config["training"]["score_weights"] = {"ents_f": 1.0}

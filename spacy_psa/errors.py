@@ -522,13 +522,13 @@ class Errors(metaclass=_Coded):
     )
     P247 = (
         "The tokenizer of '{name}' lets {longest} subwords through, but its transformer has "
-        "{positions} positions. Set model_max_length = {positions} in the [tokenizer_config] of the "
-        "transformer."
+        "{positions} positions. Set model_max_length = {positions} in the [tokenizer_config] of "
+        "the transformer."
     )
     P248 = (
         "The windows of '{name}' have {window} tokens, but its transformer reads at most {longest} "
-        "subwords at once, so the last tokens of each window would have no vectors. Set window in the "
-        "[get_spans] of the transformer to a fourth of that."
+        "subwords at once, so the last tokens of each window would have no vectors. Set window in "
+        "the [get_spans] of the transformer to a fourth of that."
     )
     P230 = (
         "Labels cannot be smoothed (by {smoothing}) if the scores rule some of them out, since "

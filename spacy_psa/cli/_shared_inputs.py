@@ -92,7 +92,9 @@ def assemble_shared(
     config["nlp"]["pipeline"] = [*before, *([upstream] if kind else []), *components]
     config["training"]["annotating_components"][:0] = before
     config["training"]["score_weights"] = {
-        score: weight and weight / len(weights) for part in weights for score, weight in part.items()
+        score: weight and weight / len(weights)
+        for part in weights
+        for score, weight in part.items()
     }
     if inputs.transformer is not None:
         for name in components:
@@ -132,7 +134,9 @@ def _with_training(template: Template, *, roles: bool) -> Template:
     if "training" in settings:
         replaced = read_template("training", settings["training"])
         about = [part for part in about if part not in replaced.about]
-        comments = {place: text for place, text in comments.items() if place not in replaced.comments}
+        comments = {
+            place: text for place, text in comments.items() if place not in replaced.comments
+        }
     kept = {key: settings[key] for key in ("corpus", "sentences", "tokens") if key in settings}
     template = Template(_config({**template.config, "template": kept}), comments, about)
     wanted = ["transformer", "optimizer", *([] if roles else ["epochs", "batches"])]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from warnings import warn
 
 from spacy.language import Language
 from thinc.api import Model
 
-from ..errors import Errors, Warnings
+from ..errors import Errors, Warnings, warn
 
 # Tokenizers without a limit have one of 10^30.
 NO_LIMIT = 1_000_000

@@ -21,8 +21,8 @@ from thinc.api import Config
 from spacy_psa.cli._shared_inputs import Inputs
 from spacy_psa.cli.init_config import make_config
 
-from ..tiny_transformer import write_transformer
 from ..documentation import ROOT, code_blocks
+from ..tiny_transformer import write_transformer
 from .commands import succeed
 
 PAGE = ROOT / "docs" / "transformers.md"
@@ -93,7 +93,9 @@ def test_the_package_is_installed_and_loaded(folder: Path, tmp_path: Path) -> No
         cwd=tmp_path,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]
+            ),
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
         },
