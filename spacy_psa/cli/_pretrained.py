@@ -42,7 +42,7 @@ def max_pieces(name: str) -> int:
     _check_folder(name)
     from transformers import AutoConfig, AutoTokenizer
 
-    from ..models.pretrained import NO_LIMIT, n_positions
+    from ..pipeline.pretrained import NO_LIMIT, n_positions
 
     try:
         config = AutoConfig.from_pretrained(name)

@@ -19,11 +19,11 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..models.growth import can_resize, grow, match_state
 from ..models.loading import has_network
-from ..models.pretrained import check_transformers
 from ..models.quantization import check_trainable
 from ..training.clipping import scale_gradients
 from .divergence_monitor import Batch, skip_update, skips_update
 from .input_errors import input_errors
+from .pretrained import check_transformers
 from .serialization import SavedPipe
 from .vocabulary import Vocabulary, collect_words
 

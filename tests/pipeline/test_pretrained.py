@@ -12,10 +12,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_psa.models.pretrained import n_positions
+from spacy_psa.pipeline.pretrained import n_positions
 
-from ..pipeline.conftest import tiny_model
 from ..tiny_transformer import write_transformer
+from .conftest import tiny_model
 
 WORDS = ["Ann", "saw", "New", "York"]
 LISTENER = {
