@@ -2,145 +2,69 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from thinc.api import Optimizer
 from thinc.optimizers import FloatOrSeq
-from thinc.types import FloatsXd
 from torch import Tensor
 from torch.optim.adadelta import adadelta
 from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
 from ..errors import check_value
-from .parameter_names import Key
 from .torch_optimizer import TorchOptimizer
 
 
-class MomentumSGD(TorchOptimizer):
-    """`torch.optim.SGD`, which has momentum, unlike thinc's `SGD.v1`."""
-
-    __slots__ = ["momentum"]
-
-    def __init__(self, learn_rate: FloatOrSeq, *, momentum: float, **settings: Any) -> None:
-        super().__init__(learn_rate, **settings)
-        self.momentum = momentum
-
-    @property
-    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
-        return (self.mom1,) if self.momentum else ()
-
-    def step(
-        self,
-        weights: list[Tensor],
-        gradients: list[Tensor],
-        *moments: list[Tensor],
-        counts: list[int],
-        learn_rate: float,
-        L2: float,
-        fused: bool,
-    ) -> None:
-        sgd(
-            weights,
-            gradients,
-            list(moments[0]) if moments else [None] * len(weights),
-            fused=fused,
-            foreach=False,
-            weight_decay=L2,
-            momentum=self.momentum,
-            lr=learn_rate,
-            dampening=0.0,
-            nesterov=False,
-            maximize=False,
-        )
+def _sgd_step(
+    weights: list[Tensor],
+    gradients: list[Tensor],
+    velocities: list[Tensor] | None = None,
+    *,
+    counts: list[int],
+    fused: bool,
+    **settings: Any,
+) -> None:
+    velocity: list[Tensor | None] = [None] * len(weights)
+    if velocities is not None:
+        velocity[:] = velocities
+    settings.update(dampening=0.0, nesterov=False, maximize=False)
+    sgd(weights, gradients, velocity, fused=fused, foreach=False, **settings)
 
 
-class Adadelta(TorchOptimizer):
-    """`torch.optim.Adadelta`."""
-
-    __slots__ = ["rho"]
-
-    def __init__(self, learn_rate: FloatOrSeq, *, rho: float, eps: float, **settings: Any) -> None:
-        super().__init__(learn_rate, **settings)
-        self.rho, self.eps = rho, eps
-
-    @property
-    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
-        return self.mom2, self.mom1  # E[g²] and E[Δ²]
-
-    def step(
-        self,
-        weights: list[Tensor],
-        gradients: list[Tensor],
-        *moments: list[Tensor],
-        counts: list[int],
-        learn_rate: float,
-        L2: float,
-        fused: bool,
-    ) -> None:
-        squares, steps = moments
-        adadelta(
-            weights,
-            gradients,
-            squares,
-            steps,
-            _steps(counts, torch.device("cpu")),
-            foreach=fused and weights[0].is_cuda,
-            lr=learn_rate,
-            rho=self.rho,
-            eps=self.eps,
-            weight_decay=L2,
-            maximize=False,
-        )
+def _adadelta_step(
+    weights: list[Tensor],
+    gradients: list[Tensor],
+    steps: list[Tensor],
+    squares: list[Tensor],
+    *,
+    counts: list[int],
+    fused: bool,
+    **settings: Any,
+) -> None:
+    foreach = fused and weights[0].is_cuda
+    counted = _counted(counts, torch.device("cpu"))
+    settings.update(foreach=foreach, maximize=False)
+    adadelta(weights, gradients, squares, steps, counted, **settings)
 
 
-class AdamW(TorchOptimizer):
-    """`torch.optim.AdamW`."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, learn_rate: FloatOrSeq, *, beta1: float, beta2: float, eps: float, **settings: Any
-    ) -> None:
-        super().__init__(learn_rate, **settings)
-        self.b1, self.b2, self.eps = beta1, beta2, eps
-
-    @property
-    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
-        return self.mom1, self.mom2
-
-    def step(
-        self,
-        weights: list[Tensor],
-        gradients: list[Tensor],
-        *moments: list[Tensor],
-        counts: list[int],
-        learn_rate: float,
-        L2: float,
-        fused: bool,
-    ) -> None:
-        means, squares = moments
-        adamw(
-            weights,
-            gradients,
-            means,
-            squares,
-            [],
-            _steps(counts, weights[0].device if fused else torch.device("cpu")),
-            fused=fused,
-            foreach=False,
-            amsgrad=False,
-            beta1=self.b1,
-            beta2=self.b2,
-            lr=learn_rate,
-            weight_decay=L2,
-            eps=self.eps,
-            maximize=False,
-        )
+def _adamw_step(
+    weights: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    *,
+    counts: list[int],
+    fused: bool,
+    **settings: Any,
+) -> None:
+    counted = _counted(counts, weights[0].device if fused else torch.device("cpu"))
+    settings.update(fused=fused, foreach=False, amsgrad=False, maximize=False)
+    adamw(weights, gradients, means, squares, [], counted, **settings)
 
 
-def _steps(counts: list[int], device: torch.device) -> list[Tensor]:
+def _counted(counts: list[int], device: torch.device) -> list[Tensor]:
     # One copy to a GPU for all parameters, for which the CPU need not wait
     counted = torch.tensor(counts, dtype=torch.float32)
     return list(counted.to(device, non_blocking=True).unbind())
@@ -168,8 +92,9 @@ def create_sgd(
     Source: Wei et al. (2021), section 5.2.
     """
     _check_decay("momentum", momentum)
-    return MomentumSGD(
-        learn_rate, momentum=momentum, L2=L2, use_averages=use_averages, groups=groups
+    step, memories = partial(_sgd_step, momentum=momentum), ("mom1",) if momentum else ()
+    return TorchOptimizer(
+        step, memories, learn_rate, L2=L2, use_averages=use_averages, groups=groups
     )
 
 
@@ -199,7 +124,10 @@ def create_adadelta(
     """
     _check_decay("rho", rho)
     _check_eps(eps)
-    return Adadelta(learn_rate, rho=rho, eps=eps, L2=L2, use_averages=use_averages, groups=groups)
+    step, memories = partial(_adadelta_step, rho=rho, eps=eps), ("mom1", "mom2")
+    return TorchOptimizer(
+        step, memories, learn_rate, L2=L2, use_averages=use_averages, groups=groups
+    )
 
 
 def create_adamw(
@@ -229,14 +157,9 @@ def create_adamw(
     _check_decay("beta1", beta1)
     _check_decay("beta2", beta2)
     _check_eps(eps)
-    return AdamW(
-        learn_rate,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        L2=L2,
-        use_averages=use_averages,
-        groups=groups,
+    step, memories = partial(_adamw_step, beta1=beta1, beta2=beta2, eps=eps), ("mom1", "mom2")
+    return TorchOptimizer(
+        step, memories, learn_rate, L2=L2, use_averages=use_averages, groups=groups
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -25,12 +24,18 @@ MAX_DECAY = 0.9999
 Groups = Mapping[str, Mapping[str, Any]]
 
 
-class TorchOptimizer(Optimizer, ABC):
+class TorchOptimizer(Optimizer):
     """An optimizer of thinc's, whose steps are made by a function of `torch.optim`.
 
     Gradients are not clipped here: the papers clip their global norm, see the component's
     `max_grad_norm`.
 
+    step (Callable): Makes a step of parameters with the same settings, in place. Called with their
+        weights, their gradients, and each of the memories; and, by name, `lr`, `weight_decay`,
+        `counts` (the number of each one's steps before this one) and `fused` (whether PyTorch can
+        process them together).
+    memories (Sequence[str]): What is kept between steps, by parameter, in arrays of its shape which
+        are zero at first: "mom1", "mom2" or both.
     learn_rate (float or schedule): The learning rate.
     L2 (float): L2 regularization, or weight decay.
     use_averages (bool): Whether to keep averages of the parameters, which are then used for
@@ -41,45 +46,26 @@ class TorchOptimizer(Optimizer, ABC):
     """
 
     # Like the base class, use slots to refuse misspelled attributes.
-    __slots__ = ["_tensors", "groups"]
+    __slots__ = ["_tensors", "groups", "memories", "step"]
 
     def __init__(
-        self, learn_rate: FloatOrSeq, *, L2: float, use_averages: bool, groups: Groups | None
+        self,
+        step: Callable[..., None],
+        memories: Sequence[str],
+        learn_rate: FloatOrSeq,
+        *,
+        L2: float,
+        use_averages: bool,
+        groups: Groups | None,
     ) -> None:
         check_rate("learn_rate", learn_rate)
         check_rate("L2", L2)
         super().__init__(
             learn_rate, L2=L2, beta1=0.0, beta2=0.0, grad_clip=0.0, use_averages=use_averages
         )
+        self.step, self.memories = step, memories
         self.groups = ParameterGroups(groups or {})
         self._tensors: dict[int, Tensor] = {}
-
-    @property
-    @abstractmethod
-    def moments(self) -> tuple[dict[Key, FloatsXd], ...]:
-        """State kept between steps, by parameter: arrays of its shape, initially zero."""
-
-    @abstractmethod
-    def step(
-        self,
-        weights: list[Tensor],
-        gradients: list[Tensor],
-        *moments: list[Tensor],
-        counts: list[int],
-        learn_rate: float,
-        L2: float,
-        fused: bool,
-    ) -> None:
-        """Make a step of parameters with the same settings.
-
-        weights (List[Tensor]): The parameters, all on one device. Updated in place.
-        gradients (List[Tensor]): Their gradients.
-        *moments (List[Tensor]): Each of the `moments`, by parameter. Updated in place.
-        counts (List[int]): The number of each one's steps before this one.
-        learn_rate (float): The learning rate.
-        L2 (float): The regularization.
-        fused (bool): Whether PyTorch can process them together.
-        """
 
     def step_schedules(self) -> None:
         """Take the next value of each schedule."""
@@ -124,14 +110,13 @@ class TorchOptimizer(Optimizer, ABC):
             learn_rate, L2 = self.groups.settings(key, self.learn_rate, self.L2)
             # PyTorch's fused functions ignore strides
             fused = w.device.type in ("cpu", "cuda") and w.is_contiguous() and g.is_contiguous()
-            kept = (self._kept(memory, key, w) for memory in self.moments)
+            kept = (self._kept(getattr(self, name), key, w) for name in self.memories)
             alike[learn_rate, L2, fused].append((self.nr_update[key], w, g, *kept))
         with torch.no_grad():
             for (learn_rate, L2, fused), rows in alike.items():
                 counts, *tensors = (list(column) for column in zip(*rows, strict=True))
-                self.step(
-                    *tensors, counts=counts, learn_rate=learn_rate * lr_scale, L2=L2, fused=fused
-                )
+                rate = learn_rate * lr_scale
+                self.step(*tensors, counts=counts, lr=rate, weight_decay=L2, fused=fused)
             for key in keys:
                 self.nr_update[key] += 1
             if self.averages is not None:

@@ -15,9 +15,6 @@ from torch import nn
 
 from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.training.optimizers import (
-    Adadelta,
-    AdamW,
-    MomentumSGD,
     create_adadelta,
     create_adamw,
     create_sgd,
@@ -198,14 +195,14 @@ def test_values_out_of_range_are_errors(
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "kind"),
+    ("name", "settings"),
     [
-        ("SGD", {"momentum": 0.5}, MomentumSGD),
-        ("Adadelta", {"rho": 0.5}, Adadelta),
-        ("AdamW", {"beta1": 0.5, "beta2": 0.6}, AdamW),
+        ("SGD", {"momentum": 0.5}),
+        ("Adadelta", {"rho": 0.5, "eps": 0.1}),
+        ("AdamW", {"beta1": 0.5, "beta2": 0.6, "eps": 0.1}),
     ],
 )
-def test_is_made_from_a_config(name: str, settings: dict[str, float], kind: type) -> None:
+def test_is_made_from_a_config(name: str, settings: dict[str, float]) -> None:
     schedule = {
         "@schedules": "spacy_psa.halving.v1",
         "initial_rate": 0.8,
@@ -214,10 +211,7 @@ def test_is_made_from_a_config(name: str, settings: dict[str, float], kind: type
     }
     block = {"@optimizers": f"spacy_psa.{name}.v1", "learn_rate": schedule, **settings}
     optimizer = registry.resolve({"optimizer": block})["optimizer"]
-    assert isinstance(optimizer, kind)
-    attributes = {"beta1": "b1", "beta2": "b2"}
-    for setting, value in settings.items():
-        assert getattr(optimizer, attributes.get(setting, setting)) == value
+    assert optimizer.step.keywords == settings
     rates = []
     for _ in range(4):
         rates.append(optimizer.learn_rate)
@@ -227,5 +221,6 @@ def test_is_made_from_a_config(name: str, settings: dict[str, float], kind: type
 
 def test_settings_are_the_papers_by_default() -> None:
     sgd, adadelta = create_sgd(), create_adadelta()
-    assert (sgd.learn_rate, sgd.momentum, sgd.L2) == (0.015, 0.9, 0.0)
-    assert (adadelta.learn_rate, adadelta.rho, adadelta.eps) == (1.0, 0.95, 1e-6)
+    assert (sgd.learn_rate, sgd.L2, sgd.step.keywords) == (0.015, 0.0, {"momentum": 0.9})
+    assert adadelta.learn_rate == 1.0
+    assert adadelta.step.keywords == {"rho": 0.95, "eps": 1e-6}

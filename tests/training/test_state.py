@@ -15,7 +15,7 @@ from thinc.layers import HashEmbed
 from torch import nn
 
 from spacy_psa.tensor_versions import TensorVersions
-from spacy_psa.training.optimizers import create_sgd
+from spacy_psa.training.optimizers import create_adadelta, create_adamw, create_sgd
 from spacy_psa.training.state import read_state, write_state
 
 
@@ -75,6 +75,8 @@ OPTIMIZERS = {
     "adam": lambda: Adam(0.01, use_averages=True),
     "radam": lambda: Optimizer(0.01, use_radam=True, use_averages=False),
     "momentum": lambda: create_sgd(0.1, use_averages=True),
+    "adamw": lambda: create_adamw(0.01, use_averages=True),
+    "adadelta": lambda: create_adadelta(use_averages=True),
 }
 
 

@@ -130,7 +130,8 @@ def test_updating_parameters_together_is_updating_each(make: Make) -> None:
     for tensor, array in zip(found, expected, strict=True):
         np.testing.assert_allclose(tensor, array, atol=1e-6, rtol=1e-6)
     kept = [(together.averages, one_by_one.averages)]
-    kept += zip(together.moments, one_by_one.moments, strict=True)
+    assert together.memories == one_by_one.memories
+    kept += [(getattr(together, n), getattr(one_by_one, n)) for n in together.memories]
     assert len(kept) > 1
     for arrays, others in kept:
         for key in keys:
@@ -164,6 +165,33 @@ def test_a_network_is_updated_by_one_call(monkeypatch: pytest.MonkeyPatch) -> No
         parameter.grad = torch.ones_like(parameter)
     shim.finish_update(create_sgd())
     assert calls == [2]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@makers
+def test_a_gpu_is_not_waited_for_and_computes_the_same(make: Make) -> None:
+    pytest.importorskip("cupy", reason="thinc's arrays on a GPU are CuPy's")
+    expected = [torch.randn(shape) for shape in ((300, 20), (7,), (1, 1))]
+    found = [tensor.cuda() for tensor in expected]
+    keys = [(1, "a"), (1, "b"), (1, "c")]
+    on_cpu, on_gpu = (make(0.1, L2=0.1, use_averages=True) for _ in range(2))
+    for step in range(4):
+        drawn = [torch.randn(tensor.shape) for tensor in expected]
+        given = [tensor.cuda() for tensor in drawn]
+        on_cpu.update_together(keys, expected, drawn)
+        torch.cuda.set_sync_debug_mode("error" if step else "default")
+        try:
+            on_gpu.update_together(keys, found, given)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    for tensor, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(tensor.cpu(), wanted, rtol=1e-4, atol=1e-5)
+    for key in keys:
+        average = torch.as_tensor(on_gpu.averages[key]).cpu()
+        torch.testing.assert_close(
+            average, torch.tensor(on_cpu.averages[key]), rtol=1e-4, atol=1e-5
+        )
 
 
 @makers
