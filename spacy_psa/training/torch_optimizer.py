@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +65,7 @@ class TorchOptimizer(Optimizer):
         )
         self.step, self.memories = step, memories
         self.groups = ParameterGroups(groups or {})
-        self._tensors: dict[int, Tensor] = {}
+        self._tensors: dict[tuple[str, Key], Tensor] = {}
 
     def step_schedules(self) -> None:
         """Take the next value of each schedule."""
@@ -84,8 +84,7 @@ class TorchOptimizer(Optimizer):
         RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
         RAISES (ValueError): If one of the arrays is read-only.
         """
-        tensors = [self._shared(weights)], [self._shared(gradient)]
-        self.update_together([key], *tensors, lr_scale=lr_scale)
+        self.update_together([key], [_shared(weights)], [_shared(gradient)], lr_scale=lr_scale)
         gradient.fill(0.0)
         return weights, gradient
 
@@ -110,7 +109,7 @@ class TorchOptimizer(Optimizer):
             learn_rate, L2 = self.groups.settings(key, self.learn_rate, self.L2)
             # PyTorch's fused functions ignore strides
             fused = w.device.type in ("cpu", "cuda") and w.is_contiguous() and g.is_contiguous()
-            kept = (self._kept(getattr(self, name), key, w) for name in self.memories)
+            kept = (self._kept(name, key, w) for name in self.memories)
             alike[learn_rate, L2, fused].append((self.nr_update[key], w, g, *kept))
         with torch.no_grad():
             for (learn_rate, L2, fused), rows in alike.items():
@@ -120,43 +119,40 @@ class TorchOptimizer(Optimizer):
             for key in keys:
                 self.nr_update[key] += 1
             if self.averages is not None:
-                self._average(self.averages, keys, weights)
+                self._average(keys, weights)
 
-    def _average(
-        self, averages: dict[Key, FloatsXd], keys: Sequence[Key], weights: Sequence[Tensor]
-    ) -> None:
+    def _average(self, keys: Sequence[Key], weights: Sequence[Tensor]) -> None:
         """Update the averages as thinc's optimizers do, in float32."""
         by_count = defaultdict(list)  # usually, all have been updated equally often
         for key, w in zip(keys, weights, strict=True):
-            average = self._kept(averages, key, w, torch.float32)
+            average = self._kept("averages", key, w, torch.float32)
             by_count[self.nr_update[key]].append((average, w.float()))
         for count, pairs in by_count.items():
             found, new = zip(*pairs, strict=True)
             foreach("lerp_", found, new, 1.0 - min((1.0 + count) / (10.0 + count), MAX_DECAY))
 
     def _kept(
-        self,
-        memory: dict[Key, FloatsXd],
-        key: Key,
-        weights: Tensor,
-        dtype: torch.dtype | None = None,
+        self, name: str, key: Key, weights: Tensor, dtype: torch.dtype | None = None
     ) -> Tensor:
         """What is kept for a parameter, as a tensor that shares the array's memory."""
+        memory = getattr(self, name)
         if key not in memory:
             layout = torch.contiguous_format
-            zeros = torch.zeros_like(weights, dtype=dtype, memory_format=layout)
-            memory[key] = cast(FloatsXd, torch2xp(zeros))
-        return self._shared(memory[key])
-
-    def _shared(self, array: FloatsXd) -> Tensor:
-        """A tensor that shares an array's memory."""
+            memory[key] = torch2xp(torch.zeros_like(weights, dtype=dtype, memory_format=layout))
+        array = memory[key]
         if isinstance(array, np.ndarray):
-            if not array.flags.writeable:
-                raise ValueError(Errors.P214)  # PyTorch would write to it anyway
-            return torch.from_numpy(array)
+            return _shared(array)
         # Converting an array takes longer than starting an operation on a GPU
-        address = cast(Any, array).data.ptr
-        known = self._tensors.get(address)
-        if known is None or known.data_ptr() != address or known.shape != array.shape:
-            known = self._tensors[address] = torch.from_dlpack(array)
+        known = self._tensors.get((name, key))
+        if known is None or known.data_ptr() != array.data.ptr:
+            known = self._tensors[name, key] = _shared(array)
         return known
+
+
+def _shared(array: FloatsXd | np.ndarray) -> Tensor:
+    """A tensor that shares an array's memory."""
+    if not isinstance(array, np.ndarray):
+        return torch.from_dlpack(array)
+    if not array.flags.writeable:
+        raise ValueError(Errors.P214)  # PyTorch would write to it anyway
+    return torch.from_numpy(array)

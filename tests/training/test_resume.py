@@ -64,7 +64,7 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_run_trains_as_spacy_train_does(tmp_path: Path) -> None:
     write_corpora(tmp_path)
-    config = write_config(tmp_path, two=True)
+    config = write_config(tmp_path, **SETTINGS["adamw with groups"])
     spacy_train(config, tmp_path / "spacy")
     train(config, tmp_path / "ours")
     assert weights(tmp_path / "ours") == weights(tmp_path / "spacy")
