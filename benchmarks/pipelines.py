@@ -38,7 +38,8 @@ def load_system(
     RETURNS (Language): The pipeline.
     """
     name = f"{system}-{task}.cfg"
-    config = Config().from_str(make_config(system, task, name=name, gpu=gpu), interpolate=False)
+    text = make_config(system, task, name=name, recipe="paper", gpu=gpu)
+    config = Config().from_str(text, interpolate=False)
     model = config["components"]["psa_tagger"]["model"]
     model["mixed_precision"] = mixed_precision
     for block in _blocks(model["encoder"]):

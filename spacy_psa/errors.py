@@ -1149,6 +1149,21 @@ class Warnings(metaclass=_Coded):
         "training. Write the vocabulary of the whole corpus with `python -m spacy psa vocabulary`, "
         "and set [initialize.components.{name}.vocabulary] to it."
     )
+    W435 = (
+        "The training of '{name}' goes nowhere: after {updates} updates, {n} evaluations in a row "
+        "found {what}. If the next ones do too, check that the annotation of the target is in the "
+        "training data, and try the optimizer, learning rate and dropout of `python -m spacy psa "
+        "init-config --recipe best`, more updates, a BiLSTM-CRF, or pretrained vectors."
+    )
+    W436 = (
+        "{path} has {n} Docs, fewer than {smallest}: too few to learn from. Annotate more, or "
+        "train on from a pipeline that knows the task."
+    )
+    W437 = (
+        "The development data {path} are the training data: all {n} Docs are the same. The scores "
+        "say what was memorized, not what was learned. Hold out others with `python -m spacy psa "
+        "split`."
+    )
 
 
 def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:

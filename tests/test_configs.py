@@ -10,6 +10,7 @@ import pytest
 from spacy.language import Language
 from thinc.api import Config
 
+from spacy_psa.cli.init_config import make_config
 from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
 from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
 
@@ -108,8 +109,10 @@ def test_words_have_the_width_of_the_vectors() -> None:
     assert MODEL["tok2vec"]["width"] is None
 
 
-def test_the_default_model_is_that_of_the_paper() -> None:
-    assert without(MODEL, "nO") == DEFAULT_PSA_MODEL
+def test_the_default_model_is_that_of_the_best_recipe() -> None:
+    text = make_config("psa", "ner", name="x.cfg")
+    model = Config().from_str(text, interpolate=False)["components"]["psa_tagger"]["model"]
+    assert without(model, "nO") == DEFAULT_PSA_MODEL
 
 
 def test_semantic_roles_are_learnt_as_in_their_paper() -> None:

@@ -232,7 +232,11 @@ def test_trainings_fit_the_config_and_the_task(tmp_path, name):
         lang = option(line, "--lang") if "--lang" in line else "en"
         path = tmp_path / "config.cfg"
         text = make_config(
-            option(line, "--system"), option(line, "--task"), name=path.name, lang=lang
+            option(line, "--system"),
+            option(line, "--task"),
+            name=path.name,
+            recipe=option(line, "--recipe"),
+            lang=lang,
         )
         path.write_text(text, encoding="utf8")
     options = words[5:]

@@ -10,49 +10,77 @@ from ._templates import Template, names, read_template
 FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
 # Configs of this task are complete templates, since it has a different component.
 ROLES = "srl"
+# The recipe that was found by experiment, and the settings of the papers
+BEST, PAPER = RECIPES = ("best", "paper")
 TASKS = [*names("tasks"), ROLES]
 
 
-def assemble_roles(system: str, *, characters: str | None, device: str) -> Template:
+def assemble_roles(
+    system: str, *, characters: str | None, device: str, recipe: str = PAPER
+) -> Template:
     """Get the template of a system that labels semantic roles.
 
     system (str): The system: the name of a file in `templates/srl`.
     characters (Optional[str]): Must be None: each system has its own character encoder.
     device (str): The device: "cpu" or "gpu".
+    recipe (str): "best" or "paper".
     RETURNS (Template): The complete template.
-    RAISES (ValueError): If there is no such system, or `characters` is set.
+    RAISES (ValueError): If there is no such system or recipe, or `characters` is set.
     """
     if characters is not None:
         raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
     template = choose("system", system, ROLES)
-    for part in device_templates(device, "psa_srl"):
+    parts = device_templates(device, "psa_srl")
+    if check_recipe(recipe) == BEST:
+        small = f"{system.removesuffix('-small')}-small"
+        template = read_template(ROLES, small)
+        parts.append(read_template(BEST, ROLES))
+    for part in parts:
         template = template.merge(part)
     return template
 
 
-def assemble(system: str, task: str, *, characters: str | None, device: str) -> Template:
+def assemble(
+    system: str, task: str, *, characters: str | None, device: str, recipe: str = PAPER
+) -> Template:
     """Merge the templates of a system and a task.
 
     system (str): The system.
     task (str): The task.
     characters (Optional[str]): The character encoder; None for that of the system.
     device (str): The device: "cpu" or "gpu".
+    recipe (str): "best" or "paper".
     RETURNS (Template): The merged template.
     RAISES (ValueError): If one of them is unknown.
     """
     of_system = choose("system", system)
+    best = check_recipe(recipe) == BEST
+    training = BEST if best else of_system.settings["training"]
     parts = [
         *device_templates(device, "psa_tagger"),
         read_template("characters", "bilstm"),
         choose("task", task),
-        read_template("training", of_system.settings["training"]),
+        read_template("training", training),
         of_system,
+        *([read_template(BEST, system)] if best and system in names(BEST) else []),
         *([] if characters is None else [choose("characters", characters)]),
     ]
     template = read_template("", "base")
     for part in parts:
         template = template.merge(part)
     return template
+
+
+def check_recipe(recipe: str) -> str:
+    """Check the name of a recipe.
+
+    recipe (str): The recipe.
+    RETURNS (str): The same.
+    RAISES (ValueError): If there is no such recipe.
+    """
+    if recipe not in RECIPES:
+        raise ValueError(unknown("recipe", recipe, RECIPES))
+    return recipe
 
 
 def device_templates(device: str, component: str) -> list[Template]:

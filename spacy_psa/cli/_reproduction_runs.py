@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, suggestion
 from ..reproduction.papers import TARGETS, read_papers
-from ._assembly import ROLES
+from ._assembly import PAPER, ROLES
 from ._config_errors import explain, warn_of_unknown_settings
 from ._templates import names
 from .init_config import fill, make_config
@@ -150,7 +150,12 @@ def make_system(plan: Plan, name: str) -> Config:
     variant = read_papers().variants.get(name)
     system = name if variant is None else variant.system
     text = make_config(
-        system, plan.task, name="config.cfg", corpus=plan.data / "train.spacy", lang=plan.lang
+        system,
+        plan.task,
+        name="config.cfg",
+        recipe=PAPER,
+        corpus=plan.data / "train.spacy",
+        lang=plan.lang,
     )
     config = Config().from_str(text, interpolate=False)
     if plan.target != TARGETS[plan.task][0]:

@@ -1,4 +1,4 @@
-"""`spacy psa init-config`: create a complete config for a system from the papers and a task."""
+"""`spacy psa init-config`: create a complete config for a system and a task."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import Errors
+from ..errors import Errors, Warnings, warn
 from ..terminal import msg
-from ._assembly import ROLES, TASKS, assemble, assemble_roles
+from ._assembly import BEST, PAPER, RECIPES, ROLES, TASKS, assemble, assemble_roles
 from ._pretrained import read_settings
+from ._schedule import MIDDLE, Schedule
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
 from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from thinc.api import Config
+
+# From systems.md, scaling.md and recipes.md in benchmarks/results
+WHICH = (
+    "Which system: psa for little data and the best scores; bilstm-crf for speed (twice as fast in "
+    "training, 3 times in tagging) and for long sentences (psa takes twice the time per token at "
+    "400); bilstm-softmax for hundreds of labels (a CRF takes 5 times as long with 425 as with 45)."
+)
 
 
 @psa_cli.command("init-config")
@@ -46,6 +54,14 @@ def init_config_cli(
             "or transformer, e.g. 'pos ner spans:genes'",
         ),
     ],
+    recipe: Annotated[
+        str,
+        typer.Option(
+            "--recipe",
+            "-r",
+            help=f"One of: {', '.join(RECIPES)}; found by experiment, or the paper's settings",
+        ),
+    ] = BEST,
     corpus: Annotated[
         Path | None,
         typer.Option("--corpus", "-c", help="Training data (.spacy), to adapt the schedule to"),
@@ -88,7 +104,8 @@ def init_config_cli(
     ] = False,
 ) -> None:
     """
-    Write a config for spacy train, with the network and training setup of a paper, for a task.
+    Write a config for spacy train, with the network of a paper, for a task. The training is what
+    experiments found best for a corpus of that size or, with --recipe paper, the paper's.
 
     Comments in the config give the source of its values. All of them can be changed, in the file
     or with options of spacy train.
@@ -99,6 +116,7 @@ def init_config_cli(
             system,
             task,
             name=f"{system}-{task}.cfg" if to_stdout else output_path.name,
+            recipe=recipe,
             corpus=corpus,
             vectors=vectors,
             characters=characters,
@@ -111,6 +129,8 @@ def init_config_cli(
             return
         write_config(text, output_path, force=force)
     msg.good(f"Wrote config of {system} for {task} to {output_path}")
+    if task != ROLES:
+        msg.info(WHICH)
 
 
 def make_config(
@@ -118,6 +138,7 @@ def make_config(
     task: str,
     *,
     name: str,
+    recipe: str = BEST,
     corpus: Path | None = None,
     vectors: str | None = None,
     characters: str | None = None,
@@ -132,8 +153,10 @@ def make_config(
     task (str): The task: the name of a file in `templates/tasks`, or "srl". Several, separated by
         blanks, for a pipeline.
     name (str): The name of the config file, for the command in its first comment.
-    corpus (Optional[Path]): The .spacy file to train on. A schedule that counts epochs is adapted
-        to it (that for roles counts updates). None for the corpus that papers use for the task.
+    recipe (str): "best", found by experiment, or "paper", the settings of the paper.
+    corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
+        that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
+        of a middle size or, by the paper, the corpus that papers use for the task.
     vectors (Optional[str]): A folder or package of spaCy vectors.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
@@ -141,26 +164,34 @@ def make_config(
     lang (str): The language code.
     gpu (bool): Whether it is for a GPU.
     RETURNS (str): The text of the complete config, with comments.
-    RAISES (ValueError): If there is no such system, task, encoder or language, or the corpus is
-        empty.
+    RAISES (ValueError): If there is no such system, task, recipe, encoder or language, or the
+        corpus is empty.
     """
     from spacy.util import set_dot_to_object
 
     device = "gpu" if gpu else "cpu"
+    if inputs.transformer is not None:
+        recipe = PAPER  # a transformer has a training of its own
     for option, value in (("--vectors", vectors), ("--characters", characters)):
         if value is not None and inputs.transformer is not None:
             raise ValueError(Errors.P198.format(option=option))
     if inputs.change(task):
-        template = assemble_shared(system, task, inputs, characters=characters, device=device)
+        template = assemble_shared(
+            system, task, inputs, characters=characters, device=device, recipe=recipe
+        )
     elif task == ROLES:
-        template = assemble_roles(system, characters=characters, device=device)
+        template = assemble_roles(system, characters=characters, device=device, recipe=recipe)
     else:
-        template = assemble(system, task, characters=characters, device=device)
+        template = assemble(system, task, characters=characters, device=device, recipe=recipe)
     config, settings = template.config.copy(), template.settings
     config.pop("template", None)
     values: dict[str, Any] = {}
     comments: dict[str, str] = {}
-    if "epochs" in settings:
+    if recipe == BEST:
+        values, comments["epoch"] = size_settings(
+            corpus, in_sentences=task != ROLES and not inputs.raw
+        )
+    elif "epochs" in settings:
         values, comments["epoch"] = epoch_settings(config, settings, task, corpus)
     values = {
         **values,
@@ -181,6 +212,29 @@ def make_config(
         model = shlex.quote(f"training/{Path(name).stem}/model-best")
         usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
     return template.write(fill(config), usage=usage, values=comments)
+
+
+def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str, Any], str]:
+    """Choose the schedule of the best recipe for a corpus.
+
+    corpus (Optional[Path]): The corpus; None for one of a middle size.
+    in_sentences (bool): Whether batches are of a number of sentences.
+    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of the corpus
+        for the comments.
+    RAISES (ValueError): If the corpus is empty.
+    """
+    from ..training.corpora import SMALLEST
+
+    if corpus is None:
+        sentences = MIDDLE
+        about = f"{sentences:,} sentences. For your corpus, pass it to psa init-config with "
+        about += "--corpus."
+    else:
+        sentences = len(doc_lengths(corpus))
+        if sentences < SMALLEST:
+            warn(Warnings.W436.format(path=corpus, n=sentences, smallest=SMALLEST))
+        about = f"the {sentences:,} Docs of {corpus.name}."
+    return Schedule(sentences).settings(in_sentences=in_sentences), about
 
 
 def epoch_settings(

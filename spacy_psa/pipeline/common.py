@@ -25,6 +25,7 @@ from .divergence_monitor import Batch, skip_update, skips_update
 from .input_errors import input_errors
 from .pretrained import check_transformers
 from .serialization import SavedPipe
+from .stagnation import StagnationMonitor
 from .vocabulary import Vocabulary, collect_words
 
 
@@ -38,6 +39,7 @@ class LabelSequencePipe(SavedPipe):
     model: Model
     _tags: tuple[tuple[str, ...], list[str]] = ((), [])
     _reported: frozenset[str] = frozenset()
+    _stagnation_monitor: StagnationMonitor | None = None
 
     @abstractmethod
     def tags_of(self, labels: Sequence[str]) -> list[str]:
@@ -179,7 +181,15 @@ class LabelSequencePipe(SavedPipe):
             self._reported |= unknown
             names = ", ".join(f"'{label}'" for label in sorted(unknown))
             warn(Warnings.W430.format(labels=names, name=self.name))
-        return super().score(examples, **kwargs)
+        scores = super().score(examples, **kwargs)
+        if self._divergence_monitor is not None:
+            predicted = [label for eg in examples for label in self.gold_labels(eg.predicted)]
+            n_tokens = sum(len(eg.predicted) for eg in examples)
+            updates = self._divergence_monitor.updates
+            if self._stagnation_monitor is None:
+                self._stagnation_monitor = StagnationMonitor()
+            self._stagnation_monitor.observe(self.name, updates, predicted, n_tokens, scores)
+        return scores
 
     def initialize_model(
         self,
@@ -197,6 +207,7 @@ class LabelSequencePipe(SavedPipe):
         """
         self._check_examples(get_examples())
         self._divergence_monitor = None
+        self._stagnation_monitor = None
         collect_words(self, get_examples, nlp, vocabulary)
         n_tags = len(self.tags)
         n_before = self.model.maybe_get_dim("nO")

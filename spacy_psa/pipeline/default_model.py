@@ -1,4 +1,4 @@
-"""The default network of `psa_tagger`, as in Wei et al. (2021)."""
+"""The default network of `psa_tagger`: PSA (Wei et al. 2021), by the recipe `best`."""
 
 from thinc.api import Config
 
@@ -16,7 +16,7 @@ width = null
 attr = "NORM"
 min_freq = 2
 max_characters = 50
-dropout = 0.0
+dropout = 0.2
 digits = false
 character_initialization = null
 word_dropout = 0.0
@@ -37,7 +37,7 @@ dropout = 0.2
 @architectures = "spacy_psa.PSABias.v1"
 window = 10
 max_distance = 10
-self_mask = true
+self_mask = false
 gaussian = true
 token_position = true
 
@@ -48,8 +48,8 @@ token_position = true
 @architectures = "spacy_psa.BiLSTM.v1"
 hidden_width = 300
 depth = 1
-input_dropout = 0.55
-output_dropout = 0.55
+input_dropout = 0.33
+output_dropout = 0.33
 variational = false
 
 [model.encoder.second_fusion]
@@ -60,7 +60,7 @@ dropout = 0.2
 @architectures = "spacy_psa.PSABias.v1"
 window = 10
 max_distance = 10
-self_mask = true
+self_mask = false
 gaussian = true
 token_position = true
 

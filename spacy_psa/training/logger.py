@@ -18,6 +18,7 @@ from ..atomic_files import atomic_path
 from ..errors import Errors, suggestion
 from ..output_errors import output_errors
 from ..terminal import SafeStream
+from .corpora import check_corpora
 from .parameter_names import note_pipeline
 from .progress import SCOPES, Progress
 
@@ -49,6 +50,7 @@ def jsonl_logger(
     def start(
         nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
     ) -> tuple[LogStep, Callable[[], None]]:
+        check_corpora(nlp.config.interpolate())
         table = console_logger_v3(console_output=console_output)(nlp, SafeStream(stdout), stderr)
         log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
         return log.log_step, log.finalize

@@ -15,12 +15,13 @@ import spacy
 from spacy.cli._util import app
 from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc, DocBin
-from spacy.util import registry
+from spacy.util import load_model_from_config, registry
 from spacy.vocab import Vocab
 from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_psa.cli import _templates
+from spacy_psa.cli._schedule import Schedule
 from spacy_psa.cli._templates import names, read_template
 from spacy_psa.cli.init_config import init_config_cli, make_config, steps_per_epoch
 
@@ -33,9 +34,11 @@ TARGETS = {"chunk": "spans", "ner": "ents", "pos": "tag"}
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
 
 
-def config_of(system: str = "psa", task: str = "ner", **settings: Any) -> Config:
+def config_of(
+    system: str = "psa", task: str = "ner", recipe: str = "paper", **settings: Any
+) -> Config:
     """Make a config."""
-    text = make_config(system, task, name="x.cfg", **settings)
+    text = make_config(system, task, name="x.cfg", recipe=recipe, **settings)
     return Config().from_str(text, interpolate=False)
 
 
@@ -85,14 +88,14 @@ def test_the_systems_and_tasks_of_the_papers() -> None:
 def test_our_configs_are_what_the_command_writes(system: str, task: str) -> None:
     name = f"{system}-{task}.cfg"
     written = (ROOT / "configs" / name).read_text(encoding="utf8")
-    assert comparable(written) == comparable(make_config(system, task, name=name))
+    assert comparable(written) == comparable(make_config(system, task, name=name, recipe="paper"))
 
 
 @pytest.mark.parametrize("system", ROLE_SYSTEMS)
 def test_our_configs_of_roles_are_what_the_command_writes(system: str) -> None:
     name = f"{system.removesuffix('-small')}-srl{'-small' * system.endswith('-small')}.cfg"
     written = (ROOT / "configs" / name).read_text(encoding="utf8")
-    assert comparable(written) == comparable(make_config(system, "srl", name=name))
+    assert comparable(written) == comparable(make_config(system, "srl", name=name, recipe="paper"))
 
 
 def test_a_config_of_roles_knows_its_corpus_and_device(corpus: Path) -> None:
@@ -192,14 +195,16 @@ def test_steps_are_the_batches_that_the_batcher_makes() -> None:
 
 
 def test_comments_say_which_corpus_the_epochs_are_of(corpus: Path) -> None:
-    assert "7,936 sentences of CoNLL-2000" in make_config("psa", "chunk", name="x.cfg")
-    text = make_config("psa", "chunk", name="x.cfg", corpus=corpus)
+    assert "7,936 sentences of CoNLL-2000" in make_config(
+        "psa", "chunk", name="x.cfg", recipe="paper"
+    )
+    text = make_config("psa", "chunk", name="x.cfg", recipe="paper", corpus=corpus)
     assert "25 Docs of train.spacy" in text
     assert "CoNLL-2000" not in text
 
 
 def test_comments_stand_above_what_they_are_about() -> None:
-    lines = make_config("psa", "ner", name="x.cfg").splitlines()
+    lines = make_config("psa", "ner", name="x.cfg", recipe="paper").splitlines()
     place = lines.index("initial_rate = 0.015")
     assert lines[place - 1] == "# 0.01 for parts of speech, 0.015 for entities and chunks"
     assert max(map(len, lines)) <= 100
@@ -349,3 +354,61 @@ def test_the_package_includes_all_templates() -> None:
     patterns = parser["options.package_data"]["spacy_psa"].split(", ")
     included = {path for pattern in patterns for path in (ROOT / "spacy_psa").glob(pattern)}
     assert set(_templates.ROOT.rglob("*.cfg")) <= included
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_best_recipe_is_the_default_and_complete(system: str, task: str) -> None:
+    config = config_of(system, task, recipe="best")
+    assert comparable(make_config(system, task, name="x.cfg")) == comparable(
+        make_config(system, task, name="x.cfg", recipe="best")
+    )
+    training = config["training"]
+    assert training["optimizer"]["@optimizers"] == "Adam.v1"
+    assert training["optimizer"]["grad_clip"] == 0.0
+    resolved = registry.resolve(training, schema=ConfigSchemaTraining)
+    assert resolved["max_steps"] % resolved["eval_frequency"] == 0
+    assert load_model_from_config(config.interpolate(), validate=True).pipe_names == ["psa_tagger"]
+
+
+@pytest.mark.parametrize("system", ROLE_SYSTEMS)
+def test_the_best_recipe_for_roles(system: str, corpus: Path) -> None:
+    training = config_of(system, "srl", recipe="best", corpus=corpus)["training"]
+    assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"]
+    assert training["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
+    assert training["optimizer"]["@optimizers"] == "Adam.v1"
+
+
+def test_the_best_recipe_has_more_updates_and_larger_batches_for_more_sentences() -> None:
+    schedules = [Schedule(n) for n in (1, 100, 1000, 10_000, 100_000, 1_000_000)]
+    updates = [schedule.updates for schedule in schedules]
+    assert updates == sorted(updates) and updates[0] == updates[1] < updates[2] < updates[3]
+    assert [schedule.batch for schedule in schedules] == [16, 16, 16, 16, 32, 32]
+    for schedule in schedules:
+        settings = schedule.settings()
+        assert settings["training.max_steps"] == 10 * settings["training.eval_frequency"]
+
+
+def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
+    text = make_config("psa", "ner", name="x.cfg", corpus=corpus)
+    assert "# In updates: for the 25 Docs of train.spacy." in text
+    assert "max_steps = 300\n" in text
+    assert "# In updates: for 3,000 sentences." in make_config("psa", "ner", name="x.cfg")
+
+
+def test_too_few_sentences_are_named(tmp_path: Path) -> None:
+    DocBin(docs=[Doc(Vocab(), words=["word"])] * 19).to_disk(tmp_path / "few.spacy")
+    with pytest.warns(UserWarning, match=r"W436.*few\.spacy has 19 Docs"):
+        make_config("psa", "ner", name="x.cfg", corpus=tmp_path / "few.spacy")
+
+
+def test_an_unknown_recipe_is_named(tmp_path: Path) -> None:
+    options = ["--system", "psa", "--task", "ner", "--recipe", "papers"]
+    result = run("psa", "init-config", tmp_path / "x.cfg", *options)
+    assert result.exit_code == 1
+    assert re.search("P190.*--recipe papers.*'paper'", " ".join(plain(result.output).split()))
+
+
+def test_the_command_says_which_system_is_for_what(tmp_path: Path) -> None:
+    output = succeed("psa", "init-config", tmp_path / "x.cfg", "--system", "psa", "--task", "ner")
+    assert "Which system: psa for little data" in " ".join(plain(output).split())

@@ -363,7 +363,9 @@ def test_files_of_others_are_not_written_over(folder: Path, tmp_path: Path, text
 def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: Path) -> None:
     plan = Plan("tiny", "pos", "pos", folder, tmp_path, epochs=3)
     config = make_system(plan, "bilstm-crf")
-    text = make_config("bilstm-crf", "pos", name="x.cfg", corpus=folder / "train.spacy")
+    text = make_config(
+        "bilstm-crf", "pos", name="x.cfg", recipe="paper", corpus=folder / "train.spacy"
+    )
     plainly = Config().from_str(text, interpolate=False)
     assert config["components"]["psa_tagger"]["target"] == "pos"
     weights = {k: v for k, v in config["training"]["score_weights"].items() if v}

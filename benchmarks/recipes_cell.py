@@ -1,0 +1,228 @@
+"""Train one cell of the recipes' benchmark: one pipeline, in a process of its own.
+
+    python -m benchmarks.recipes_cell SPECIFICATION.json
+
+The loop is spaCy's, as in `spacy train`, for all systems. Whenever the score on the development set
+is the best so far, the test set is scored as well: that is the pipeline a user would have. What is
+counted is the processor time of the updates alone, without evaluation.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from spacy.cli.init_config import init_config
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import (
+    create_evaluation_callback,
+    create_train_batches,
+    train_while_improving,
+)
+from spacy.util import registry, resolve_dot_names, set_dot_to_object
+from thinc.api import Config, fix_random_seed
+
+from spacy_psa.cli.init_config import make_config
+
+from .machine import describe_machine
+from .recipes_data import CORPORA
+from .recipes_variants import VARIANTS
+from .systems import SCORES
+
+SPACY = "spacy"
+# Components of spaCy that learn a task, and their scores
+COMPONENTS = {"ner": ("ner", "ents_f"), "chunk": ("ner", "ents_f"), "pos": ("tagger", "tag_acc")}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is trained.
+
+    corpus (str): The corpus.
+    size (Optional[int]): The number of training sentences; None for all.
+    system (str): A system of `psa init-config`, with or without "+" and a variant, or "spacy".
+    seed (int): The seed.
+    vectors (bool): Whether there are pretrained vectors.
+    """
+
+    corpus: str
+    size: int | None
+    system: str
+    seed: int
+    vectors: bool = True
+
+    @property
+    def name(self) -> str:
+        """RETURNS (str): The name of its file."""
+        plain = "" if self.vectors or CORPORA[self.corpus].lang != "en" else "-plain"
+        return f"{self.corpus}-{self.size or 'all'}-{self.system}{plain}-{self.seed}"
+
+
+class Clock:
+    """The processor time of the updates, and when to stop.
+
+    seconds (float): Stop after so much processor time of updates.
+    until (float): Stop at this time (`time.time`).
+    """
+
+    def __init__(self, seconds: float, until: float) -> None:
+        self.seconds, self.until = seconds, until
+        self.start = time.process_time()
+        self.paused = 0.0
+
+    def used(self) -> float:
+        """RETURNS (float): The processor time so far, in seconds."""
+        return time.process_time() - self.start - self.paused
+
+    def is_over(self) -> bool:
+        """RETURNS (bool): Whether to stop."""
+        return self.used() >= self.seconds or time.time() >= self.until
+
+
+def main() -> None:
+    """Train the cell that the file on the command line specifies, and write its result."""
+    torch.set_num_threads(1)
+    given = json.loads(Path(sys.argv[1]).read_text(encoding="utf8"))
+    cell, files = Cell(**given["cell"]), {k: Path(v) for k, v in given["files"].items()}
+    config = make(cell, files)
+    clock = Clock(given["seconds"], given["until"])
+    result = {**asdict(cell), **train(config, files["test"], clock), "machine": describe_machine()}
+    temporary = Path(given["output"]).with_suffix(".tmp")
+    temporary.write_text(json.dumps(result) + "\n", encoding="utf8")
+    temporary.replace(given["output"])
+
+
+def make(cell: Cell, files: dict[str, Path]) -> Config:
+    """Make the config of a cell.
+
+    cell (Cell): The cell.
+    files (Dict[str, Path]): train, dev and, if there are any, vectors.
+    RETURNS (Config): The config.
+    """
+    corpus = CORPORA[cell.corpus]
+    vectors = files.get("vectors")
+    system, _, variant = cell.system.partition("+")
+    _, settings = VARIANTS[variant] if variant else ("", {})
+    if cell.system == SPACY:
+        component, _ = COMPONENTS[corpus.task]
+        config = init_config(
+            lang=corpus.lang, pipeline=[component], optimize="accuracy", silent=True
+        )
+        embed = config["components"]["tok2vec"]["model"]["embed"]
+        embed["include_static_vectors"] = vectors is not None
+        config["initialize"]["vectors"] = None if vectors is None else str(vectors)
+    else:
+        text = make_config(
+            system,
+            corpus.task,
+            name="config.cfg",
+            recipe="paper" if settings is None else "best",
+            corpus=files["train"],
+            vectors=None if vectors is None else str(vectors),
+            lang=corpus.lang,
+        )
+        config = Config().from_str(text, interpolate=False)
+    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    changes = {
+        "paths.train": str(files["train"]),
+        "paths.dev": str(files["dev"]),
+        "system.seed": cell.seed,
+        **(settings or {}),
+    }
+    for path, value in changes.items():
+        set_dot_to_object(config, path, value)
+    return config
+
+
+def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
+    """Train as `spacy train` does.
+
+    config (Config): The config.
+    test (Path): The test set.
+    clock (Clock): When to stop.
+    RETURNS (Dict[str, Any]): The curve of scores, their best, and whether training ended by
+        itself, or was cut short by the time of day.
+    """
+    nlp = init_nlp(config)
+    training = nlp.config.interpolate()["training"]
+    fix_random_seed(training["seed"])
+    score = score_name(nlp)
+    T = registry.resolve(training, schema=ConfigSchemaTraining)
+    train_corpus, dev_corpus = resolve_dot_names(
+        nlp.config.interpolate(), [T["train_corpus"], T["dev_corpus"]]
+    )
+    tests = list(registry.resolve({"c": _reader(nlp, test)})["c"](nlp))
+    evaluate = create_evaluation_callback(nlp, dev_corpus, T["score_weights"])
+    optimizer = T["optimizer"]
+    n_sentences = sum(1 for _ in train_corpus(nlp))
+    curve: list[dict[str, Any]] = []
+    clock.start = time.process_time()
+
+    def scored() -> tuple[float, dict[str, float]]:
+        begun = time.process_time()
+        found = evaluate()
+        best = max((point["dev"] for point in curve), default=-1.0)
+        dev = _percent(found[1][score])
+        is_best = dev > best
+        at_test = _percent(nlp.evaluate(tests)[score]) if is_best else None
+        curve.append({"dev": dev, "test": at_test})
+        clock.paused += time.process_time() - begun
+        return found
+
+    steps = train_while_improving(
+        nlp,
+        optimizer,
+        create_train_batches(nlp, train_corpus, T["batcher"], T["max_epochs"]),
+        scored,
+        dropout=T["dropout"],
+        accumulate_gradient=T["accumulate_gradient"],
+        patience=T["patience"],
+        max_steps=T["max_steps"],
+        eval_frequency=T["eval_frequency"],
+        exclude=[],
+        annotating_components=[],
+        before_update=T["before_update"],
+    )
+    ended, cut = True, False
+    for info, is_evaluated in _infos(steps):
+        if is_evaluated:
+            curve[-1].update(step=info["step"], seconds=round(clock.used(), 2))
+        if clock.is_over():
+            ended, cut = False, clock.used() < clock.seconds
+            if not is_evaluated:
+                with nlp.use_params(optimizer.averages):
+                    scored()
+                curve[-1].update(step=info["step"], seconds=round(clock.used(), 2))
+            break
+    best = {**max(curve, key=lambda point: point["dev"]), "sentences": n_sentences}
+    return {"score": score, "ended": ended, "cut": cut, "best": best, "curve": curve}
+
+
+def _infos(steps: Iterator[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    for _, info, is_best in steps:
+        yield info, is_best is not None
+
+
+def score_name(nlp: Language) -> str:
+    """RETURNS (str): The score of the pipeline's task."""
+    weights = nlp.config["training"]["score_weights"]
+    names = [*SCORES.values(), *(name for _, name in COMPONENTS.values())]
+    return next(name for name in names if weights.get(name))
+
+
+def _reader(nlp: Language, path: Path) -> dict[str, Any]:
+    return {**nlp.config.interpolate()["corpora"]["dev"], "path": str(path)}
+
+
+def _percent(value: float | None) -> float:
+    return round(100.0 * (value or 0.0), 2)
+
+
+if __name__ == "__main__":
+    main()

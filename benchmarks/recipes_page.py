@@ -1,0 +1,163 @@
+"""The page and figures of the recipes' benchmark, from the result files of its cells."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from spacy_psa.figures.charts import line_plot
+from spacy_psa.figures.images import stack
+
+from .recipes_variants import VARIANTS
+from .report import page, table
+
+NAME = "recipes"
+Result = dict[str, Any]
+Key = tuple[str, bool]  # corpus, and whether there are vectors
+
+
+def write_page(folder: Path) -> None:
+    """Write recipes.md, and the figures recipes.svg and recipes-time.svg, beside the results.
+
+    folder (Path): The folder of the results.
+    """
+    results = [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
+    if not results:
+        print(f"{folder} has no results.")
+        return
+    machines = sorted({result["machine"]["processor"] for result in results})
+    intro = (
+        f"Each figure is of one training on one thread of {' or '.join(machines)}. 'Test' is the "
+        "score of the pipeline that was best on the development set, the mean of the seeds, with "
+        "their range in parentheses. Seconds are of processor time, without evaluation, until that "
+        "pipeline was there. A star marks trainings that were cut short."
+    )
+    body = [*tables(results), *tried(results)]
+    text = page("Recipes from little to much data", NAME, intro, body)
+    (folder / f"{NAME}.md").write_text(text, encoding="utf8")
+    for ending, image in figures(results).items():
+        (folder / f"{NAME}{ending}.svg").write_text(image, encoding="utf8")
+
+
+def grouped(results: Sequence[Result]) -> dict[Key, dict[str, dict[float, list[Result]]]]:
+    """RETURNS (Dict): The results by corpus and vectors, system and size."""
+    found: dict[Key, dict[str, dict[float, list[Result]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for result in results:
+        size = float("inf") if result["size"] is None else result["size"]
+        found[result["corpus"], result["vectors"]][result["system"]][size].append(result)
+    return found
+
+
+def tables(results: Sequence[Result]) -> list[str]:
+    """RETURNS (List[str]): A table for each corpus: systems by the number of sentences."""
+    lines: list[str] = []
+    for key, systems in grouped(results).items():
+        shown = {name: runs for name, runs in systems.items() if "+" not in name}
+        sizes = sorted({size for runs in shown.values() for size in runs})
+        if not sizes:
+            continue
+        lines += ["", f"## {title(key)}"]
+        rows = [
+            [name, *(describe(runs[size]) if size in runs else "–" for size in sizes)]
+            for name, runs in shown.items()
+        ]
+        lines += table(["test score", *map(size_name, sizes)], rows)
+        rows = [
+            [name, *(seconds(runs[size]) if size in runs else "–" for size in sizes)]
+            for name, runs in shown.items()
+        ]
+        lines += table(["updates; seconds", *map(size_name, sizes)], rows)
+    return lines
+
+
+def tried(results: Sequence[Result]) -> list[str]:
+    """RETURNS (List[str]): A table of what was tried for the recipe of PSA, by what was tried."""
+    columns: dict[tuple[Key, float], dict[str, Result]] = {}
+    for key, systems in grouped(results).items():
+        for name, sizes in systems.items():
+            for size, runs in sizes.items():
+                if name.startswith("psa+"):
+                    columns.setdefault((key, size), {})[name.removeprefix("psa+")] = runs[0]
+    if not columns:
+        return []
+    for (key, size), found in columns.items():
+        for result in results:
+            same = (result["corpus"], result["vectors"]) == key
+            if same and result["system"] == "psa" and (result["size"] or float("inf")) == size:
+                found.setdefault("", result)
+    names = [f"{title(key)}, {size_name(size)}" for key, size in columns]
+    rows = [
+        [about, *(scores(found.get(name)) for found in columns.values())]
+        for name, about in [("", "the recipe"), *((n, about) for n, (about, _) in VARIANTS.items())]
+    ]
+    lines = ["", "## What was tried", "", "One difference each from the recipe, for PSA, one seed:"]
+    lines[-1] += " development and test score."
+    return lines + table(["", *names], rows)
+
+
+def figures(results: Sequence[Result]) -> dict[str, str]:
+    """RETURNS (Dict[str, str]): SVG images by the ends of their names."""
+    by_size, by_time = [], []
+    for key, systems in grouped(results).items():
+        shown = {name: runs for name, runs in systems.items() if "+" not in name}
+        points = {
+            name: [
+                (float(max(r["best"]["sentences"] for r in runs)), average(runs))
+                for _, runs in sorted(sizes.items())
+            ]
+            for name, sizes in shown.items()
+        }
+        if any(len(line) > 1 for line in points.values()):
+            label = "sentences"
+            by_size.append(line_plot(points, label, "test score", title(key)))
+        curves = {
+            name: [(p["seconds"], p["dev"]) for p in sizes[float("inf")][0]["curve"]]
+            for name, sizes in shown.items()
+            if float("inf") in sizes
+        }
+        if curves:
+            label = "processor time (s)"
+            name = f"{title(key)}, all sentences"
+            by_time.append(line_plot(curves, label, "score on development set", name))
+    images = {"": by_size, "-time": by_time}
+    return {ending: stack(drawn) for ending, drawn in images.items() if drawn}
+
+
+def title(key: Key) -> str:
+    """RETURNS (str): The name of a corpus, and that there are no vectors."""
+    corpus, vectors = key
+    return corpus if vectors else f"{corpus}, without vectors"
+
+
+def size_name(size: float) -> str:
+    """RETURNS (str): A number of sentences in words."""
+    return "all" if size == float("inf") else f"{int(size):,}"
+
+
+def average(runs: Sequence[Result]) -> float:
+    """RETURNS (float): The mean test score of some seeds."""
+    return mean(run["best"]["test"] for run in runs)
+
+
+def describe(runs: Sequence[Result]) -> str:
+    """RETURNS (str): The mean test score, and its range over several seeds."""
+    found = [run["best"]["test"] for run in runs]
+    spread = f" ({min(found):.1f}–{max(found):.1f})" if len(found) > 1 else ""
+    return f"{mean(found):.2f}{spread}{'*' * any(run['cut'] for run in runs)}"
+
+
+def seconds(runs: Sequence[Result]) -> str:
+    """RETURNS (str): Updates and processor time until the best pipeline, of the first seed."""
+    best = runs[0]["best"]
+    return f"{best['step']:,}; {best['seconds']:,.0f}"
+
+
+def scores(result: Result | None) -> str:
+    """RETURNS (str): The best score on the development set, and the test score."""
+    if result is None:
+        return "–"
+    return f"{result['best']['dev']:.2f}, {result['best']['test']:.2f}"

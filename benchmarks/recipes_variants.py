@@ -1,0 +1,47 @@
+"""What was tried for the recipe: settings that differ from it, for PSA."""
+
+from typing import Any
+
+_MODEL = "components.psa_tagger.model"
+_RECURRENT = f"{_MODEL}.encoder.recurrent"
+_RATE = "training.optimizer.learn_rate.initial_rate"
+
+
+def _dropout(
+    embedding: float, recurrent: float, word: float = 0.0, fusion: float = 0.2
+) -> dict[str, Any]:
+    """Settings of dropout: of the token embedding, around the BiLSTM, of whole words, and of the
+    fusion layers.
+    """
+    return {
+        f"{_MODEL}.tok2vec.dropout": embedding,
+        f"{_MODEL}.tok2vec.word_dropout": word,
+        f"{_RECURRENT}.input_dropout": recurrent,
+        f"{_RECURRENT}.output_dropout": recurrent,
+        **{f"{_MODEL}.encoder.{part}_fusion.dropout": fusion for part in ("first", "second")},
+    }
+
+
+# By name: what differs in words, and the settings; None for the recipe of the paper
+VARIANTS: dict[str, tuple[str, dict[str, Any] | None]] = {
+    "paper": ("the paper's training and dropout: SGD, 0.015, 40 epochs", None),
+    "rate-0.0005": ("rate 0.0005", {_RATE: 0.0005}),
+    "rate-0.001": ("rate 0.001", {_RATE: 0.001}),
+    "rate-0.004": ("rate 0.004", {_RATE: 0.004}),
+    "batch-8": ("batches of 8", {"training.batcher.size": 8}),
+    "batch-32": ("batches of 32", {"training.batcher.size": 32}),
+    "no-dropout": ("no dropout", _dropout(0.0, 0.0, fusion=0.0)),
+    "less-dropout": ("dropout 0.1 and 0.2 (embedding, BiLSTM)", _dropout(0.1, 0.2)),
+    "more-dropout": ("dropout 0.3 and 0.4, words 0.1", _dropout(0.3, 0.4, 0.1)),
+    "best-cfg": ("the dropout of best.cfg: 0.4 and 0.4, words 0.15", _dropout(0.4, 0.4, 0.15)),
+    "words": ("dropout of whole words 0.1", {f"{_MODEL}.tok2vec.word_dropout": 0.1}),
+    "variational": ("one mask of dropout for a sentence", {f"{_RECURRENT}.variational": True}),
+    "all-words": ("embeddings of words that occur once", {f"{_MODEL}.tok2vec.min_freq": 1}),
+    "width-200": ("BiLSTM of 200 in both directions", {f"{_RECURRENT}.hidden_width": 200}),
+    "width-600": ("BiLSTM of 600 in both directions", {f"{_RECURRENT}.hidden_width": 600}),
+    "no-averages": ("weights not averaged", {"training.optimizer.use_averages": False}),
+    "no-self": (
+        "self-attention without the token itself, as in the paper",
+        {f"{_MODEL}.encoder.{part}_fusion.bias.self_mask": True for part in ("first", "second")},
+    ),
+}

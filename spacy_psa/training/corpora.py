@@ -1,0 +1,52 @@
+"""Warn of corpora whose scores say nothing, when training starts."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import Warnings, warn
+
+# Docs; with fewer, scores are accidents
+SMALLEST = 20
+
+
+def check_corpora(config: Mapping[str, Any]) -> None:
+    """Warn if the training data are very few, or if they are the development data as well.
+
+    config (Mapping[str, Any]): The interpolated config of a training.
+    """
+    train, dev = (
+        list(_files(_section(config, config["training"][name])))
+        for name in ("train_corpus", "dev_corpus")
+    )
+    if len(train) != 1 or train[0].suffix != ".spacy" or not train[0].is_file():
+        return
+    from spacy.tokens import DocBin
+
+    n = len(DocBin().from_disk(train[0]))
+    if n < SMALLEST:
+        warn(Warnings.W436.format(path=train[0], n=n, smallest=SMALLEST))
+    if len(dev) == 1 and dev[0].is_file() and _same(train[0], dev[0]):
+        warn(Warnings.W437.format(path=dev[0], n=n))
+
+
+def _section(config: Mapping[str, Any], path: str) -> Any:
+    section: Any = config
+    for name in path.split("."):
+        section = section.get(name, {}) if isinstance(section, Mapping) else {}
+    return section
+
+
+def _files(section: Any) -> Iterator[Path]:
+    """The files that a reader reads, also one inside another."""
+    for name, value in section.items() if isinstance(section, Mapping) else ():
+        if name == "path" and isinstance(value, str):
+            yield Path(value)
+        else:
+            yield from _files(value)
+
+
+def _same(first: Path, second: Path) -> bool:
+    return first.stat().st_size == second.stat().st_size and (
+        first.read_bytes() == second.read_bytes()
+    )
