@@ -15,14 +15,17 @@ if TYPE_CHECKING:
         layers,
         models,
         pipeline,
+        scale,
         training,
     )
+    from .scale import apply
 
 __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "analysis",
     "annotation",
+    "apply",
     "calibration",
     "corpora",
     "evaluation",
@@ -31,6 +34,7 @@ __all__ = [
     "layers",
     "models",
     "pipeline",
+    "scale",
     "training",
 ]
 
@@ -38,4 +42,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "apply":
+        return import_module(".scale", __name__).apply
     return import_module(f".{name}", __name__)

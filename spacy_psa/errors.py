@@ -1065,6 +1065,72 @@ class Errors(metaclass=_Coded):
         "written by psa convert."
     )
     P472 = "No corpus path is set in [{section}]. Set it with {option} FILE."
+    # Bulk annotation (P500-P517)
+    P500 = (
+        "{what} needs the package '{package}', which is not installed. Install it with `pip "
+        "install 'spacy-psa[{extra}]'`."
+    )
+    P501 = (
+        "There is nothing to read at '{path}'. Give an existing file, folder, pattern or URI with "
+        "files that end in {kinds}; .txt and .jsonl can be compressed (.gz, .zst)."
+    )
+    P502 = "'{path}' cannot be read: {reason}. Check the path and your access to it."
+    P503 = (
+        "'{path}' is of no known kind. Its name must end in {kinds}; .txt and .jsonl can be "
+        "compressed (.gz, .zst)."
+    )
+    P504 = (
+        "The Parquet file '{path}' is damaged or cut short: {reason}. Write or copy it again, or "
+        "leave it out."
+    )
+    P505 = (
+        "'{path}' has no column of text '{column}'. Its columns of text: {options}. Choose one "
+        "with --column."
+    )
+    P506 = (
+        "'{path}' has columns with names that the output uses itself: {columns}. Rename them, or "
+        "leave them out."
+    )
+    P507 = (
+        "The output folder '{path}' has other contents, such as '{found}'. Choose a new or empty "
+        "folder."
+    )
+    P508 = (
+        "The manifest '{path}' is damaged: {reason}. Choose another folder, or remove this one to "
+        "start anew."
+    )
+    P509 = (
+        "The output folder '{path}' has the shards of another run, with another {key}: {old}, not "
+        "{new}. Repeat that run, or choose another folder."
+    )
+    P510 = "Another run is writing to '{path}'. Wait for it, or choose another folder."
+    P511 = (
+        "{n} documents have failed, and --max-errors is {limit}. The last one, {last}. The "
+        "finished shards remain: repeat the run with a larger --max-errors to go on."
+    )
+    P512 = (
+        "The processes were killed {n} times without finishing a block of {names}. Perhaps there "
+        "is not enough memory: use fewer processes or a smaller --batch-size, and repeat the run "
+        "to go on."
+    )
+    P513 = (
+        "There is no Ray cluster at {address}: {reason}. Start one with `ray start --head`, check "
+        "the address, or leave out --address to use this machine."
+    )
+    P514 = (
+        "A worker cannot use the pipeline '{path}': {reason}. Put it at the same path on all "
+        "machines, e.g. in a shared folder, or install it there as a package."
+    )
+    P515 = "'{value}' cannot be the {name}.{suggestion} Choose one of: {options}."
+    P516 = (
+        "The output cannot be written to '{path}': {problem}. Choose a folder of this machine or "
+        "one that it mounts, apart from the input."
+    )
+    P517 = (
+        "Cannot annotate this {kind} in memory. Give a pyarrow Table or a pandas DataFrame; or a "
+        "ray.data.Dataset, with the folder or name of the pipeline; or the paths of files, with an "
+        "output folder."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -19,7 +19,9 @@ from .documentation import ROOT
 
 PAGE = ROOT / "docs" / "api.md"
 PACKAGE = ROOT / "spacy_psa"
-FOLDERS = [name for name in spacy_psa.__all__ if not name.startswith("_")]
+# What is reached from the package itself, too
+FUNCTIONS = {"apply"}
+FOLDERS = [name for name in spacy_psa.__all__ if not name.startswith("_") and name not in FUNCTIONS]
 # The settings of a component are described where it is made
 FACTORIES = {"PSATagger": "make_psa_tagger", "PSASemanticRoles": "make_psa_srl"}
 # What spaCy passes to any factory, and what comes back, needs no words
@@ -31,7 +33,7 @@ What may be imported from `spacy_psa`. Everything else is private and may change
 imported from the folder that lists them, e.g. `from spacy_psa.inference import LinearChain`; most \
 folders import them only when they are asked for. Arguments are described in the docstrings, and \
 those that a config may set in [configuration.md](configuration.md). [crf.md](crf.md) shows the \
-CRF and the layers without spaCy.
+CRF and the layers without spaCy. `spacy_psa.apply` is `apply` of `spacy_psa.scale`.
 """
 
 

@@ -5,6 +5,7 @@ import sys
 from . import (  # noqa: F401
     _util,
     annotate,
+    apply,
     calibrate,
     check,
     compare,

@@ -1,0 +1,115 @@
+"""`spacy psa apply`: annotate any number of texts."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
+from ..terminal import msg
+from ._util import psa_cli, user_errors
+
+INTERRUPTED = 130
+
+
+def _options(name: str) -> str:
+    return " or ".join(OPTIONS[name])
+
+
+@psa_cli.command("apply")
+def apply_cli(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files, folders, patterns or URIs of .txt, .jsonl, .parquet and .spacy files",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output folder")],
+    form: Annotated[
+        str, typer.Option("--format", "-f", help=f"Format of the shards: {_options('format')}")
+    ] = "parquet",
+    column: Annotated[
+        str, typer.Option("--column", "-c", help="Column or key of the text")
+    ] = "text",
+    document: Annotated[
+        str,
+        typer.Option("--document", "-d", help=f"Document of a .txt file: {_options('document')}"),
+    ] = "line",
+    engine: Annotated[
+        str, typer.Option("--engine", "-e", help=f"What runs the processes: {_options('engine')}")
+    ] = "local",
+    n_process: Annotated[
+        int | None,
+        typer.Option(
+            "--n-process",
+            "-n",
+            min=1,
+            help="Processes, 1 by default; with ray, actors: one for each core or GPU by default",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Address of a Ray cluster; this machine by default"),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("--batch-size", min=1, help="Documents in a batch; the pipeline's by default"),
+    ] = None,
+    block_size: Annotated[
+        int, typer.Option("--block-size", min=1, help="Bytes of input for each shard, about")
+    ] = BLOCK_SIZE,
+    max_errors: Annotated[
+        int,
+        typer.Option("--max-errors", min=-1, help="Documents that may fail; -1 for any number"),
+    ] = MAX_ERRORS,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+) -> None:
+    """
+    Annotate any number of texts: on this machine, or on a cluster with Ray.
+
+    Each block of the input becomes a shard in the output folder, where manifest.jsonl lists the
+    finished ones. The same command goes on with an interrupted run. Documents that fail are in
+    errors-*.jsonl, with the reason.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    with user_errors():
+        try:
+            found = apply(
+                model,
+                inputs,
+                output,
+                format=form,
+                column=column,
+                document=document,
+                engine=engine,
+                n_process=n_process,
+                address=address,
+                batch_size=batch_size,
+                block_size=block_size,
+                max_errors=None if max_errors < 0 else max_errors,
+                gpu_id=gpu_id,
+                progress=True,
+            )
+        except KeyboardInterrupt:
+            msg.warn("Interrupted. The finished shards remain: the same command goes on from there")
+            raise SystemExit(INTERRUPTED) from None
+        if found.unread:
+            msg.warn(f"{found.unread} files in the input folders are of no known kind")
+        if found.failed:
+            msg.warn(f"{found.failed} documents failed: see errors-*.jsonl in {output}")
+        if found.resumed:
+            msg.info(f"{found.resumed} of {found.shards} shards were there before")
+        msg.good(
+            f"{found.documents:,} documents with {found.words:,} words in {found.shards:,} shards "
+            f"in {output}"
+        )
+
+
+def _interrupt(*_: Any) -> None:
+    """End as with Ctrl-C: this is how schedulers of clusters end a job."""
+    raise KeyboardInterrupt

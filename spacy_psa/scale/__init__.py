@@ -1,0 +1,17 @@
+"""Bulk annotation: any number of documents, on one machine or many.
+
+`bulk` is what users call, and imports nothing; `run` is a run over files, `tables` annotates what
+is in memory. `inputs` finds files, `blocks` divides them, `reading` reads a block, `annotating`
+runs the pipeline, `schema` makes columns, `shards` writes them, and `manifest` knows what is
+finished. `work` is what a worker does, whoever starts it: `local` or `ray_data`.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..exports import exports
+
+if TYPE_CHECKING:
+    from .bulk import Summary as Summary
+    from .bulk import apply as apply
+
+__all__, __getattr__, __dir__ = exports(__name__, {"bulk": ["Summary", "apply"]})

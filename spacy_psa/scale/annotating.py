@@ -1,0 +1,115 @@
+"""Annotate documents in flat memory. One that fails does not take others with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from .reading import Chunk, Failure, Record
+from .schema import annotation_columns, to_table
+
+# Long enough for full batches, short enough to stay in the memory of a small machine
+N_DOCS = 1024
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """A pipeline that annotates chunks.
+
+    nlp (Language): The pipeline.
+    batch_size (int): The number of documents in a batch.
+    name (str): What the output calls the pipeline.
+    checksum (str): The SHA-256 of the pipeline.
+    """
+
+    nlp: Language
+    batch_size: int
+    name: str
+    checksum: str
+
+    @classmethod
+    def of(cls, nlp: Language, batch_size: int | None = None) -> Annotator:
+        """Make an annotator."""
+        meta = nlp.meta
+        name = f"{meta['lang']}_{meta['name']} {meta['version']}"
+        return cls(nlp, batch_size or nlp.batch_size, name, checksum_of(nlp))
+
+    @property
+    def n_docs(self) -> int:
+        """RETURNS (int): The number of documents in a chunk: full batches."""
+        return self.batch_size * max(1, N_DOCS // self.batch_size)
+
+    def annotate(
+        self, records: Sequence[Record], failures: list[Failure]
+    ) -> Iterator[tuple[Record, Doc]]:
+        """Annotate documents, within `nlp.memory_zone`."""
+        if not records:
+            return
+        inputs = ((self._input(record), i) for i, record in enumerate(records))
+        try:
+            pairs = self.nlp.pipe(inputs, as_tuples=True, batch_size=self.batch_size)
+            found = {i: doc for doc, i in pairs}
+        except Exception as error:
+            half = len(records) // 2
+            if half:
+                yield from self.annotate(records[:half], failures)
+                yield from self.annotate(records[half:], failures)
+            else:
+                failures.append(_failure(records[0], f"{type(error).__name__}: {error}"))
+            return
+        for i, record in enumerate(records):
+            if i in found:
+                yield record, found[i]
+            else:
+                failures.append(_failure(record, "The pipeline's error handler dropped it"))
+
+    def _input(self, record: Record) -> str | Doc:
+        if isinstance(record.content, str):
+            return record.content
+        words, spaces = record.content
+        return Doc(self.nlp.vocab, words=words, spaces=spaces)
+
+    def table(self, chunk: Chunk, pairs: Sequence[tuple[Record, Doc]]) -> Any:
+        """Make a table of annotated documents."""
+        n = len(pairs)
+        columns = {
+            name: pa.array([getattr(record, name) for record, _ in pairs], pa.string())
+            for name in ("id", "source", "meta")
+        }
+        columns |= annotation_columns([doc for _, doc in pairs], self.nlp.vocab.strings)
+        columns |= {
+            "model": pa.array([self.name] * n, pa.string()),
+            "checksum": pa.array([self.checksum] * n, pa.string()),
+        }
+        return to_table(columns, others_of(chunk, pairs))
+
+
+def others_of(chunk: Chunk, pairs: Sequence[tuple[Record, Doc]]) -> Any:
+    """RETURNS (Optional[RecordBatch]): The other columns of the documents that did not fail."""
+    if chunk.others is None or len(pairs) == len(chunk.records):
+        return chunk.others
+    kept = {record.row for record, _ in pairs}
+    rows = [i for i, record in enumerate(chunk.records) if record.row in kept]
+    return chunk.others.take(pa.array(rows, pa.int64()))
+
+
+def checksum_of(nlp: Language) -> str:
+    """RETURNS (str): The SHA-256 of a pipeline's config, components, tokenizer and vectors."""
+    found = hashlib.sha256(nlp.config.to_str().encode())
+    found.update(nlp.to_bytes(exclude=["vocab", "meta.json", "config.cfg"]))
+    if nlp.vocab.vectors.size:
+        found.update(nlp.vocab.vectors.to_bytes())
+    return found.hexdigest()
+
+
+def _failure(record: Record, error: str) -> Failure:
+    content = record.content
+    if not isinstance(content, str):
+        content = "".join(w + " " * s for w, s in zip(*content, strict=True))
+    return Failure(record.id, record.source, content, error, record.row)

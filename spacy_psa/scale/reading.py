@@ -1,0 +1,266 @@
+"""Read the documents of a block, some at a time. One that cannot be read fails alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+
+from ..corpora.unpacking import check_zlib
+from ..errors import Errors
+from ..messages import garbage_collection
+from .blocks import Block, Part
+
+MAX_BYTES = 1 << 24
+MAX_CHARACTERS = 1 << 20
+_READ = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+Words = tuple[list[str], list[bool]]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A document to annotate.
+
+    id (str): Its name: what the input says, or its place in the file.
+    source (str): The file.
+    content (Union[str, Words]): The text, or the words and whether a space follows each.
+    meta (Optional[str]): What else the input says of it, as JSON.
+    row (int): Its row in a table.
+    """
+
+    id: str
+    source: str
+    content: str | Words
+    meta: str | None = None
+    row: int = -1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A document that cannot be annotated.
+
+    id (str): Its name, as in `Record`.
+    source (str): The file.
+    text (str): Its text, as far as it can be shown.
+    error (str): The reason.
+    row (int): Its row in a table.
+    """
+
+    id: str
+    source: str
+    text: str
+    error: str
+    row: int = -1
+
+
+@dataclass
+class Chunk:
+    """Some documents of a block.
+
+    records (List[Record]): The documents.
+    failures (List[Failure]): Those that cannot be read.
+    others (Optional[RecordBatch]): The other columns of a Parquet file.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    others: Any = None
+
+
+def read_block(block: Block, n_docs: int, *, column: str, whole_files: bool) -> Iterator[Chunk]:
+    """Read the documents of a block."""
+    if block.parts[0].source.kind == ".parquet":
+        for part in block.parts:
+            yield from _guarded(part, _parquet(part, n_docs, column))
+        return
+    read = {".txt": _text_file if whole_files else _text_lines, ".spacy": _docbin}
+
+    def items() -> Iterator[Record | Failure]:
+        for part in block.parts:
+            if part.source.kind == ".jsonl":
+                yield from _guarded(part, _json_lines(part, column))
+            else:
+                yield from _guarded(part, read[part.source.kind](part))
+
+    yield from _chunks(items(), n_docs)
+
+
+def _guarded(part: Part, items: Iterator[Any]) -> Iterator[Any]:
+    """Make damage in a local file a failure; elsewhere it may be the network, so the run ends."""
+    try:
+        yield from items
+    except (OSError, pa.ArrowException) as error:
+        source = part.source
+        reason = str(error).partition("\n")[0].rstrip(".")
+        if source.root:
+            raise ValueError(Errors.P502.format(path=source.name, reason=reason)) from error
+        failure = Failure(
+            f"{source.name}:{part.start}-", source.name, "", f"The rest cannot be read: {reason}"
+        )
+        yield Chunk(failures=[failure]) if source.kind == ".parquet" else failure
+
+
+def _chunks(items: Iterable[Record | Failure], n_docs: int, others: Any = None) -> Iterator[Chunk]:
+    chunk, n = Chunk(), 0
+    for item in items:
+        if isinstance(item, Failure):
+            chunk.failures.append(item)
+            continue
+        chunk.records.append(item)
+        n += len(item.content if isinstance(item.content, str) else item.content[0])
+        if len(chunk.records) >= n_docs or n >= MAX_CHARACTERS:
+            yield _with_others(chunk, others)
+            chunk, n = Chunk(), 0
+    if chunk.records or chunk.failures:
+        yield _with_others(chunk, others)
+
+
+def _with_others(chunk: Chunk, others: Any) -> Chunk:
+    if others is not None:
+        chunk.others = others.take(pa.array([r.row for r in chunk.records], pa.int64()))
+    return chunk
+
+
+def _text_lines(part: Part) -> Iterator[Record | Failure]:
+    for name, line in _lines(part):
+        text = _decoded(part, name, line)
+        if isinstance(text, Failure):
+            yield text
+        elif text.strip():
+            yield Record(name, part.source.name, text)
+
+
+def _text_file(part: Part) -> Iterator[Record | Failure]:
+    with part.source.open() as file:
+        data = file.read(MAX_BYTES + 1)
+    text = _decoded(part, part.source.name, None if len(data) > MAX_BYTES else data)
+    yield Record(part.source.name, part.source.name, text) if isinstance(text, str) else text
+
+
+def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
+    for name, line in _lines(part):
+        source, text = part.source.name, _decoded(part, name, line)
+        if isinstance(text, Failure):
+            yield text
+            continue
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+            if not isinstance(record, dict):
+                raise ValueError("this is not an object")
+            content = record.pop(column, None)
+            if not isinstance(content, str):
+                raise ValueError(f'there is no text under the key "{column}"')
+            found = record.pop("id", None)
+            name = str(found) if isinstance(found, str | int) else name
+            if isinstance(record.get("source"), str):
+                source = record.pop("source")
+            meta = json.dumps(record, ensure_ascii=False) if record else None
+            # JSON can express an unpaired surrogate, which UTF-8 cannot
+            f"{content}{meta}{name}".encode()
+        except (ValueError, RecursionError) as error:
+            yield Failure(name, source, text, f"Malformed JSON: {error}")
+        else:
+            yield Record(name, source, content, meta)
+
+
+def _docbin(part: Part) -> Iterator[Record]:
+    source = part.source.name
+    with part.source.open() as file:
+        data = file.read()
+    try:
+        check_zlib(data, source)  # type: ignore[arg-type]
+        with garbage_collection():
+            docs = list(DocBin().from_bytes(data).get_docs(Vocab()))
+    except Exception as error:
+        raise OSError(str(error)) from error
+    for i, doc in enumerate(docs):
+        words = [token.text for token in doc]
+        content = words, [bool(token.whitespace_) for token in doc]
+        yield Record(f"{source}:{i}", source, content)
+
+
+def _parquet(part: Part, n_docs: int, column: str) -> Iterator[Chunk]:
+    source = part.source.name
+    with part.source.open() as opened, closing(pq.ParquetFile(opened)) as file:
+        metadata = file.metadata
+        row = sum(metadata.row_group(i).num_rows for i in range(part.start))
+        groups = list(range(part.start, part.stop))
+        for batch in file.iter_batches(n_docs, row_groups=groups):
+            names = [f"{source}:{row + i}" for i in range(len(batch))]
+            yield from rows_of(batch, n_docs, column, names, source)
+            row += len(batch)
+
+
+def rows_of(
+    batch: Any, n_docs: int, column: str, names: Sequence[str], source: str
+) -> Iterator[Chunk]:
+    """Get the documents of a table."""
+    texts = batch.column(column).to_pylist()
+    ids = _strings(batch, "id", names)
+    sources = _strings(batch, "source", [source] * len(texts))
+    rest = [name for name in batch.schema.names if name not in (column, "id", "source")]
+    others = batch.select(rest) if rest else None
+    items = (
+        Failure(ids[i], sources[i], "", "There is no text", i)
+        if text is None
+        else Record(ids[i], sources[i], text, row=i)
+        for i, text in enumerate(texts)
+    )
+    yield from _chunks(items, n_docs, others)
+
+
+def _strings(batch: Any, name: str, default: Sequence[str]) -> Sequence[str]:
+    if name not in batch.schema.names:
+        return default
+    values = pc.cast(batch.column(name), pa.string()).to_pylist()
+    return [old if value is None else value for value, old in zip(values, default, strict=True)]
+
+
+def _decoded(part: Part, name: str, line: bytes | None) -> str | Failure:
+    """Text in UTF-8; None stands for what is too long."""
+    source = part.source.name
+    if line is None:
+        return Failure(name, source, "", f"More than {MAX_BYTES:,} bytes")
+    try:
+        return line.removeprefix(_BOM).decode("utf8")
+    except UnicodeDecodeError as error:
+        text = line.decode("utf8", "replace")
+        return Failure(name, source, text, f"Not UTF-8: byte {error.start + 1}")
+
+
+def _lines(part: Part) -> Iterator[tuple[str, bytes | None]]:
+    """The lines that begin in a part, with the byte at which they do; None for one that is too
+    long."""
+    with part.source.open() as file:
+        at = max(0, part.start - 1)
+        if at:
+            file.seek(at)
+        # The line here began before this part, or it ends just before
+        inside = part.start > 0
+        rest = b""
+        while block := file.read(_READ):
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                if not inside:
+                    yield f"{part.source.name}:{at}", line.removesuffix(b"\r")
+                inside = False
+                at += len(line) + 1
+                if at >= part.stop:
+                    return
+            if len(rest) > MAX_BYTES:
+                if not inside:
+                    yield f"{part.source.name}:{at}", None
+                inside, at, rest = True, at + len(rest), b""
+        if rest and not inside:
+            yield f"{part.source.name}:{at}", rest.removesuffix(b"\r")

@@ -1,0 +1,184 @@
+"""Write shards: each appears whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from spacy.tokens import Doc, DocBin
+
+from ..atomic_files import atomic_path
+from .annotating import Annotator, others_of
+from .reading import Chunk, Failure, Record
+from .schema import to_table
+
+# Parquet's readers want larger row groups than a chunk
+_ROW_GROUP_BYTES = 1 << 24
+Pairs = Sequence[tuple[Record, Doc]]
+
+
+class Shard(Protocol):
+    """A file of annotated documents that is being written."""
+
+    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
+        """Write some documents."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class ParquetShard:
+    """A shard in Parquet.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+        self._tables: list[Any] = []
+
+    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
+        """Write some documents."""
+        self._tables.append(annotator.table(chunk, pairs))
+        if sum(table.nbytes for table in self._tables) >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._tables or self._writer is None:
+            self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._tables or [to_table({"id": pa.array([], pa.string())})])
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
+        self._writer.write_table(table)
+        self._tables.clear()
+
+
+class JsonShard:
+    """A shard of JSON lines.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf8")
+
+    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
+        """Write some documents. What is null is left out."""
+        for row in annotator.table(chunk, pairs).to_pylist():
+            row["spans"] = dict(row["spans"])
+            text = json.dumps(_without_nulls(row), ensure_ascii=False, default=str)
+            self._file.write(text + "\n")
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._file.close()
+
+
+class DocBinShard:
+    """A shard in spaCy's format. `doc.user_data["psa_apply"]` has the other columns.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._docs = DocBin(store_user_data=True)
+
+    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
+        """Write some documents."""
+        others = others_of(chunk, pairs)
+        rows = others.to_pylist() if others is not None else [{}] * len(pairs)
+        for (record, doc), row in zip(pairs, rows, strict=True):
+            meta = record.meta or json.dumps(row, ensure_ascii=False, default=str)
+            doc.user_data["psa_apply"] = {
+                "id": record.id,
+                "source": record.source,
+                "meta": meta,
+                "model": annotator.name,
+                "checksum": annotator.checksum,
+            }
+            self._docs.add(doc)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._docs.to_disk(self._path)
+
+
+SHARDS: dict[str, type[Any]] = {
+    "parquet": ParquetShard,
+    "jsonl": JsonShard,
+    "spacy": DocBinShard,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of a finished block.
+
+    block (int): Its number.
+    shard (str): The file with its documents.
+    errors (Optional[str]): The file with those that failed; None if there are none.
+    documents (int): The number of annotated documents.
+    words (int): The number of their tokens.
+    failed (int): The number of documents that failed.
+    size (int): The size of the block in bytes.
+    """
+
+    block: int
+    shard: str
+    errors: str | None
+    documents: int
+    words: int
+    failed: int
+    size: int
+
+    @property
+    def files(self) -> list[str]:
+        """RETURNS (List[str]): The names of its files."""
+        return [self.shard, *([self.errors] if self.errors else [])]
+
+    def to_json(self) -> str:
+        """RETURNS (str): The entry as a line of the manifest."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Entry:
+        """RETURNS (Entry): The entry of `to_json`."""
+        return cls(**json.loads(text))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(v) for key, v in value.items() if v is not None}
+    return [_without_nulls(v) for v in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def open_shard(path: Path, form: str) -> Iterator[Shard]:
+    """Write a shard, which appears when the block ends."""
+    with atomic_path(path) as temporary:
+        shard = SHARDS[form](temporary)
+        try:
+            yield shard
+        finally:
+            shard.close()
+
+
+def write_failures(path: Path, failures: Sequence[Failure]) -> None:
+    """Write the documents that failed, as JSON lines that can be annotated again."""
+    names = ("id", "source", "text", "error")
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf8") as file:
+        for failure in failures:
+            found = {name: getattr(failure, name) for name in names}
+            file.write(json.dumps(found) + "\n")

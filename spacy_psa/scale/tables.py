@@ -1,0 +1,79 @@
+"""Annotate tables in memory: of pyarrow and pandas, and so those of Spark; and Ray's Datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import spacy
+from spacy.language import Language
+
+from ..errors import Errors
+from .annotating import Annotator
+from .inputs import check_columns
+from .reading import rows_of
+from .schema import RESERVED, to_table
+from .work import use_gpu
+
+
+def apply_to_table(
+    nlp: Language | str | Path,
+    source: Any,
+    column: str,
+    *,
+    n_process: int | None,
+    batch_size: int | None,
+    gpu_id: int,
+) -> Any:
+    """Annotate a table or a Dataset."""
+    kind = type(source).__name__
+    if kind == "Dataset" and hasattr(source, "map_batches") and not isinstance(nlp, Language):
+        from .ray_data import annotate_dataset
+
+        return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id)
+    if kind not in ("DataFrame", "Table"):
+        raise ValueError(Errors.P517.format(kind=kind))
+    use_gpu(gpu_id)
+    loaded = nlp if isinstance(nlp, Language) else spacy.load(nlp)
+    annotator = Annotator.of(loaded, batch_size)
+    if kind == "Table":
+        return annotate_table(annotator, source, column)
+    table = pa.Table.from_pandas(source, preserve_index=False)
+    found = annotate_table(annotator, table, column).to_pandas()
+    return found.set_index(source.index)
+
+
+def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
+    """Annotate a table."""
+    check_columns(table.schema, column, RESERVED, "the table")
+    found = []
+    first = 0
+    for batch in table.to_batches(annotator.n_docs):
+        names = [str(first + i) for i in range(len(batch))]
+        first += len(batch)
+        rest = [n for n in batch.schema.names if n not in (column, "id", "source")]
+        others = batch.select(rest) if rest else None
+        for chunk in rows_of(batch, annotator.n_docs, column, names, ""):
+            with annotator.nlp.memory_zone():
+                pairs = list(annotator.annotate(chunk.records, chunk.failures))
+                good = annotator.table(chunk, pairs)
+                rows = [record.row for record, _ in pairs]
+                del pairs
+            bad = {
+                name: pa.array([getattr(failure, name) for failure in chunk.failures], pa.string())
+                for name in ("id", "source", "text", "error")
+            }
+            errors = bad.pop("error")
+            good = good.append_column("error", pa.nulls(len(good), pa.string()))
+            rows += [failure.row for failure in chunk.failures]
+            kept = others.take(pa.array(rows[len(good) :], pa.int64())) if others else None
+            both = pa.concat_tables([good, to_table(bad, kept).append_column("error", errors)])
+            found.append(both.take(pa.array(np.argsort(rows, kind="stable"))))
+    if not found:
+        rest = table.drop_columns([n for n in (column, "id", "source") if n in table.schema.names])
+        others = rest.to_batches()[0] if rest.num_columns and rest.to_batches() else None
+        empty = to_table({"id": pa.array([], pa.string())}, others)
+        return empty.append_column("error", pa.array([], pa.string()))
+    return pa.concat_tables(found)

@@ -1,0 +1,117 @@
+"""What a worker does, in this process, in another, or on another machine: annotate a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import spacy
+
+from ..errors import Errors
+from .annotating import Annotator
+from .blocks import Block
+from .reading import Failure, read_block
+from .shards import Entry, open_shard, write_failures
+
+# Takes numbers of documents, words and characters
+Report = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `spacy_psa.apply`, which describes them."""
+
+    form: str
+    column: str
+    whole_files: bool
+    engine: str
+    n_process: int | None
+    address: str | None
+    batch_size: int | None
+    block_size: int
+    max_errors: int | None
+    gpu_id: int
+    progress: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers have to know: the pipeline, the SHA-256 that it must have, the output."""
+
+    model: str
+    checksum: str
+    output: str
+    settings: Settings
+
+
+def use_gpu(gpu_id: int) -> None:
+    """Use a GPU from now on."""
+    if gpu_id >= 0:
+        try:
+            spacy.require_gpu(gpu_id)
+        except Exception as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
+
+
+def load_annotator(job: Job) -> Annotator:
+    """Load the pipeline in a worker."""
+    use_gpu(job.settings.gpu_id)
+    try:
+        annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
+    except Exception as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(Errors.P514.format(path=job.model, reason=reason)) from error
+    if annotator.checksum != job.checksum:
+        reason = "it has other contents there"
+        raise ValueError(Errors.P514.format(path=job.model, reason=reason))
+    return annotator
+
+
+def annotate_block(
+    annotator: Annotator, job: Job, block: Block, report: Report = lambda *counts: None
+) -> Entry:
+    """Annotate a block, and write its shard."""
+    settings = job.settings
+    folder, name = Path(job.output), f"{block.number:06}"
+    shard_name, errors_name = f"part-{name}.{settings.form}", f"errors-{name}.jsonl"
+    failures: list[Failure] = []
+    documents = words = 0
+    chunks = read_block(
+        block, annotator.n_docs, column=settings.column, whole_files=settings.whole_files
+    )
+    with open_shard(folder / shard_name, settings.form) as shard:
+        for chunk in chunks:
+            # The vocabulary forgets what these documents added to it
+            with annotator.nlp.memory_zone():
+                pairs = list(annotator.annotate(chunk.records, chunk.failures))
+                shard.write(annotator, chunk, pairs)
+                done = (
+                    len(pairs),
+                    sum(len(doc) for _, doc in pairs),
+                    sum(len(doc.text) for _, doc in pairs),
+                )
+                del pairs
+            documents, words = documents + done[0], words + done[1]
+            failures += chunk.failures
+            check_failures(len(failures), settings.max_errors, failures)
+            report(*done)
+        if failures:
+            write_failures(folder / errors_name, failures)
+    return Entry(
+        block=block.number,
+        shard=shard_name,
+        errors=errors_name if failures else None,
+        documents=documents,
+        words=words,
+        failed=len(failures),
+        size=block.size,
+    )
+
+
+def check_failures(n: int, limit: int | None, failures: list[Failure]) -> None:
+    """Check how many documents have failed."""
+    if limit is not None and n > limit:
+        last = f"'{failures[-1].id}': {failures[-1].error}" if failures else "see errors-*.jsonl"
+        raise ValueError(Errors.P511.format(n=n, limit=limit, last=last))

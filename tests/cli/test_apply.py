@@ -1,0 +1,48 @@
+"""`spacy psa apply`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..pipeline.conftest import trained_nlp
+from .commands import plain, run, succeed
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    trained_nlp().to_disk(folder)
+    return folder
+
+
+def test_the_command_says_what_is_in_the_folder(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"Ann saw Berlin .\n\xff\n")
+    (folder / "notes.md").write_text("nothing")
+    out = tmp_path / "out"
+    output = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
+    assert "1 files in the input folders are of no known kind" in output
+    assert "1 documents failed" in output
+    assert "1 documents with 4 words in 1 shards" in output
+    assert json.loads((out / "part-000000.jsonl").read_text())["text"] == "Ann saw Berlin ."
+    again = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
+    assert "1 of 1 shards were there before" in again
+
+
+def test_errors_are_messages(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xff\nAnn\n")
+    result = run(
+        "psa", "apply", model, tmp_path / "a.txt", "-o", tmp_path / "out", "--max-errors", "0"
+    )
+    assert result.exit_code == 1
+    assert "[P511]" in plain(result.output)
+    result = run("psa", "apply", "no_such_model", tmp_path / "a.txt", "-o", tmp_path / "other")
+    assert result.exit_code == 1
+    assert "no_such_model" in plain(result.output)
+    assert not (tmp_path / "other").exists()

@@ -1,0 +1,68 @@
+"""A tiny trained pipeline, and texts for it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spacy.language import Language
+
+from ..pipeline.conftest import WORDS, trained_nlp
+
+SENTENCES = [f"{' '.join(WORDS[i % 3])} {i}" for i in range(40)]
+
+
+@Language.component("fails_for_bad")
+def fails_for_bad(doc: Any) -> Any:
+    """Fail for some documents."""
+    if "bad" in doc.text:
+        raise RuntimeError("this is bad")
+    return doc
+
+
+@pytest.fixture(scope="session")
+def nlp() -> Language:
+    return trained_nlp()
+
+
+@pytest.fixture(scope="session")
+def model(nlp: Language, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pipeline."""
+    folder = tmp_path_factory.mktemp("model")
+    nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A text file with a document in each line, some of them empty."""
+    path = tmp_path / "texts.txt"
+    path.write_text("\n\n".join(SENTENCES) + "\n", encoding="utf8")
+    return path
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """The rows of all shards of JSON lines, in order."""
+    paths = sorted(folder.glob("part-*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.open(encoding="utf8")]
+
+
+def failures_of(folder: Path) -> list[dict[str, Any]]:
+    """The documents that failed."""
+    paths = sorted(folder.glob("errors-*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.open(encoding="utf8")]
+
+
+def gzipped(path: Path) -> Path:
+    """A compressed copy of a file."""
+    target = path.with_name(path.name + ".gz")
+    target.write_bytes(gzip.compress(path.read_bytes()))
+    return target
+
+
+def shards_of(folder: Path) -> dict[str, bytes]:
+    """The contents of all shards."""
+    return {path.name: path.read_bytes() for path in folder.glob("part-*")}

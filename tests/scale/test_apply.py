@@ -1,0 +1,352 @@
+"""Annotation of files and tables in one process."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import DocBin
+
+import spacy_psa
+
+from .conftest import SENTENCES, failures_of, gzipped, rows_of, shards_of
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+KEY = "psa_apply"
+
+
+@pytest.mark.parametrize("block_size", [1, 97, 1 << 20])
+def test_each_line_is_annotated_once_however_the_file_is_divided(
+    nlp: Language, texts: Path, tmp_path: Path, block_size: int
+) -> None:
+    found = spacy_psa.apply(nlp, texts, tmp_path / "out", format="jsonl", block_size=block_size)
+    rows = rows_of(tmp_path / "out")
+    assert [row["text"] for row in rows] == SENTENCES
+    assert len({row["id"] for row in rows}) == len(SENTENCES) == found.documents
+    assert found.words == sum(len(row["tokens"]) for row in rows)
+    for row, doc in zip(rows, nlp.pipe(SENTENCES), strict=True):
+        assert [token.get("tag") for token in row["tokens"]] == [t.tag_ for t in doc]
+        assert [row["text"][t["start"] : t["end"]] for t in row["tokens"]] == [t.text for t in doc]
+
+
+def test_parquet_has_the_documented_columns(nlp: Language, texts: Path, tmp_path: Path) -> None:
+    spacy_psa.apply(nlp, texts, tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "part-000000.parquet")
+    page = Path(spacy_psa.__file__).parents[1] / "docs" / "scale.md"
+    documented = page.read_text(encoding="utf8")
+    assert [name for name in table.schema.names if f"| `{name}` |" not in documented] == []
+    assert table.schema.metadata[b"psa_schema"] == b"1"
+    assert table.column("text").to_pylist() == SENTENCES
+    assert {*table.column("model").to_pylist()} == {"xx_pipeline 0.0.0"}
+    row = table.slice(0, 1).to_pylist()[0]
+    assert row["tokens"][1] == {
+        **dict.fromkeys(("pos", "lemma", "probability", "morph")),
+        **{"start": 4, "end": 7, "tag": "NNP"},
+    }
+
+
+def test_spans_entities_and_probabilities_are_written(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "GPE", "pattern": "New York"}])
+    spans = nlp.add_pipe("span_ruler")
+    spans.add_patterns([{"label": "CITY", "pattern": "York"}])
+    path = tmp_path / "a.txt"
+    path.write_text("In New York.\n", encoding="utf8")
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
+    (row,) = rows_of(tmp_path / "out")
+    assert row["ents"] == [{"start": 3, "end": 11, "label": "GPE"}]
+    assert row["spans"] == {"ruler": [{"start": 7, "end": 11, "label": "CITY"}]}
+
+
+def test_frames_are_written_with_their_probabilities(tmp_path: Path) -> None:
+    from spacy_psa.annotation.propositions import Frame
+    from spacy_psa.pipeline.frames import FramePrediction, annotate_frames
+
+    @Language.component("gives_frames")
+    def gives_frames(doc):
+        arguments = [(0, 1, "A0"), (1, 2, "V"), (2, 3, "A1")]
+        frame = Frame(1, "see", "01", arguments)
+        annotate_frames(doc, [FramePrediction(frame, 0.5, [0.75, 1.0, 0.25])])
+        return doc
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("gives_frames")
+    path = tmp_path / "a.txt"
+    path.write_text("Ann saw Bob\n", encoding="utf8")
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
+    (row,) = rows_of(tmp_path / "out")
+    arguments = [
+        {"start": 0, "end": 3, "label": "A0", "probability": 0.75},
+        {"start": 8, "end": 11, "label": "A1", "probability": 0.25},
+    ]
+    place = {"start": 4, "end": 7, "lemma": "see", "sense": "01", "probability": 0.5}
+    assert row["frames"] == [{**place, "arguments": arguments}]
+    assert row["spans"] == {}
+
+
+def test_probabilities_are_those_of_the_component(tmp_path: Path, model: Path) -> None:
+    nlp = spacy.load(model, config={"components": {"psa_tagger": {"probabilities": True}}})
+    table = pa.table({"text": SENTENCES[:3]})
+    found = spacy_psa.apply(nlp, table).column("tokens").to_pylist()
+    for tokens, doc in zip(found, nlp.pipe(SENTENCES[:3]), strict=True):
+        expected = [token._.psa_score for token in doc]
+        assert [t["probability"] for t in tokens] == pytest.approx(expected, abs=1e-5)
+
+
+def test_all_kinds_of_input_have_the_same_annotation(
+    nlp: Language, texts: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    lines = folder / "a.jsonl"
+    records = [{"text": text, "id": i, "more": [i]} for i, text in enumerate(SENTENCES)]
+    lines.write_text("\n".join(map(json.dumps, records)), encoding="utf8")
+    gzipped(lines)
+    gzipped(texts).rename(folder / "deep" / "b.txt.gz")
+    with pa.CompressedOutputStream(str(folder / "c.txt.zst"), "zstd") as stream:
+        stream.write(texts.read_bytes())
+    docs = [nlp.make_doc(text) for text in SENTENCES]
+    DocBin(docs=docs).to_disk(folder / "d.spacy")
+    days = [datetime.date(2020, 1, 1)] * len(SENTENCES)
+    table = pa.table({"body": SENTENCES, "text": SENTENCES, "day": days})
+    pq.write_table(table.drop_columns(["body"]), folder / "e.parquet", row_group_size=7)
+    (folder / "README").write_text("no document")
+    found = spacy_psa.apply(nlp, [folder, str(folder / "*.gz")], tmp_path / "out", block_size=500)
+    assert (found.documents, found.unread) == (6 * len(SENTENCES), 1)
+    shards = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("part-*.parquet"))]
+    tokens = [row for shard in shards for row in shard.column("tokens").to_pylist()]
+    assert tokens == tokens[: len(SENTENCES)] * 6
+    with_days = [shard for shard in shards if "day" in shard.schema.names]
+    assert [day for shard in with_days for day in shard.column("day").to_pylist()] == days
+
+
+def test_what_comes_with_a_text_is_kept(nlp: Language, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"body": "Ann ran", "id": 7, "source": "x", "n": [1]}\n', encoding="utf8")
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="spacy", column="body")
+    (doc,) = DocBin().from_disk(tmp_path / "out" / "part-000000.spacy").get_docs(nlp.vocab)
+    found = doc.user_data[KEY]
+    assert (found["id"], found["source"], found["meta"]) == ("7", "x", '{"n": [1]}')
+
+
+def test_a_file_can_be_a_document(nlp: Language, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"{i}.txt").write_text(f"Ann\nran {i}\n", encoding="utf8")
+    spacy_psa.apply(nlp, folder, tmp_path / "out", format="jsonl", document="file")
+    assert [row["text"] for row in rows_of(tmp_path / "out")] == [f"Ann\nran {i}\n" for i in "012"]
+    assert [path.name for path in (tmp_path / "out").glob("part-*")] == ["part-000000.jsonl"]
+
+
+def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_path: Path) -> None:
+    nlp = spacy.load(model)
+    nlp.add_pipe("fails_for_bad")
+    nlp.max_length = 60
+    lines = [b"Ann ran", b"a bad one", b"\xff\xfe", b"x" * 61, b"Bob ran"]
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\n".join(lines))
+    records = ['{"text": 1}', "[1]", "{", '{"text": "\\ud800"}', '{"text": "Ann saw Bob"}']
+    (tmp_path / "b.jsonl").write_text("\n".join(records), encoding="utf8")
+    out = tmp_path / "out"
+    found = spacy_psa.apply(nlp, [path, tmp_path / "b.jsonl"], out, format="jsonl")
+    assert [row["text"] for row in rows_of(out)] == ["Ann ran", "Bob ran", "Ann saw Bob"]
+    errors = failures_of(out)
+    assert (found.documents, found.failed) == (3, len(errors)) == (3, 7)
+    reasons = ["UTF-8", "this is bad", "E088", "no text", "not an object", "JSON", "surrogates"]
+    for reason, error in zip(reasons, errors, strict=True):
+        assert reason in error["error"]
+    # They can be annotated again, once the reason is gone
+    nlp.remove_pipe("fails_for_bad")
+    again = spacy_psa.apply(nlp, out / "errors-000000.jsonl", tmp_path / "again", format="jsonl")
+    assert again.documents == 2
+    with pytest.raises(ValueError, match="P511"):
+        spacy_psa.apply(nlp, path, tmp_path / "few", max_errors=0)
+
+
+def test_an_interrupted_run_goes_on_and_a_finished_one_does_nothing(
+    model: Path, texts: Path, tmp_path: Path
+) -> None:
+    nlp = spacy.load(model)
+    settings = {"format": "jsonl", "block_size": 200}
+    spacy_psa.apply(nlp, texts, tmp_path / "whole", **settings)
+    out = tmp_path / "out"
+    calls = 0
+    pipe = nlp.pipe
+
+    def interrupted(*arguments, **options):
+        nonlocal calls
+        calls += 1
+        # With as_tuples, it calls itself
+        if calls == 5:
+            raise KeyboardInterrupt
+        return pipe(*arguments, **options)
+
+    nlp.pipe = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        spacy_psa.apply(nlp, texts, out, **settings)
+    assert sorted(shards_of(out)) == ["part-000000.jsonl", "part-000001.jsonl"]
+    # As if killed while it wrote a line, and a shard
+    with (out / "manifest.jsonl").open("a") as manifest:
+        manifest.write('{"block": 2, "sh')
+    (out / f".part-000002.jsonl.{2**22 + 1}.tmp").write_text("half")
+    nlp.pipe = pipe
+    found = spacy_psa.apply(nlp, texts, out, **settings)
+    assert (found.resumed, found.documents) == (2, len(SENTENCES))
+    assert shards_of(out) == shards_of(tmp_path / "whole")
+    assert [p.name for p in out.iterdir() if p.name.startswith(".")] == [".lock"]
+    nlp.pipe = None
+    times = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
+    assert spacy_psa.apply(nlp, texts, out, **settings).resumed == found.shards
+    assert times == {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
+    # A shard that is gone is written again
+    nlp.pipe = pipe
+    (out / "part-000001.jsonl").unlink()
+    assert spacy_psa.apply(nlp, texts, out, **settings).resumed == found.shards - 1
+    assert shards_of(out) == shards_of(tmp_path / "whole")
+
+
+def test_the_vocabulary_does_not_grow(model: Path, tmp_path: Path) -> None:
+    nlp = spacy.load(model)
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(f"new{i} word{i}" for i in range(3000)), encoding="utf8")
+    before = [*nlp.vocab.strings], {lexeme.orth for lexeme in nlp.vocab}
+    assert spacy_psa.apply(nlp, path, tmp_path / "out").documents == 3000
+    assert ([*nlp.vocab.strings], {lexeme.orth for lexeme in nlp.vocab}) == before
+
+
+def bad_parquet(folder: Path) -> Path:
+    path = folder / "a.parquet"
+    pq.write_table(pa.table({"text": SENTENCES, "tokens": SENTENCES, "n": [1] * 40}), path)
+    return path
+
+
+def cut_short(folder: Path) -> Path:
+    path = bad_parquet(folder)
+    path.write_bytes(path.read_bytes()[:-9])
+    return path
+
+
+def text_file(folder: Path, name: str = "a.txt") -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("Ann ran\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("code", "source", "settings"),
+    [
+        ("P501", lambda folder: folder / "none.txt", {}),
+        ("P501", lambda folder: folder / "*.txt", {}),
+        ("P501", lambda folder: text_file(folder, "in/README").parent, {}),
+        ("P503", lambda folder: text_file(folder, "a.docx"), {}),
+        ("P502", lambda folder: "nowhere://a.txt", {}),
+        ("P504", cut_short, {}),
+        ("P505", bad_parquet, {"column": "body"}),
+        ("P505", bad_parquet, {"column": "n"}),
+        ("P506", bad_parquet, {}),
+        ("P515", text_file, {"format": "parket"}),
+        ("P516", lambda folder: text_file(folder).parent, {}),
+        ("P453", text_file, {"gpu_id": 99}),
+    ],
+)
+def test_bad_input_is_one_error_before_any_work(
+    nlp: Language, tmp_path: Path, code: str, source, settings: dict
+) -> None:
+    with pytest.raises(ValueError, match=code):
+        spacy_psa.apply(nlp, source(tmp_path), tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_output_folder_of_another_run_is_an_error(
+    nlp: Language, model: Path, texts: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    spacy_psa.apply(nlp, texts, out)
+    before = shards_of(out)
+    with pytest.raises(ValueError, match=r"P509.*another format: parquet, not jsonl"):
+        spacy_psa.apply(nlp, texts, out, format="jsonl")
+    with pytest.raises(ValueError, match=r"P509.*another plan"):
+        spacy_psa.apply(nlp, texts, out, block_size=100)
+    other = spacy.load(model, config={"components": {"psa_tagger": {"probabilities": True}}})
+    with pytest.raises(ValueError, match=r"P509.*another checksum"):
+        spacy_psa.apply(other, texts, out)
+    assert shards_of(out) == before
+    (out / "manifest.jsonl").write_text("{}\n[1]\n")
+    with pytest.raises(ValueError, match="P508"):
+        spacy_psa.apply(nlp, texts, out)
+    (out / "manifest.jsonl").unlink()
+    with pytest.raises(ValueError, match="P507"):
+        spacy_psa.apply(nlp, texts, out)
+    with pytest.raises(ValueError, match="P516"):
+        spacy_psa.apply(nlp, texts, "s3://bucket/out")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_two_runs_into_one_folder_are_an_error(nlp: Language, texts: Path, tmp_path: Path) -> None:
+    import fcntl
+
+    out = tmp_path / "out"
+    spacy_psa.apply(nlp, texts, out)
+    with (out / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="P510"):
+            spacy_psa.apply(nlp, texts, out)
+
+
+def test_damage_within_a_local_file_is_a_failure_of_its_own(
+    nlp: Language, texts: Path, tmp_path: Path
+) -> None:
+    path = gzipped(texts)
+    path.write_bytes(path.read_bytes()[:-30])
+    bad = tmp_path / "b.spacy"
+    bad.write_bytes(b"no DocBin")
+    found = spacy_psa.apply(nlp, [path, bad, texts], tmp_path / "out", format="jsonl")
+    assert found.failed == 2
+    assert found.documents >= len(SENTENCES)
+    assert all("cannot be read" in e["error"] for e in failures_of(tmp_path / "out"))
+
+
+def test_tables_keep_their_rows_and_columns(model: Path) -> None:
+    nlp = spacy.load(model)
+    nlp.add_pipe("fails_for_bad")
+    texts = ["Ann ran", None, "a bad one", "Bob ran"]
+    table = pa.table({"body": texts, "n": [1, 2, 3, 4]})
+    found = spacy_psa.apply(nlp, table, column="body")
+    assert found.column("n").to_pylist() == [1, 2, 3, 4]
+    errors = found.column("error").to_pylist()
+    assert [error is None for error in errors] == [True, False, False, True]
+    assert [len(t or ()) for t in found.column("tokens").to_pylist()] == [2, 0, 0, 2]
+    assert spacy_psa.apply(nlp, table.slice(0, 0), column="body").num_rows == 0
+    with pytest.raises(ValueError, match="P505"):
+        spacy_psa.apply(nlp, table)
+    with pytest.raises(ValueError, match="P517"):
+        spacy_psa.apply(nlp, {"text": texts})
+
+
+def test_data_frames_keep_their_index(nlp: Language) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": SENTENCES[:3], "n": [1, 2, 3]}, index=["a", "b", "c"])
+    found = spacy_psa.apply(nlp, frame)
+    assert list(found.index) == ["a", "b", "c"]
+    assert list(found["n"]) == [1, 2, 3]
+    assert [len(tokens) for tokens in found["tokens"]] == [7, 9, 6]
+
+
+@pytest.mark.parametrize(("package", "settings"), [("pyarrow", {}), ("ray", {"engine": "ray"})])
+def test_a_missing_package_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, texts: Path, package: str, settings: dict
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ValueError, match=rf"P500.*{package}"):
+        spacy_psa.apply("none", texts, "out", **settings)
