@@ -29,7 +29,7 @@ def apply_to_table(
 ) -> Any:
     """Annotate a table or a Dataset."""
     kind = type(source).__name__
-    if kind == "Dataset" and hasattr(source, "map_batches") and not isinstance(nlp, Language):
+    if hasattr(source, "map_batches") and not isinstance(nlp, Language):
         from .ray_data import annotate_dataset
 
         return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id)
