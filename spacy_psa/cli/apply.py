@@ -10,7 +10,7 @@ import typer
 
 from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
 from ..terminal import msg
-from ._util import psa_cli, user_errors
+from ._util import GpuOption, ModelArgument, psa_cli, user_errors
 
 INTERRUPTED = 130
 
@@ -21,7 +21,7 @@ def _options(name: str) -> str:
 
 @psa_cli.command("apply")
 def apply_cli(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")],
+    model: ModelArgument,
     inputs: Annotated[
         list[str],
         typer.Argument(
@@ -67,7 +67,7 @@ def apply_cli(
         int,
         typer.Option("--max-errors", min=-1, help="Documents that may fail; -1 for any number"),
     ] = MAX_ERRORS,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Annotate any number of texts: on this machine, or on a cluster with Ray.
