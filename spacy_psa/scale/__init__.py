@@ -1,6 +1,6 @@
 """Bulk annotation: any number of documents, on one machine or many.
 
-`bulk` is what users call, and imports nothing; `run` is a run over files, `tables` annotates what
+`bulk` is what users call, and imports nothing; `file_run` is a run over files, `in_memory` annotates what
 is in memory. `inputs` finds files, `blocks` divides them, `reading` reads a block, `annotating`
 runs the pipeline, `schema` makes columns, `shards` writes them, and `manifest` knows what is
 finished. `work` is what a worker does, whoever starts it: `local` or `ray_data`.

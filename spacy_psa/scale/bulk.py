@@ -94,12 +94,12 @@ def apply(
             message = Errors.P515.format(name=name, value=value, suggestion=hint, options=options)
             raise ValueError(message)
     if output is None:
-        from .tables import apply_to_table
+        from .in_memory import apply_to_table
 
         return apply_to_table(
             nlp, source, column, n_process=n_process, batch_size=batch_size, gpu_id=gpu_id
         )
-    from .run import apply_to_files
+    from .file_run import apply_to_files
     from .work import Settings
 
     paths = [source] if isinstance(source, str | Path) else source

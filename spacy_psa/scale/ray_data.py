@@ -20,8 +20,8 @@ from ray.data import ActorPoolStrategy, DataContext
 from ..errors import Errors
 from .annotating import N_DOCS, Annotator
 from .blocks import Block
+from .in_memory import annotate_table
 from .shards import Entry
-from .tables import annotate_table
 from .work import Job, annotate_block, load_annotator, use_gpu
 
 _SECONDS = 10.0
