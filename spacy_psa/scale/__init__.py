@@ -1,7 +1,7 @@
 """Bulk annotation: any number of documents, on one machine or many.
 
-`bulk` is what users call, and imports nothing; `file_run` is a run over files, `in_memory` annotates what
-is in memory. `inputs` finds files, `blocks` divides them, `reading` reads a block, `annotating`
+`bulk` is what users call, and imports nothing; `file_run` is a run over files, `in_memory`
+annotates tables. `inputs` finds files, `blocks` divides them, `reading` reads a block, `annotating`
 runs the pipeline, `schema` makes columns, `shards` writes them, and `manifest` knows what is
 finished. `work` is what a worker does, whoever starts it: `local` or `ray_data`.
 """
