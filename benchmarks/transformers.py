@@ -16,13 +16,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import spacy
 import torch
+from spacy.scorer import Scorer
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from thinc.api import Config, require_gpu
@@ -68,6 +71,7 @@ def main() -> None:
     parser.add_argument("--rates", nargs="+", type=float, default=[1e-3], help="of the components")
     parser.add_argument("--factor", type=float, default=0.05, help="transformer's rate / theirs")
     parser.add_argument("--seconds", type=int, default=3600, help="limit for one training")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, a thread each")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
@@ -75,22 +79,30 @@ def main() -> None:
     if arguments.cell is not None:
         run_cell(arguments, arguments.cell)
         return
-    for cell in cells(arguments):
-        path = arguments.output / f"{name_of(cell)}.json"
-        if path.exists():
-            continue
-        command = [sys.executable, "-m", "benchmarks.transformers", *sys.argv[1:]]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        try:
-            done = subprocess.run(
-                [*command, "--cell", json.dumps(cell)], env=environment, timeout=arguments.seconds
-            )
-        except subprocess.TimeoutExpired:
-            print(f"{name_of(cell)}: stopped after {arguments.seconds} s", flush=True)
-            continue
-        if done.returncode:
-            print(f"{name_of(cell)}: failed", flush=True)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for line in pool.map(partial(run_process, arguments, sys.argv[1:]), cells(arguments)):
+            print(line, flush=True)
     write_page(arguments.output)
+
+
+def run_process(arguments: argparse.Namespace, given: Sequence[str], cell: dict[str, Any]) -> str:
+    """Run one training in a process of its own, unless it has results.
+
+    arguments (argparse.Namespace): The options.
+    given (Sequence[str]): The same, as they were given.
+    cell (Dict[str, Any]): What to train.
+    RETURNS (str): What became of it.
+    """
+    name = name_of(cell)
+    if (arguments.output / f"{name}.json").exists():
+        return f"{name}: there already"
+    command = [sys.executable, "-m", "benchmarks.transformers", *given, "--cell", json.dumps(cell)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    try:
+        done = subprocess.run(command, env=environment, timeout=arguments.seconds)
+    except subprocess.TimeoutExpired:
+        return f"{name}: stopped after {arguments.seconds} s"
+    return f"{name}: {'failed' if done.returncode else 'done'}"
 
 
 def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -236,7 +248,7 @@ def evaluate(nlp: spacy.Language, examples: list[Example], task: str) -> tuple[f
     score = SCORES[task]
     if score == "spans_chunks_f" and OURS not in nlp.pipe_names:
         score = "ents_f"
-    return 100.0 * nlp.evaluate(examples)[score], seconds
+    return 100.0 * Scorer(nlp).score(examples)[score], seconds
 
 
 def machine(gpu: bool) -> dict[str, Any]:

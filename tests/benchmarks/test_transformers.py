@@ -1,0 +1,51 @@
+"""The benchmark of components on a transformer, on a handful of sentences."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
+
+from benchmarks import transformers
+
+from ..tiny_transformer import write_transformer
+
+WORDS = ["Ann", "saw", "New", "York"]
+
+
+def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_transformer(tmp_path / "bert", WORDS)
+    doc = Doc(Vocab(), words=WORDS, tags=["NNP", "VBD", "NNP", "NNP"])
+    doc.spans["chunks"] = [Span(doc, 0, 1, "NP"), Span(doc, 2, 4, "NP")]
+    for corpus in ("conll2000", "ewt"):
+        (tmp_path / corpus).mkdir()
+        for name in ("train", "dev", "test"):
+            DocBin(docs=[doc] * 3).to_disk(tmp_path / corpus / f"{name}.spacy")
+    folders = [f"--data={tmp_path}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path / 'out'}"]
+    chosen = ["--corpora", "conll2000", "ewt", "--systems", "crf", "spacy"]
+    arguments = ["x", str(tmp_path / "bert"), *folders, *chosen, "--updates=40", "--rates=0.02"]
+
+    def here(command: list[str], **_: object) -> SimpleNamespace:
+        monkeypatch.setattr(sys, "argv", ["x", *command[3:]])
+        transformers.main()
+        return SimpleNamespace(returncode=0)
+
+    with monkeypatch.context() as patch:
+        found = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
+        patch.setattr(transformers, "subprocess", found)
+        patch.setattr(sys, "argv", arguments)
+        transformers.main()
+    results = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")]
+    assert {(r["corpus"], r["system"]) for r in results} == {
+        (corpus, system) for corpus in ("conll2000", "ewt") for system in ("crf", "spacy")
+    }
+    assert all(r["dev"] == r["test"] == 100.0 for r in results if r["system"] == "crf")
+    page = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
+    assert "| conll2000 | all | 40 | crf | 0.02 | 0.001 | 1 | 100.00 | 100.00 |" in page
+    assert page.count("| spacy |") == 2
