@@ -1,7 +1,7 @@
 """The forward-backward algorithm in GPU kernels, launched once per batch instead of once per token.
 
 Forward and backward messages are passed in the log domain; everything else follows from them for
-all tokens at once. The kernels are in `message_kernels`. This module combines their results, as
+all tokens at once. The kernels are in `kernels`. This module combines their results, as
 `recursion` and `curvature` do on the CPU.
 """
 

@@ -6,9 +6,8 @@ import torch
 import triton
 from torch import Tensor
 
+from .kernels import marginals_kernel, messages_kernel, pairs_kernel, tangents_kernel
 from .launching import OPTIONS, block_of, on_device
-from .marginal_kernels import marginals_kernel, pairs_kernel
-from .message_kernels import messages_kernel, tangents_kernel
 
 # Pairs of labels in a tile, which stays in the registers of 4 or 8 warps
 TILE = 1 << 11
@@ -83,7 +82,7 @@ class ChainScores(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """The log partition function and the messages. See `message_kernels`.
+    """The log partition function and the messages. See `kernels`.
 
     log_z (Tensor): *Shape:* (C,). float64.
     forward (Tensor): *Shape:* (N, L)

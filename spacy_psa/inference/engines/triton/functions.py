@@ -54,27 +54,23 @@ def load_candidate_scores(
     before,
     transitions,
     pairwise,
-    token,
     sources,
     targets,
     n_labels,
     HAS_PAIRWISE: tl.constexpr,
     REVERSE: tl.constexpr,
-    KIND: tl.constexpr,
 ):
-    """Add the transition scores between the previous token and `token` to the scores `before`
-    (sources,). Returns (sources, targets), summed in the same order as on the CPU.
-
-    Targets are labels of `token`; in reverse, of the previous token.
+    """Add transition scores to the scores `before` (sources,) of one side of a pair of tokens; the
+    pairwise scores are those of the pair. Returns (sources, targets), summed in the same order as
+    on the CPU. Targets are labels of the later token; in reverse, of the earlier one.
     """
     if REVERSE:
         places = targets[None, :] * n_labels + sources[:, None]
     else:
         places = sources[:, None] * n_labels + targets[None, :]
     inside = (sources < n_labels)[:, None] & (targets < n_labels)[None, :]
-    scores = tl.load(transitions + places, mask=inside, other=float("-inf")).to(KIND)
+    scores = tl.load(transitions + places, mask=inside, other=float("-inf")).to(before.dtype)
     scores += before[:, None]
     if HAS_PAIRWISE:
-        own = pairwise + token * n_labels * n_labels
-        scores += tl.load(own + places, mask=inside, other=0.0).to(KIND)
+        scores += tl.load(pairwise + places, mask=inside, other=0.0).to(before.dtype)
     return scores

@@ -48,19 +48,11 @@ def viterbi_kernel(
         tl.debug_barrier()  # makes the writes of all threads visible to each
         before = load_row(best, row, labels, n_labels, tl.float64)
         row += 1
+        own = pairwise + row * n_labels * n_labels
         for left in range(0, n_labels, TILE):
             targets = left + tl.arange(0, TILE)
             ways = load_candidate_scores(
-                before,
-                transitions,
-                pairwise,
-                row,
-                labels,
-                targets,
-                n_labels,
-                HAS_PAIRWISE,
-                False,
-                tl.float64,
+                before, transitions, own, labels, targets, n_labels, HAS_PAIRWISE, False
             )
             reached = load_row(emissions, row, targets, n_labels, tl.float64)
             reached += tl.max(ways, axis=0)
