@@ -16,23 +16,17 @@ UNKNOWN = -1
 
 
 def working_dtype(potentials: Potentials) -> torch.dtype:
-    """The dtype in which log-scores are computed and returned.
-
-    potentials (Potentials): The potentials.
-    RETURNS (torch.dtype): float64 on the CPU. On other devices, where float64 may be slow or
-        missing, the dtype of the emissions, but at least float32.
-    """
+    """The dtype in which log-scores are computed and returned: float64 on the CPU. On other
+    devices, where float64 may be slow or missing, that of the emissions, but at least float32."""
     if potentials.device.type == "cpu":
         return torch.float64
     return torch.promote_types(potentials.emissions.dtype, torch.float32)
 
 
 def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Check that labels match the chains.
+    """Labels (N,), from 0 to L - 1 or -1 for an unknown label, as int64 on the device of the
+    potentials.
 
-    potentials (Potentials): The chains.
-    labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1, or -1 for an unknown label.
-    RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
     RAISES (ValueError): If the shape, dtype or values of the labels are wrong.
     """
     n_tokens, n_labels = potentials.n_tokens, potentials.n_labels
@@ -62,13 +56,8 @@ class Places(NamedTuple):
 
 
 def chain_indices(lengths: tuple[int, ...], device: torch.device) -> Places:
-    """Copy the positions of chains to a device.
-
-    lengths (Tuple[int, ...]): The lengths of the chains.
-    device (torch.device): The device. Copies to a device other than the CPU synchronize with it and
-        are cached, because each batch needs them several times.
-    RETURNS (Places): The positions.
-    """
+    """Copy the positions of chains to a device. Copies to a device other than the CPU synchronize
+    with it and are cached, because each batch needs them several times."""
     if device.type == "cpu" or sum(lengths) > MAX_CACHED_TOKENS:
         return _places(lengths, device)
     return _cached_indices(lengths, device)
@@ -99,14 +88,8 @@ _cached_indices = lru_cache(maxsize=16)(_places)
 
 
 def padded_indices(lengths: Tensor, n_positions: int) -> Places:
-    """Compute the positions of padded chains where their lengths are, without reading these.
-
-    lengths (Tensor): *Shape:* (C,). Integers ≥ 1: the tokens of each chain, which are followed by
-        padding.
-    n_positions (int): The number of positions of all chains, including padding.
-    RETURNS (Places): The positions. Padding counts as part of its chain, except in `last` and
-        `sizes`.
-    """
+    """Compute the positions of padded chains where their lengths (C,) are, without reading these.
+    Padding counts as part of its chain, except in `last` and `sizes`."""
     chains = torch.arange(len(lengths), device=lengths.device)
     positions = torch.arange(n_positions, device=lengths.device).view(len(lengths), -1)
     chain_of = chains.unsqueeze(1).expand_as(positions)
@@ -124,24 +107,14 @@ def padded_indices(lengths: Tensor, n_positions: int) -> Places:
 
 
 def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
-    """Sum the values of the tokens of each chain.
-
-    values (Tensor): *Shape:* (N,)
-    potentials (Potentials): The chains.
-    RETURNS (Tensor): *Shape:* (C,)
-    """
+    """Sum the values (N,) of the tokens of each chain (C,)."""
     chains = chain_indices(potentials.lengths, values.device).chain_of_token
     totals = values.new_zeros(len(potentials.lengths))
     return totals.index_add(0, chains, values)
 
 
 def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
-    """The log-score of one label sequence for each chain. Differentiable.
-
-    potentials (Potentials): The scores.
-    labels (Tensor): *Shape:* (N,). Integers from 0 to L - 1.
-    RETURNS (Tensor): *Shape:* (C,)
-    """
+    """The log-scores (C,) of label sequences (N,), from 0 to L - 1. Differentiable."""
     places, dtype = chain_indices(potentials.lengths, labels.device), working_dtype(potentials)
     values = potentials.emissions.gather(1, labels.unsqueeze(1)).squeeze(1).to(dtype)
     score = sum_by_chain(values, potentials)
@@ -162,13 +135,8 @@ def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 def log_ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """log(part / whole), with zero gradient if the part is empty.
-
-    part (Tensor): *Shape:* (C,). The log of a sum over some label sequences.
-    whole (Tensor): *Shape:* (C,). The log of the sum over all of them.
-    RETURNS (Tensor): *Shape:* (C,). At most 0, regardless of rounding; -inf if the part is -inf,
-        whatever the whole is.
-    """
+    """log(part / whole) for logs (C,) of sums over some label sequences and over all of them. At
+    most 0, regardless of rounding; -inf, with zero gradient, if the part is empty."""
     impossible = part == -torch.inf
     # Mask before subtracting: -inf - -inf is NaN, and its gradient would be NaN, too
     part = part.masked_fill(impossible, 0.0)

@@ -20,12 +20,8 @@ from .potentials import Potentials
 
 
 def chain_entropy(potentials: Potentials) -> Tensor:
-    """The entropy of each chain's label sequences.
-
-    potentials (Potentials): The scores.
-    RETURNS (Tensor): *Shape:* (C,). At least 0; 0 for an empty chain and for one without a possible
-        sequence. Differentiable any number of times.
-    """
+    """The entropy of each chain's label sequences (C,), at least 0; 0 for an empty chain and for
+    one without a possible sequence. Differentiable any number of times."""
     entropies = unused_zero(potentials).expand(len(potentials.lengths))
     if not potentials.n_tokens:
         return entropies
@@ -42,12 +38,8 @@ def chain_entropy(potentials: Potentials) -> Tensor:
 
 
 def mixture_entropy(scores: Tensor, entropies: Tensor) -> Tensor:
-    """Σ_i q_i · (entropies_i − log q_i) over the last axis, for q ∝ exp(scores).
-
-    scores (Tensor): *Shape:* (…, L). Log-scores, -inf allowed.
-    entropies (Tensor): *Shape:* broadcast to that of the scores.
-    RETURNS (Tensor): *Shape:* (…). 0 if no i is possible.
-    """
+    """Σ_i q_i · (entropies_i − log q_i) over the last axis, for q ∝ exp(scores); 0 if no i is
+    possible."""
     gaps = scores - peak(scores, dim=-1)
     weights = gaps.exp()
     total = weights.sum(dim=-1)

@@ -74,23 +74,14 @@ class TimeMajor:
 
 
 def sum_by(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """Sum the values of each index.
-
-    index (np.ndarray): *Shape:* (n,). Integers from 0 to size - 1.
-    values (np.ndarray): *Shape:* (n,)
-    size (int): The number of different indices.
-    RETURNS (np.ndarray): *Shape:* (size,). float64.
-    """
+    """Sum the values (n,) of each index (n,), from 0 to size - 1, in float64."""
     # Without values, bincount returns integers
     return np.bincount(index, values, size).astype(np.float64, copy=False)
 
 
 def time_major(lengths: tuple[int, ...]) -> TimeMajor:
-    """The layout for these lengths, cached because each batch needs it several times.
-
-    lengths (Tuple[int, ...]): The lengths of the chains.
-    RETURNS (TimeMajor): The layout. It is shared between callers: do not change it.
-    """
+    """The layout for these lengths, cached because each batch needs it several times. It is shared
+    between callers: do not change it."""
     if len(lengths) == 1 and lengths[0] <= SHORT:
         return _of_one_chain(lengths)
     return _of_batch(lengths) if sum(lengths) <= MAX_CACHED_TOKENS else TimeMajor(lengths)

@@ -10,8 +10,7 @@ from ..errors import Errors
 from .chain_scores import UNKNOWN, check_labels, log_ratio, path_score, working_dtype
 from .constraints import Constraints
 from .engines.backends import Backend, ExpectedCounts, get_backend
-from .engines.independent import IndependentBackend
-from .engines.logspace import LogSpaceBackend
+from .engines.logspace import IndependentBackend, LogSpaceBackend
 from .engines.max_product import best_labels
 from .engines.scaled import ScaledBackend
 from .engines.trellis import Trellis

@@ -38,14 +38,8 @@ class KBest(NamedTuple):
 
 
 def k_best(potentials: Potentials, k: int, log_partition: Tensor) -> KBest:
-    """The k best label sequences with their log-probabilities.
-
-    potentials (Potentials): The scores, on the CPU.
-    k (int): The number of sequences, at least 1.
-    log_partition (Tensor): *Shape:* (C,). log Z of each chain, in float64: log-probabilities are
-        small differences of large numbers.
-    RETURNS (KBest): The sequences.
-    """
+    """The k best label sequences of chains on the CPU, given log Z (C,) in float64:
+    log-probabilities are small differences of large numbers."""
     # An empty chain has one label sequence
     log_prob = np.full((len(potentials.lengths), k), -np.inf)
     log_prob[:, 0] = 0.0
@@ -66,8 +60,6 @@ def ranked_paths(paths: BestPaths, k: int) -> tuple[np.ndarray, np.ndarray, np.n
     """The k best paths. Paths with the same score are ordered by the index of their last label,
     then by the last but one, and so on. The first path is therefore the Viterbi path.
 
-    paths (BestPaths): The best paths to each label of at least one token.
-    k (int): The number of paths, at least 1.
     RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): The labels (N, k), meaningless if the loss
         is -inf; and of the nonempty chains, from the longest to the shortest, the best score (n, 1)
         and each path's score minus the best score (n, k).
@@ -110,12 +102,7 @@ def ranked_paths(paths: BestPaths, k: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 def top(values: np.ndarray, k: int) -> np.ndarray:
     """The columns of the k largest values of each row, in ascending order. Ties go to the values
-    further left; what is not a number counts as largest.
-
-    values (np.ndarray): *Shape:* (n, m), m ≥ k.
-    k (int): How many.
-    RETURNS (np.ndarray): *Shape:* (n, k)
-    """
+    further left; what is not a number counts as largest."""
     n_rows, width = values.shape
     largest = np.partition(values, width - k, axis=1)[:, width - k :]
     if np.isnan(largest).any():

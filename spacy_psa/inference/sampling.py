@@ -22,15 +22,8 @@ Generator = torch.Generator | np.random.Generator
 def uniform_numbers(
     n_tokens: int, n_samples: int, device: torch.device, generator: Generator | None
 ) -> Tensor:
-    """Draw the random numbers that samples are made of.
-
-    n_tokens (int): The number of tokens.
-    n_samples (int): The number of sequences.
-    device (torch.device): The device of the potentials.
-    generator (Optional[Union[torch.Generator, np.random.Generator]]): The source of randomness.
-        Defaults to PyTorch's global generator for the device.
-    RETURNS (Tensor): *Shape:* (N, n_samples). On the CPU, in float64, in [0, 1).
-    """
+    """Draw the random numbers (N, n_samples) that samples are made of, in [0, 1), in float64. By
+    default, from PyTorch's global generator for the device."""
     shape = (n_tokens, n_samples)
     if isinstance(generator, np.random.Generator):
         return torch.from_numpy(generator.random(shape))
@@ -42,13 +35,9 @@ def uniform_numbers(
 
 
 def sampled_paths(trellis: Trellis, uniform: Tensor) -> Tensor:
-    """Draw label sequences as a function of random numbers: each label is the first at which the
-    cumulative distribution, given the labels after it, exceeds the token's number.
-
-    trellis (Trellis): The trellis of at least one token.
-    uniform (Tensor): *Shape:* (N, n). Uniform in [0, 1).
-    RETURNS (Tensor): *Shape:* (N, n). Labels; -1 in chains without a possible sequence.
-    """
+    """Draw label sequences as a function of random numbers (N, n) in [0, 1): each label is the
+    first at which the cumulative distribution, given the labels after it, exceeds the token's
+    number. Labels are -1 in chains without a possible sequence."""
     forward, numbers = trellis.forward, trellis.by_step(uniform)
     ends = trellis.ends(forward) + trellis.end
     impossible = (ends == -torch.inf).all(dim=1, keepdim=True)

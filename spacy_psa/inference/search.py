@@ -75,12 +75,9 @@ class Automaton(ABC, Generic[State]):
 
 
 class _Chain(NamedTuple):
-    """The scores of one chain, in float64.
-
-    emissions (NDArray): Includes start and end in the first and last row. (n, L)
-    transition_scores (NDArray): The transition scores. (n, L, L), or (1, L, L) for all tokens.
-    completion (NDArray): The best score of a completion after each label of each token. (n, L)
-    """
+    """The scores of one chain: emissions (n, L), with start and end in the first and last row;
+    transition scores (n, L, L), or (1, L, L) for all tokens; and the best score of a completion
+    after each label of each token (n, L)."""
 
     emissions: NDArray[np.float64]
     transition_scores: NDArray[np.float64]

@@ -60,12 +60,7 @@ def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> T
 
 
 class _Expected:
-    """Expected scores under smoothed labels.
-
-    potentials (Potentials): The scores.
-    labels (Tensor): *Shape:* (N,)
-    smoothing (float): ε
-    """
+    """Expected scores under smoothed labels (N,)."""
 
     def __init__(self, potentials: Potentials, labels: Tensor, smoothing: float) -> None:
         layout, device = time_major(potentials.lengths), potentials.device
@@ -92,9 +87,8 @@ class _Expected:
         self.q = q.masked_fill_(self.unknown.unsqueeze(1), 0.0)
 
     def after(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (inner tokens, L). The expected score of the transition to
-        each label of a token from its predecessor; 0 if the predecessor is not annotated.
-        """
+        """The expected score (inner tokens, L) of the transition to each label of a token from its
+        predecessor; 0 if the predecessor is not annotated."""
         q = self.q[self.inner - 1]
         scores = torch.zeros_like(q)
         if "transitions" in self.scores:
@@ -104,9 +98,8 @@ class _Expected:
         return scores
 
     def before(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (inner tokens, L). The expected score of the transition from
-        each label of a token's predecessor to the token; 0 if the token is not annotated.
-        """
+        """The expected score (inner tokens, L) of the transition from each label of a token's
+        predecessor to the token; 0 if the token is not annotated."""
         q = self.q[self.inner]
         scores = torch.zeros_like(q)
         if "transitions" in self.scores:
@@ -116,9 +109,8 @@ class _Expected:
         return scores
 
     def score(self) -> Tensor:
-        """RETURNS (Tensor): *Shape:* (C,). The expected score of the annotated tokens of each
-        chain: their emissions, and the transitions between them.
-        """
+        """The expected score of the annotated tokens of each chain (C,): their emissions, and the
+        transitions between them."""
         values = (self.q * self.scores["emissions"]).sum(dim=1)
         values = values.index_add(0, self.inner, (self.after() * self.q[self.inner]).sum(dim=1))
         for name, tokens in (("start", self.first), ("end", self.last)):
@@ -127,12 +119,9 @@ class _Expected:
         return sum_by_chain(values, self.potentials)
 
     def runs(self) -> tuple[Potentials, Tensor]:
-        """Runs of unknown labels as separate chains. The expected scores of transitions from and to
-        annotated neighbors, and start and end, are added to the emissions.
-
-        RETURNS (Tuple[Potentials, Tensor]): The R runs, and the chain that each is part of.
-            *Shape:* (R,).
-        """
+        """Runs of unknown labels as separate chains, and the chain that each is part of (R,). The
+        expected scores of transitions from and to annotated neighbors, and start and end, are added
+        to the emissions."""
         emissions = self.scores["emissions"].index_add(0, self.inner, self.after())
         emissions = emissions.index_add(0, self.inner - 1, self.before())
         for name, tokens in (("start", self.first), ("end", self.last)):

@@ -45,9 +45,7 @@ class SpanQueries:
 
     @property
     def chains(self) -> Potentials:
-        """RETURNS (Potentials): The spans as separate chains. exp(log Z) of each is the
-        unnormalized probability of the query.
-        """
+        """The spans as separate chains: exp(log Z) of each is its unnormalized probability."""
         whole, some = self._potentials, self._some
         firsts = np.cumsum(self._sizes) - self._sizes
         tokens = np.repeat(self._starts - firsts, self._sizes) + np.arange(self._sizes.sum())
@@ -65,13 +63,8 @@ class SpanQueries:
         )
 
     def log_probs(self, log_sums: Tensor, log_z: Tensor) -> Tensor:
-        """Normalize by the sum over all label sequences.
-
-        log_sums (Tensor): *Shape:* (Q,). log Z of `chains`.
-        log_z (Tensor): *Shape:* (C,). log Z of the potentials.
-        RETURNS (Tensor): *Shape:* (Q,). 0 for an empty span, and -inf for any other span in a chain
-            without a possible sequence.
-        """
+        """Divide the sums of `chains` (Q,) by those of all label sequences (C,), as logs: 0 for an
+        empty span, and -inf for any other span in a chain without a possible sequence."""
         some = torch.from_numpy(self._some)
         chain_of_token = time_major(self._potentials.lengths).chain_of_token
         whole = log_z[torch.from_numpy(chain_of_token[self._starts[self._some]])]

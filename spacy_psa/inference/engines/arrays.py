@@ -49,12 +49,8 @@ class Gradient(NamedTuple):
     pairwise: np.ndarray | None = None  # (N, L, L), in the order of the tokens
 
     def add(self, other: "Gradient", tokens: np.ndarray) -> "Gradient":
-        """Add the gradient of chains that were left out at first.
-
-        other (Gradient): Their gradient, with the same fields.
-        tokens (np.ndarray): Their tokens.
-        RETURNS (Gradient): The sum. It reuses the arrays of this object.
-        """
+        """Add the gradient, with the same fields, of the tokens of chains that were left out at
+        first. It reuses the arrays of this object."""
         self.emissions[tokens] = other.emissions
         if self.transitions is not None:
             self.transitions[...] += other.transitions

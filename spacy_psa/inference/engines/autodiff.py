@@ -28,12 +28,8 @@ class OnceDifferentiable(torch.autograd.Function):
 
 
 def without_inference_mode(tensor: Tensor) -> Tensor:
-    """Make sure that autograd can use a tensor, even one created in inference mode.
-
-    Call this outside of inference mode.
-
-    tensor (Tensor): Any tensor.
-    RETURNS (Tensor): The tensor itself, or a copy if it was created in inference mode.
+    """The tensor itself or, if it was created in inference mode, a copy that autograd can use. Call
+    this outside of inference mode.
     """
     return tensor.detach().clone() if tensor.is_inference() else tensor
 
@@ -41,9 +37,6 @@ def without_inference_mode(tensor: Tensor) -> Tensor:
 def wants_pairs(ctx: Any) -> bool:
     """Whether a function of emissions, transitions, start, end and pairwise scores needs the
     gradient of the scores of label pairs.
-
-    ctx (Any): The function's context.
-    RETURNS (bool): Whether transitions or pairwise scores need a gradient.
     """
     _, transitions, _, _, pairwise, *_ = ctx.needs_input_grad
     return transitions or pairwise
@@ -62,7 +55,6 @@ def to_inputs(
     gradient (Sequence[Optional[Any]]): The gradient found for each input.
     grad (Tensor): The upstream gradient.
     convert (Callable): Converts such a gradient to a tensor like the given input.
-    RETURNS (List[Optional[Tensor]]): The gradients.
     """
     inputs = ctx.saved_tensors
     tensors: list[Tensor | None] = []
@@ -78,12 +70,8 @@ def to_inputs(
 
 
 def unused_zero(potentials: Potentials) -> Tensor:
-    """A zero that connects potentials to the graph if log Z does not use all of them.
-
-    Potentials that no token or no transition uses get a zero gradient, not none.
-
-    potentials (Potentials): The potentials.
-    RETURNS (Tensor): *Shape:* (). In the working dtype.
+    """A zero, in the working dtype, that connects potentials to the graph if log Z does not use all
+    of them: those that no token or no transition uses get a zero gradient, not none.
     """
     zero = torch.zeros((), dtype=working_dtype(potentials), device=potentials.device)
     if max(potentials.lengths, default=0) < 2:

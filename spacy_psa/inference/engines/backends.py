@@ -56,11 +56,8 @@ ALIASES = {"scan": "logspace"}
 
 
 def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
-    """Look up a backend.
+    """Look up a backend by its name or an alias.
 
-    name (str): The name, or an alias.
-    backends (Dict[str, Backend]): The available backends.
-    RETURNS (Backend): The backend.
     RAISES (ValueError): If there is no backend of this name.
     """
     name = ALIASES.get(name, name)

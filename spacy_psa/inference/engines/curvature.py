@@ -40,12 +40,8 @@ class Posterior:
             self.marginals[recursion._doubtful_tokens] = again.emissions
 
     def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """The directional derivative of the gradient of Σ log Z.
-
-        direction (np.ndarray): *Shape:* (N, L). The direction in which the emissions move.
-        pairs (bool): Whether to include the transitions and the pairwise scores.
-        RETURNS (Gradient): The derivative, zeros for a chain without a possible sequence.
-        """
+        """The derivative of the gradient of Σ log Z if the emissions move as given (N, L); zeros
+        for a chain without a possible sequence."""
         recursion = self._recursion
         layout, steps, alphas = recursion.layout, recursion._steps, recursion._alphas
         move = direction[layout.order].astype(np.float64, copy=False)

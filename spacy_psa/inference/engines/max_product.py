@@ -26,12 +26,8 @@ MANY = 1 << 13
 
 
 def best_labels(potentials: Potentials) -> Tensor:
-    """The best label sequence of each chain. Ties go to the lower label index, from the end of the
-    chain to its beginning.
-
-    potentials (Potentials): The scores.
-    RETURNS (Tensor): *Shape:* (N,). int64, on the device of the potentials.
-    """
+    """The best label sequences (N,). Ties go to the lower label index, from the end of the chain to
+    its beginning."""
     if potentials.is_independent:
         return potentials.emissions.argmax(dim=1)
     on_gpu = potentials.device.type == "cuda" and can_be_fused(potentials)
@@ -122,13 +118,9 @@ class BestPaths:
         return found[layout.row_of_token]
 
     def before(self, begin: int, stop: int, before: int, labels: np.ndarray) -> np.ndarray:
-        """The best scores of paths to labels of adjacent tokens, excluding the last label itself.
-
-        begin, stop (int): The rows of tokens.
-        before (int): The first row of their predecessors.
-        labels (np.ndarray): *Shape:* (n, m). Labels of the tokens.
-        RETURNS (np.ndarray): *Shape:* (n, m, L). By label of the predecessor.
-        """
+        """The best scores of paths through labels (n, m) of the tokens in rows begin to stop,
+        excluding these labels' own emissions. Their predecessors are in rows from `before` on.
+        *Shape:* (n, m, L), by label of the predecessor."""
         ways = self._into.take(labels, axis=0)  # faster than indexing
         ways += self.scores[before : before + len(labels), None, :]
         if self._pairwise is not None:

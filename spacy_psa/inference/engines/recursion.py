@@ -107,11 +107,9 @@ class ScaledRecursion:
         self._end_norms = alphas[layout.last_rows] @ self._end
 
     def _find_doubtful(self, slack: np.ndarray, drop_gap: np.ndarray) -> np.ndarray:
-        """The chains whose result could be inaccurate.
-
-        No forward score may be so small that its continuations underflow, and what was dropped must
-        be negligible: at most L^n sequences, each at least the gap below the peak.
-        """
+        """The chains whose result could be inaccurate: no forward score may be so small that its
+        continuations underflow, and what was dropped must be negligible. It is at most L^n
+        sequences, each at least the gap below the peak."""
         layout = self.layout
         n_labels = self._alphas.shape[1]
         most = layout.sizes * np.log(n_labels) - drop_gap
@@ -133,12 +131,8 @@ class ScaledRecursion:
         self.log_partition[doubtful] = self._fallback.log_partition.detach().numpy()
 
     def gradient(self, weights: np.ndarray, *, pairs: bool = True) -> Gradient:
-        """The gradient of the weighted sum of log Z, by the backward recursion.
-
-        weights (np.ndarray): *Shape:* (C,). The upstream gradient.
-        pairs (bool): Whether to include the transitions and the pairwise scores.
-        RETURNS (Gradient): Zeros for a chain without a possible sequence.
-        """
+        """The gradient of the sum of log Z, weighted by chain (C,), by the backward recursion.
+        Without pairs, it lacks the transitions and the pairwise scores."""
         betas, onward = self._backward(self._scaled_weights(weights), self._ratios())
         marginals = np.multiply(betas, self._alphas, out=betas)
         both: tuple[np.ndarray | None, np.ndarray | None] = (None, None)

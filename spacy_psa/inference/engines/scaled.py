@@ -114,11 +114,7 @@ class ScaledMarginals(torch.autograd.Function):
 
 
 class _Gold:
-    """Complete label sequences: their scores and the gradients of the scores.
-
-    labels (np.ndarray): *Shape:* (N,)
-    layout (TimeMajor): The layout of the tokens in chains.
-    """
+    """Complete label sequences (N,): their scores and the gradients of the scores."""
 
     def __init__(self, labels: np.ndarray, layout: TimeMajor) -> None:
         self.layout = layout

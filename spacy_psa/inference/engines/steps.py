@@ -28,15 +28,12 @@ class Steps(Protocol):
     range: float
 
     def peaks(self) -> np.ndarray:
-        """RETURNS (np.ndarray): *Shape:* (C,). The logs of the divisors, summed by chain."""
+        """The logs of the divisors, summed by chain (C,)."""
         ...
 
     def drop(self, drop_gap: np.ndarray) -> None:
-        """Set values that are too small to compute with to zero. Call this before any of the sums.
-
-        drop_gap (np.ndarray): *Shape:* (C,). How far below the peak the largest value is that was
-            dropped from the chain. Modified in place.
-        """
+        """Set values that are too small to compute with to zero, before any of the sums. In place,
+        `drop_gap` (C,) gets how far below the peak the largest of them is in each chain."""
         ...
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
@@ -48,13 +45,9 @@ class Steps(Protocol):
         ...
 
     def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, np.ndarray | None]:
-        """step_t[i, j] · Σ before[t-1, i] · after[t, j], summed over the pairs (before, after) of
-        sides.
-
-        RETURNS (Tuple[np.ndarray, Optional[np.ndarray]]): The sum over the tokens (L, L), and the
-            values of each token in the original order (N, L, L), zeros for the first token of each
-            chain; None if all tokens share one matrix.
-        """
+        """step_t[i, j] · Σ before[t-1, i] · after[t, j] over the pairs (before, after) of sides:
+        the sum over the tokens (L, L), and the values of each token in the original order
+        (N, L, L), zeros for first tokens; None if all tokens share one matrix."""
         ...
 
 
@@ -78,10 +71,7 @@ def product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.n
 
 
 class Factor:
-    """exp(scores) divided by their maximum.
-
-    scores (np.ndarray): Log-scores, -inf allowed.
-    """
+    """exp(log-scores) divided by their maximum; -inf allowed."""
 
     def __init__(self, scores: np.ndarray) -> None:
         peak = scores.max()
@@ -98,11 +88,7 @@ class Factor:
 
 
 class SharedSteps(Factor):
-    """The same transition scores for all tokens.
-
-    transitions (np.ndarray): *Shape:* (L, L)
-    layout (TimeMajor): The layout of the tokens in chains.
-    """
+    """The same transition scores (L, L) for all tokens."""
 
     def __init__(self, transitions: np.ndarray, layout: TimeMajor) -> None:
         super().__init__(transitions)
@@ -131,12 +117,8 @@ class SharedSteps(Factor):
 
 
 class PairwiseSteps:
-    """Transition scores that differ between tokens.
-
-    transitions (np.ndarray): *Shape:* (L, L). Added to the scores of each token.
-    pairwise (np.ndarray): *Shape:* (N, L, L). The rows of the first tokens of chains are ignored.
-    layout (TimeMajor): The layout of the N tokens in C chains.
-    """
+    """Transition scores that differ between tokens: (N, L, L), and (L, L) for all. The rows of the
+    first tokens of chains are ignored."""
 
     def __init__(
         self,

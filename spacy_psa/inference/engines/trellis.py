@@ -112,11 +112,8 @@ class Trellis:
         self._pairwise = None if pairwise is None else self.by_step(pairwise)
 
     def transitions(self, t: int) -> Tensor:
-        """ψ_t: the scores of transitions from labels at time step t - 1 to labels at t.
-
-        t (int): The time step.
-        RETURNS (Tensor): *Shape:* (L, L), or (counts[t], L, L) if they differ between tokens.
-        """
+        """ψ_t, from labels at time step t - 1 to labels at t: (L, L), or (counts[t], L, L) if the
+        scores differ between tokens."""
         if self._pairwise is None:
             return self._transitions
         return self._pairwise[t].to(self._transitions.dtype) + self._transitions
@@ -154,50 +151,29 @@ class Trellis:
         return LogMatMul.apply(self.ends(self.forward), self.end.unsqueeze(1)).squeeze(1)
 
     def before(self, scores: Tensor, labels: Tensor, t: int) -> Tensor:
-        """Extend paths backward.
-
-        scores (Tensor): *Shape:* (counts[t], L). The scores of the labels at time step t - 1.
-        labels (Tensor): *Shape:* (counts[t], m). Labels at time step t.
-        t (int): The time step.
-        RETURNS (Tensor): *Shape:* (counts[t], m, L). For each of the labels, the scores of the
-            labels before it, including the transition.
+        """Extend paths backward: for labels (counts[t], m) at time step t, add the scores of the
+        transition to those of the labels at t - 1 (counts[t], L). *Shape:* (counts[t], m, L).
         """
         into = self.transitions(t).mT
         rows = torch.arange(len(labels), device=labels.device).unsqueeze(1)
         return scores.unsqueeze(1) + (into[labels] if into.dim() == 2 else into[rows, labels])
 
     def ends(self, rows: list[Tensor]) -> Tensor:
-        """Select the row of each chain's last token.
-
-        rows (List[Tensor]): *Shape:* (counts[t], …). For each time step.
-        RETURNS (Tensor): *Shape:* (counts[0], …). From the longest chain to the shortest.
-        """
+        """Select the row of each chain's last token: (counts[0], …), from the longest chain on."""
         following = [*self.layout.counts[1:], 0]
         parts = [row.split([n, len(row) - n])[1] for row, n in zip(rows, following, strict=True)]
         return torch.cat(parts[::-1])
 
     def by_token(self, rows: list[Tensor]) -> Tensor:
-        """Put rows in the original order of the tokens.
-
-        rows (List[Tensor]): *Shape:* (counts[t], …). For each time step.
-        RETURNS (Tensor): *Shape:* (N, …)
-        """
+        """Put rows (counts[t], …) of all time steps in the original order of the tokens, (N, …)."""
         return torch.cat(rows)[torch.from_numpy(self.layout.row_of_token).to(rows[0].device)]
 
     def by_step(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """The reverse of `by_token`.
-
-        rows (Tensor): *Shape:* (N, …)
-        RETURNS (Tuple[Tensor, ...]): *Shape:* (counts[t], …)
-        """
+        """The reverse of `by_token`."""
         # One split for all steps: indexing each step would create a full-size gradient for it
         return rows[self._order].split(self.layout.counts)
 
     def by_chain(self, values: Tensor, default: Tensor) -> Tensor:
-        """Put values in the original order of the chains.
-
-        values (Tensor): *Shape:* (counts[0], …). From the longest chain to the shortest.
-        default (Tensor): *Shape:* (C, …). The values of empty chains.
-        RETURNS (Tensor): *Shape:* (C, …)
-        """
+        """Put values (counts[0], …) in the original order of the chains. The values of empty chains
+        are those of `default` (C, …)."""
         return default.index_put((torch.from_numpy(self.layout.chains).to(values.device),), values)

@@ -18,7 +18,6 @@ def kernels_run_on(device: torch.device) -> bool:
     """Check whether Triton kernels run on a device. The first check of a GPU runs a tiny kernel:
     Triton needs a C compiler, for instance, which not every machine has.
 
-    device (torch.device): The device of the tensors.
     RETURNS (bool): On a GPU, whether kernels work and the environment variable SPACY_PSA_KERNELS is
         not 0. On the CPU, whether Triton is available and interprets kernels (TRITON_INTERPRET=1),
         for tests.

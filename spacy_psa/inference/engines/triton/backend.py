@@ -28,32 +28,19 @@ MAX_LABELS = 1 << 10
 
 
 def can_be_fused(potentials: Potentials) -> bool:
-    """Check whether the kernels support these scores.
-
-    potentials (Potentials): The scores.
-    RETURNS (bool): True for up to 1,024 labels on a GPU that Triton supports.
-    """
+    """Whether the kernels support these scores: up to 1,024 labels, on a GPU with Triton."""
     return have_kernels(potentials.emissions)
 
 
 def have_kernels(emissions: Tensor) -> bool:
-    """Check whether the kernels support chains with these emissions.
-
-    emissions (Tensor): *Shape:* (..., L)
-    RETURNS (bool): As `can_be_fused`.
-    """
+    """As `can_be_fused`, for emissions (..., L)."""
     if not (emissions.numel() and emissions.shape[-1] <= MAX_LABELS):
         return False
     return kernels_run_on(emissions.device)
 
 
 def for_kernels(fields: Fields, lengths: tuple[int, ...]) -> tuple[ChainScores, Chains]:
-    """The arguments of the kernels.
-
-    fields (Fields): Emissions, transitions, start, end and pairwise scores.
-    lengths (Tuple[int, ...]): The lengths of the chains.
-    RETURNS (Tuple[ChainScores, Chains]): The scores, and the positions of the chains.
-    """
+    """The scores, and the positions of the chains, as the kernels take them."""
     return _at_places(fields, chain_indices(lengths, fields[0].device), has_gaps=False)
 
 
@@ -103,13 +90,13 @@ def padded_marginals(
     start: Tensor | None = None,
     end: Tensor | None = None,
 ) -> Tensor:
-    """The marginals of chains in a padded batch. The lengths stay on the GPU, so that a CUDA graph
-    can contain this; `LinearChain` needs to know them. Differentiable once.
+    """The marginals of chains in a padded batch (B, n, L), zeros in the padding. The lengths stay
+    on the GPU, so that a CUDA graph can contain this; `LinearChain` needs to know them.
+    Differentiable once.
 
     emissions (Tensor): *Shape:* (B, n, L). See `have_kernels`.
     lengths (Tensor): *Shape:* (B,). Integers from 1 to n: the tokens of each chain.
     transitions, start, end (Optional[Tensor]): As in `Potentials`.
-    RETURNS (Tensor): *Shape:* (B, n, L). Zeros in the padding.
     """
     dtype = torch.promote_types(emissions.dtype, torch.float32)
     rows = emissions.flatten(0, 1)
@@ -130,11 +117,9 @@ class Gradient(NamedTuple):
 class FusedRecursion:
     """log Z of each chain, and on demand its gradient and the derivative of the gradient.
 
-    Autograd cannot differentiate any of it.
+    Autograd cannot differentiate any of it. Lengths are a tensor if the chains are padded to the
+    same length: it is not read on the host, see `padded_indices`.
 
-    emissions, transitions, start, end, pairwise (Tensor): The scores, as in `Potentials`.
-    lengths (Union[Tuple[int, ...], Tensor]): The lengths of the C chains. A tensor if the chains
-        are padded to the same length: it is not read on the host, see `padded_indices`.
     dtype (torch.dtype): The dtype to compute in, float32 or float64.
     both_sides (bool): Whether more than log Z will be needed.
     """
@@ -172,30 +157,20 @@ class FusedRecursion:
                 self.marginals *= is_token.unsqueeze(1)
 
     def of_tokens(self, weights: Tensor) -> Tensor:
-        """weights (Tensor): *Shape:* (C,). One per chain.
-        RETURNS (Tensor): *Shape:* (N,). The weight of each token's chain; zero if no sequence is
-            possible.
-        """
+        """The weight of each token's chain (N,), given those of the chains (C,); zero if no
+        sequence is possible."""
         impossible = self.log_partition == -torch.inf
         weights = weights.to(self.marginals.dtype).masked_fill(impossible, 0.0)
         return weights[self._places.chain_of_token]
 
     def gradient(self, weights: Tensor, *, pairs: bool) -> Gradient:
-        """The gradient of the weighted sum of log Z.
-
-        weights (Tensor): *Shape:* (N,). The upstream gradient of each token's chain.
-        pairs (bool): Whether to include the transitions and the pairwise scores.
-        RETURNS (Gradient): Zeros for a chain without a possible sequence.
-        """
+        """The gradient of the sum of log Z, weighted by token (N,); zeros for a chain without a
+        possible sequence. Without pairs, it lacks the transitions and the pairwise scores."""
         return self._assemble(self.marginals * weights.unsqueeze(1), weights, None, pairs)
 
     def derivative(self, direction: Tensor, *, pairs: bool) -> Gradient:
-        """The directional derivative of the gradient of Σ log Z, see `curvature`.
-
-        direction (Tensor): *Shape:* (N, L). The direction in which the emissions move.
-        pairs (bool): Whether to include the transitions and the pairwise scores.
-        RETURNS (Gradient): Zeros for a chain without a possible sequence.
-        """
+        """The derivative of the gradient of Σ log Z if the emissions move as given (N, L), see
+        `curvature`."""
         # Centered, so that log Z stays constant
         moved = self._centered(direction.to(self.marginals.dtype))
         sides = self._kernels.tangents_of(*self._chains, self._messages, moved)

@@ -1,6 +1,6 @@
 """Sums over the label sequences of linear chains, with one kernel launch for a batch."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -41,14 +41,7 @@ class Chains(NamedTuple):
 
 
 class ChainScores(NamedTuple):
-    """The scores of chains, contiguous and on the same device.
-
-    emissions (Tensor): *Shape:* (N, L)
-    transitions (Tensor): *Shape:* (L, L)
-    start (Tensor): *Shape:* (L,)
-    end (Tensor): *Shape:* (L,)
-    pairwise (Optional[Tensor]): *Shape:* (N, L, L)
-    """
+    """The scores of chains, as in `Potentials`: contiguous, and on the same device."""
 
     emissions: Tensor
     transitions: Tensor
@@ -82,12 +75,7 @@ class ChainScores(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """The log partition function and the messages. See `kernels`.
-
-    log_z (Tensor): *Shape:* (C,). float64.
-    forward (Tensor): *Shape:* (N, L)
-    backward (Optional[Tensor]): *Shape:* (N, L)
-    """
+    """log Z (C,), in float64, and the messages (N, L). See `kernels`."""
 
     log_z: Tensor
     forward: Tensor
@@ -101,19 +89,12 @@ def pass_messages(
     *,
     both_sides: bool,
 ) -> Messages:
-    """Run the forward algorithm and, concurrently, the backward algorithm.
-
-    scores (ChainScores): The scores.
-    chains (Chains): The positions of the chains, at least one.
-    dtype (torch.dtype): The type of the messages, float32 or float64.
-    both_sides (bool): Whether to compute backward messages in addition to forward messages.
-    RETURNS (Messages): The log partition functions and the messages.
-    """
+    """Run the forward algorithm and, concurrently if both sides are wanted, the backward algorithm,
+    in float32 or float64."""
     emissions = scores.emissions
     forward = chains.new_like(emissions, dtype)
     backward = chains.new_like(forward) if both_sides else None
     log_z = emissions.new_empty(len(chains.sizes), dtype=torch.float64)
-    block, tile, warps = blocks_of(emissions.shape[1])
     with on_device(emissions):
         messages_kernel[(len(chains.sizes), 2 if both_sides else 1)](
             emissions,
@@ -127,21 +108,13 @@ def pass_messages(
             forward if backward is None else backward,
             log_z,
             emissions.shape[1],
-            HAS_PAIRWISE=scores.pairwise is not None,
-            BLOCK=block,
-            TILE=tile,
-            num_warps=warps,
-            **OPTIONS,
+            **options_of(scores),
         )
     return Messages(log_z, forward, backward)
 
 
 def marginals_of(messages: Messages) -> Tensor:
-    """Compute the marginals of all tokens.
-
-    messages (Messages): The forward and backward messages.
-    RETURNS (Tensor): *Shape:* (N, L). Zeros for a chain without any possible sequence.
-    """
+    """Compute the marginals of all tokens (N, L): zeros for a chain without a possible sequence."""
     marginals = torch.empty_like(messages.forward)
     block = block_of(marginals.shape[1])
     with on_device(marginals):
@@ -165,17 +138,12 @@ def pairs_of(
     weights: Tensor,
     sides: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute the weighted probabilities of adjacent labels i, j at t - 1, t.
+    """Compute the weighted probabilities of adjacent labels i, j at t - 1, t: their sum over tokens
+    (L, L) and, if there are pairwise scores, each token's values (N, L, L).
 
-    scores (ChainScores): The scores.
-    chains (Chains): The positions of the chains.
-    messages (Messages): The messages.
-    marginals (Tensor): *Shape:* (N, L). The marginals.
     weights (Tensor): *Shape:* (N,). The weight of each token's chain.
     sides (Optional[Tuple[Tensor, Tensor]]): *Shapes:* (N, L). If given, also multiply by
         left[t - 1, i] + right[t, j].
-    RETURNS (Tuple[Tensor, Optional[Tensor]]): The sum over tokens, *Shape:* (L, L), and, if there
-        are pairwise scores, each token's values, *Shape:* (N, L, L).
     """
     forward = messages.forward
     n_labels = forward.shape[1]
@@ -184,7 +152,7 @@ def pairs_of(
     n_inner = len(chains.inner)
     if not n_inner:
         return forward.new_zeros(n_labels, n_labels), by_token
-    block, tile, warps = blocks_of(n_labels)
+    tile = blocks_of(n_labels)[1]
     tiles = triton.cdiv(n_labels, tile)
     # Deterministic sums: no atomic additions
     stretches = min(triton.cdiv(n_inner, STRETCH), max(1, PROGRAMS // tiles))
@@ -207,12 +175,8 @@ def pairs_of(
             n_inner,
             per_stretch,
             n_labels,
-            HAS_PAIRWISE=pairwise is not None,
             HAS_SIDES=sides is not None,
-            BLOCK=block,
-            TILE=tile,
-            num_warps=warps,
-            **OPTIONS,
+            **options_of(scores),
         )
     return sums.sum(dim=0), by_token
 
@@ -220,19 +184,12 @@ def pairs_of(
 def tangents_of(
     scores: ChainScores, chains: Chains, messages: Messages, moved: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Compute the tangents of messages: their derivatives in a direction of the emissions.
-
-    scores (ChainScores): The scores.
-    chains (Chains): The positions of the chains.
-    messages (Messages): The forward and backward messages.
-    moved (Tensor): *Shape:* (N, L). The tangents of the emissions.
-    RETURNS (Tuple[Tensor, Tensor]): *Shapes:* (N, L). The tangents of the forward and the backward
-        messages; both include the tangent of the token's own emission.
+    """Compute the tangents of the forward and the backward messages: their derivatives if the
+    emissions move as given (N, L). Both include the move of the token's own emission.
     """
     forward = messages.forward
     n_labels = forward.shape[1]
     tangents = chains.new_like(forward), chains.new_like(forward)
-    block, tile, warps = blocks_of(n_labels)
     with on_device(forward):
         tangents_kernel[(len(chains.sizes), 2)](
             scores.emissions,
@@ -245,19 +202,22 @@ def tangents_of(
             chains.sizes,
             *tangents,
             n_labels,
-            HAS_PAIRWISE=scores.pairwise is not None,
-            BLOCK=block,
-            TILE=tile,
-            num_warps=warps,
-            **OPTIONS,
+            **options_of(scores),
         )
     return tangents
 
 
 def blocks_of(n_labels: int) -> tuple[int, int, int]:
-    """RETURNS (Tuple[int, int, int]): The number of labels, padded to a block size; the number of
-    labels on the other axis of a tile; and the number of warps for a tile.
+    """The number of labels, padded to a block size; the number of labels on the other axis of a
+    tile; and the number of warps for a tile.
     """
     block = block_of(n_labels)
     numbers, warps = (TILE, 4) if block <= 32 else (WIDE_TILE, 8)
     return block, min(block, max(1, numbers // block)), warps
+
+
+def options_of(scores: ChainScores) -> dict[str, Any]:
+    """The constants of a kernel for chains, and how to launch it."""
+    block, tile, warps = blocks_of(scores.emissions.shape[1])
+    constants = {"HAS_PAIRWISE": scores.pairwise is not None, "BLOCK": block, "TILE": tile}
+    return {**constants, "num_warps": warps, **OPTIONS}

@@ -12,16 +12,12 @@ OPTIONS = {"enable_fp_fusion": True}
 
 
 def on_device(tensor: Tensor) -> AbstractContextManager[object]:
-    """Make a tensor's GPU the current device, on which Triton launches kernels.
-
-    tensor (Tensor): The tensor.
-    RETURNS (ContextManager): The context to launch kernels in.
-    """
+    """Make a tensor's GPU the current device, on which Triton launches kernels."""
     return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def block_of(number: int, *, least: int = 16) -> int:
-    """RETURNS (int): The block size for a number of items: a power of 2, at least `least`."""
+    """The block size for a number of items: a power of 2, at least `least`."""
     return max(least, triton.next_power_of_2(number))
 
 

@@ -9,9 +9,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .chains import Chains, ChainScores, blocks_of
+from .chains import Chains, ChainScores, options_of
 from .functions import load_candidate_scores, load_row
-from .launching import OPTIONS, on_device
+from .launching import on_device
 
 
 @triton.jit
@@ -76,10 +76,8 @@ def viterbi_kernel(
 
 
 def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
-    """Find the best label sequences with Viterbi decoding (Viterbi 1967).
+    """Find the best label sequences.
 
-    scores (ChainScores): The scores.
-    chains (Chains): The positions of the chains.
     RETURNS (Tuple[Tensor, Tensor]): The labels, int64, *Shape:* (N,), and the score of the best
         path to each label of each token, float64, *Shape:* (N, L).
     """
@@ -87,7 +85,6 @@ def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
     n_labels = emissions.shape[1]
     best = torch.empty_like(emissions, dtype=torch.float64)
     path = emissions.new_empty(len(emissions), dtype=torch.long)
-    block, tile, warps = blocks_of(n_labels)
     with on_device(emissions):
         viterbi_kernel[(len(chains.sizes),)](
             emissions,
@@ -100,10 +97,6 @@ def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
             best,
             path,
             n_labels,
-            HAS_PAIRWISE=scores.pairwise is not None,
-            BLOCK=block,
-            TILE=tile,
-            num_warps=warps,
-            **OPTIONS,
+            **options_of(scores),
         )
     return path, best
