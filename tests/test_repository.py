@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from .documentation import ROOT, entry_points
 
 PACKAGE = ROOT / "spacy_psa"
 FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
+
+NETWORKS = ["layers", "inference", "acceleration"]
 
 # Which of our folders each folder may import from, besides itself and `errors`.
 ALLOWED = {
@@ -60,10 +63,16 @@ def modules(folder: Path = PACKAGE) -> list[Path]:
     return sorted(folder.glob("**/*.py"))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a module, which many tests read."""
+    return ast.parse(path.read_text(encoding="utf8"))
+
+
 def imports(path: Path) -> Iterator[str]:
     """The absolute names of all modules imported anywhere in a module."""
     package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -81,7 +90,7 @@ def own_folders(path: Path) -> set[str]:
 
 def calls(path: Path) -> Iterator[str]:
     """The source code of everything that a module calls."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func)
 
@@ -97,17 +106,17 @@ def test_every_folder_has_its_place() -> None:
     assert set(FOLDERS) == set(ALLOWED)
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "acceleration"])
+@pytest.mark.parametrize("folder", NETWORKS)
 def test_the_networks_know_nothing_of_spacy(folder: str) -> None:
     for path in modules(PACKAGE / folder):
         roots = {name.split(".")[0] for name in imports(path)}
         assert roots.isdisjoint({"spacy", "thinc", "srsly", "catalogue", "confection"}), path.name
 
 
-@pytest.mark.parametrize("folder", ["layers", "inference", "acceleration"])
-def test_the_networks_are_usable_without_spacy(folder: str) -> None:
+def test_the_networks_are_usable_without_spacy() -> None:
+    folders = ", ".join(f"spacy_psa.{folder}" for folder in NETWORKS)
     loaded = in_new_process(
-        f"import sys, spacy_psa.{folder}; print({{'spacy', 'thinc'}} & set(sys.modules))"
+        f"import sys, {folders}; print({{'spacy', 'thinc'}} & set(sys.modules))"
     )
     assert loaded == "set()"
 
@@ -145,7 +154,7 @@ def test_modules_of_one_name_have_one_meaning() -> None:
 
 def test_imports_are_relative_within_the_package() -> None:
     for path in modules():
-        tree = ast.parse(path.read_text(encoding="utf8"))
+        tree = parsed(path)
         for node in ast.walk(tree):
             absolute = isinstance(node, ast.ImportFrom) and not node.level and node.module
             assert not (absolute and absolute.startswith("spacy_psa")), f"{path}:{node.lineno}"
@@ -190,7 +199,7 @@ def test_no_data_is_run_as_code(path: Path) -> None:
 
 def test_no_shell_is_started() -> None:
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.keyword) and node.arg == "shell":
                 raise AssertionError(f"{path}:{node.lineno}")
         assert "subprocess" not in set(imports(path)), path
@@ -226,7 +235,7 @@ def test_entry_points_lead_to_something(name: str, target: str) -> None:
     module, _, function = target.partition(":")
     path = ROOT / (module.replace(".", "/") + ".py")
     path = path if path.exists() else ROOT / module.replace(".", "/") / "__init__.py"
-    tree = ast.parse(path.read_text(encoding="utf8"))
+    tree = parsed(path)
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert not function or function in defined, name
 

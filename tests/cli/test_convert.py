@@ -1,7 +1,5 @@
 import gzip
 import json
-import subprocess
-import sys
 
 import pytest
 from spacy.cli._util import app
@@ -39,16 +37,6 @@ def load(path):
 
 def run(*arguments):
     return CliRunner().invoke(app, ["psa", "convert", *map(str, arguments)])
-
-
-def test_command_is_part_of_spacy(tmp_path, chunks_path):
-    command = [sys.executable, "-m", "spacy", "psa", "convert"]
-    output = tmp_path / "train.spacy"
-    done = subprocess.run([*command, str(chunks_path), str(output)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(load(output)) == 3
-    assert "Wrote 3 Docs" in done.stdout
-    assert "sentences" not in done.stderr, "the progress bar is for terminals"
 
 
 def test_format_is_told_by_the_columns(tmp_path, chunks_path, ents_path):
