@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_model_from_config, registry, resolve_dot_names
 from spacy.vocab import Vocab
-from thinc.api import Config
+from thinc.api import Adam, Config
 
 from spacy_psa.cli import _pretrained
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.init_config import make_config
 
+from ..pipeline import srl_data
 from ..tiny_transformer import write_transformer
 from .commands import plain, run, succeed
 from .test_init_config import SCORES, blocks
@@ -64,14 +66,18 @@ def make_examples(nlp: Language) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=WORDS), doc)]
 
 
-def learn(config: Config, steps: int = 60) -> tuple[Language, list[Example]]:
+def learn(
+    config: Config,
+    steps: int = 60,
+    make: Callable[[Language], list[Example]] = make_examples,
+) -> tuple[Language, list[Example]]:
     """Train a pipeline at a high rate, on a transformer with the optimizer of its config."""
     if "transformer" in config["components"]:
         config["training"]["optimizer"]["learn_rate"] = 0.01
     else:
         config["training"]["optimizer"] = {"@optimizers": "Adam.v1", "learn_rate": 0.01}
     nlp = load_model_from_config(config, auto_fill=True)
-    examples = make_examples(nlp)
+    examples = make(nlp)
     nlp.initialize(lambda: examples)
     (optimizer,) = resolve_dot_names(config.interpolate(), ["training.optimizer"])
     training = config["training"]
@@ -82,7 +88,7 @@ def learn(config: Config, steps: int = 60) -> tuple[Language, list[Example]]:
             exclude=training["frozen_components"],
             annotates=training["annotating_components"],
         )
-    return nlp, make_examples(nlp)
+    return nlp, make(nlp)
 
 
 @pytest.mark.parametrize("task", names("tasks"))
@@ -113,6 +119,31 @@ def test_roles_on_a_transformer(bert: Path, system: str) -> None:
     assert config["training"]["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
     assert config["corpora"]["train"]["@readers"] == "spacy_psa.FrameCorpus.v1"
     load_model_from_config(config, auto_fill=True)
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_roles_are_learned(bert: Path, freeze: bool) -> None:
+    config = config_of("bilstm-crf-small", "srl", bert, encoder="bilstm", freeze=freeze)
+    nlp, examples = learn(config, make=srl_data.make_examples)
+    assert nlp.evaluate(examples)["srl_f"] > 0.8
+
+
+def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -> None:
+    nlp, examples = learn(config_of("psa", "pos ner", bert, encoder="none"), steps=20)
+
+    def predicted() -> list[list[tuple[str, str]]]:
+        texts = ["Ann saw New York", "", " \n ", "York saw", "Ann " * 50]
+        return [[(t.tag_, t.ent_type_) for t in doc] for doc in nlp.pipe(texts)]
+
+    before = predicted()
+    assert [len(doc) for doc in before] == [4, 0, 1, 2, 50]
+    nlp.replace_listeners("transformer", "psa_ner", ["model.tok2vec"])
+    assert predicted() == before
+    losses = nlp.update(examples, sgd=Adam(0.001))
+    assert losses["psa_ner"] >= 0.0
+    nlp.to_disk(tmp_path)
+    before, nlp = predicted(), spacy.load(tmp_path)
+    assert predicted() == before
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
