@@ -133,6 +133,7 @@ def test_semantic_roles_are_learnt_as_in_their_paper() -> None:
         "eps": 1e-6,
         "L2": 0.0,
         "use_averages": False,
+        "groups": None,
         "learn_rate": {**rate, "hold": 400_000, "every": 100_000},
     }
 
