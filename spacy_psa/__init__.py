@@ -45,3 +45,7 @@ def __getattr__(name: str) -> Any:
     if name == "apply":
         return import_module(".scale", __name__).apply
     return import_module(f".{name}", __name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
