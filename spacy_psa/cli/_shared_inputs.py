@@ -137,9 +137,12 @@ def _with_training(template: Template, *, roles: bool) -> Template:
         comments = {
             place: text for place, text in comments.items() if place not in replaced.comments
         }
+    if roles:
+        # Their other paragraphs are about the training and the embeddings of the paper
+        about = [part for part in about if part.startswith("Predicates")]
     kept = {key: settings[key] for key in ("corpus", "sentences", "tokens") if key in settings}
     template = Template(_config({**template.config, "template": kept}), comments, about)
-    wanted = ["transformer", "optimizer", *([] if roles else ["epochs", "batches"])]
+    wanted = ["transformer", "optimizer", *(["roles"] if roles else ["epochs", "batches"])]
     return reduce(Template.merge, (read_template("inputs", name) for name in wanted), template)
 
 

@@ -118,6 +118,8 @@ def test_roles_on_a_transformer(bert: Path, system: str) -> None:
     assert model["tok2vec"]["@architectures"] == "spacy-transformers.TransformerListener.v1"
     assert config["training"]["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
     assert config["corpora"]["train"]["@readers"] == "spacy_psa.FrameCorpus.v1"
+    training = config["training"]
+    assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"]
     load_model_from_config(config, auto_fill=True)
 
 
@@ -260,7 +262,12 @@ def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
 def test_the_command_trains_without_vectors(bert: Path) -> None:
     text = make_config("psa", "ner", name="x.cfg", inputs=Inputs(str(bert)))
     assert "--paths.train train.spacy --paths.dev dev.spacy\n" in text
-    assert "In the paper" not in text and "in the paper: eval" not in text
+    assert "Training as in" not in text and "averag" not in text.replace("use_averages", "")
+
+
+def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
+    text = make_config("deepatt", "srl", name="x.cfg", inputs=Inputs(str(bert)))
+    assert "Predicates are given" in text and "Adadelta" not in text and "GloVe" not in text
 
 
 @pytest.mark.parametrize(
