@@ -7,6 +7,7 @@ or shuffled. Ray starts an actor that dies again, and gives its block to another
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 from collections.abc import Generator, Iterator, Sequence
@@ -67,6 +68,7 @@ def connected(address: str | None) -> Iterator[None]:
     except (OSError, ValueError, RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P513.format(address=address, reason=reason)) from error
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
     try:
         yield
     finally:
@@ -86,7 +88,7 @@ def run_actors(
         BlockWorker,
         fn_constructor_args=(job,),
         batch_size=1,
-        **_pool(n_actors, job.settings.gpu_id),
+        **_pool(n_actors, job.settings.gpu_id, len(rows)),
     )
     try:
         for row in found.iter_rows():
@@ -98,11 +100,11 @@ def run_actors(
         raise ValueError(message[0].rstrip()) from error
 
 
-def _pool(n_actors: int | None, gpu_id: int) -> dict[str, Any]:
-    """The options of Ray Data for the actors."""
+def _pool(n_actors: int | None, gpu_id: int, most: int | None = None) -> dict[str, Any]:
+    """The options of Ray Data for the actors, of which there are at most so many."""
     unit = "CPU" if gpu_id < 0 else "GPU"
     n = n_actors or max(1, int(ray.cluster_resources().get(unit, 1)))
-    return {"compute": ActorPoolStrategy(size=n), f"num_{unit.lower()}s": 1}
+    return {"compute": ActorPoolStrategy(size=min(n, most or n)), f"num_{unit.lower()}s": 1}
 
 
 class TableWorker:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,16 +23,6 @@ _ROW_GROUP_BYTES = 1 << 24
 Pairs = Sequence[tuple[Record, Doc]]
 
 
-class Shard(Protocol):
-    """A file of annotated documents that is being written."""
-
-    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        """Write some documents."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
 class ParquetShard:
     """A shard in Parquet.
 
@@ -45,13 +35,11 @@ class ParquetShard:
         self._tables: list[Any] = []
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        """Write some documents."""
         self._tables.append(annotator.table(chunk, pairs))
         if sum(table.nbytes for table in self._tables) >= _ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left."""
         if self._tables or self._writer is None:
             self._flush()
         self._writer.close()
@@ -65,7 +53,7 @@ class ParquetShard:
 
 
 class JsonShard:
-    """A shard of JSON lines.
+    """A shard of JSON lines, in which what is null is left out.
 
     path (Path): The file.
     """
@@ -74,14 +62,12 @@ class JsonShard:
         self._file = path.open("w", encoding="utf8")
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        """Write some documents. What is null is left out."""
         for row in annotator.table(chunk, pairs).to_pylist():
             row["spans"] = dict(row["spans"])
             text = json.dumps(_without_nulls(row), ensure_ascii=False, default=str)
             self._file.write(text + "\n")
 
     def close(self) -> None:
-        """Write what is left."""
         self._file.close()
 
 
@@ -96,7 +82,6 @@ class DocBinShard:
         self._docs = DocBin(store_user_data=True)
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        """Write some documents."""
         others = others_of(chunk, pairs)
         rows = others.to_pylist() if others is not None else [{}] * len(pairs)
         for (record, doc), row in zip(pairs, rows, strict=True):
@@ -111,7 +96,6 @@ class DocBinShard:
             self._docs.add(doc)
 
     def close(self) -> None:
-        """Write what is left."""
         self._docs.to_disk(self._path)
 
 
@@ -133,6 +117,7 @@ class Entry:
     words (int): The number of their tokens.
     failed (int): The number of documents that failed.
     size (int): The size of the block in bytes.
+    seconds (float): The processor time that it took.
     """
 
     block: int
@@ -142,6 +127,7 @@ class Entry:
     words: int
     failed: int
     size: int
+    seconds: float
 
     @property
     def files(self) -> list[str]:
@@ -165,7 +151,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 @contextmanager
-def open_shard(path: Path, form: str) -> Iterator[Shard]:
+def open_shard(path: Path, form: str) -> Iterator[Any]:
     """Write a shard, which appears when the block ends."""
     with atomic_path(path) as temporary:
         shard = SHARDS[form](temporary)

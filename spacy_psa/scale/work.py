@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,7 @@ def annotate_block(
     settings = job.settings
     folder, name = Path(job.output), f"{block.number:06}"
     shard_name, errors_name = f"part-{name}.{settings.form}", f"errors-{name}.jsonl"
+    start = time.process_time()
     failures: list[Failure] = []
     documents = words = 0
     chunks = read_block(
@@ -86,7 +88,8 @@ def annotate_block(
             # The vocabulary forgets what these documents added to it
             with annotator.nlp.memory_zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
-                shard.write(annotator, chunk, pairs)
+                if pairs:
+                    shard.write(annotator, chunk, pairs)
                 done = (
                     len(pairs),
                     sum(len(doc) for _, doc in pairs),
@@ -107,6 +110,7 @@ def annotate_block(
         words=words,
         failed=len(failures),
         size=block.size,
+        seconds=round(time.process_time() - start, 3),
     )
 
 

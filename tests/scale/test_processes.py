@@ -57,9 +57,8 @@ class Run:
 
     def workers(self) -> list[int]:
         """The processes that it has started."""
-        me = self.process.pid
-        listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(me)], capture_output=True)
-        lines = listed.stdout.decode().splitlines()
+        command = ["ps", "-o", "pid=", "-o", "args=", "--ppid", str(self.process.pid)]
+        lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
         return [int(line.split()[0]) for line in lines if "spawn_main" in line]
 
     def finish(self) -> str:

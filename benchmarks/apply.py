@@ -1,0 +1,275 @@
+"""Speed and memory of bulk annotation (`psa apply`), compared with `nlp.pipe`.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.apply --text sentences.txt
+
+The file has a sentence in each line; by default, it is made from the sample corpus. The pipeline is
+the system `--system` for chunks, initialized on the sample corpus but not trained, which takes as
+long. `nlp.pipe` and `spacy_psa.apply`, which also reads the file and writes Parquet, take turns in
+one process, on the same texts in the same order. Rates are by processor time, which depends little
+on the load of the machine. Ray's are those of its actors, which get all texts twice, the
+first time to warm up; the time that passes is given, too, with the load of the machine.
+
+Memory is that of a process of its own, which annotates `--many` sentences, the same ones again and
+again, with a smaller network: its highest value in the first tenth and in all of the run.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import spacy
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+import spacy_psa
+
+from .machine import describe_machine
+from .pipelines import load_system
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+SAMPLE = ROOT / "assets" / "sample" / "train.conll"
+BLOCK_SIZE = 1 << 14
+SECONDS_PER_HOUR = 3600
+
+
+def main() -> None:
+    """Run the benchmark, and write `apply.json` and `apply.md`."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--text", type=Path, help="file with a sentence in each line")
+    parser.add_argument("--system", default="psa")
+    parser.add_argument("--hidden", type=int, help="width of the BiLSTM")
+    parser.add_argument("--sentences", type=int, default=4000, help="sentences of each run")
+    parser.add_argument("--many", type=int, default=200_000, help="sentences for memory")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    source = arguments.text.read_text(encoding="utf8") if arguments.text else sample_text()
+    lines = [line for line in source.split("\n") if line.strip()]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        nlp = make_pipeline(arguments.system, arguments.hidden)
+        nlp.to_disk(folder / "model")
+        texts = list(islice(cycle(lines), arguments.sentences))
+        (folder / "texts.txt").write_text("\n".join(texts), encoding="utf8")
+        results: dict[str, Any] = {
+            "machine": describe_machine(),
+            "text": arguments.text.name if arguments.text else "sample corpus",
+            "system": arguments.system,
+            "hidden": arguments.hidden,
+            "sentences": len(texts),
+            "words": sum(len(nlp.make_doc(text)) for text in texts),
+            "repetitions": arguments.repeat,
+            "load": os.getloadavg()[0],
+            "seconds": time_local(nlp, texts, folder, arguments.repeat),
+            "ray": time_ray(folder) if find_spec("ray") else None,
+            "memory": measure_memory(lines, folder, arguments.many),
+        }
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=2) + "\n"
+    (arguments.output / "apply.json").write_text(text, encoding="utf8")
+    (arguments.output / "apply.md").write_text(to_markdown(results), encoding="utf8")
+    print(to_markdown(results))
+
+
+def sample_text() -> str:
+    """RETURNS (str): The sentences of the sample corpus, one in each line."""
+    blocks = SAMPLE.read_text(encoding="utf8").strip().split("\n\n")[1:]
+    return "\n".join(" ".join(row.split()[0] for row in block.split("\n")) for block in blocks)
+
+
+def make_pipeline(system: str, hidden: int | None) -> Language:
+    """Make a pipeline that has labels and a vocabulary, but is not trained.
+
+    system (str): A system of `psa init-config`.
+    hidden (Optional[int]): The width of its BiLSTM; None for the config's.
+    RETURNS (Language): The pipeline.
+    """
+    nlp = load_system(system, "chunk", hidden)
+    docs = []
+    for line in islice(sample_text().split("\n"), 300):
+        doc = Doc(nlp.vocab, words=line.split())
+        chunks = [
+            (i, i + 1, label) for i, label in zip(range(len(doc)), cycle("ABC"), strict=False)
+        ]
+        doc.spans["chunks"] = [spacy.tokens.Span(doc, *chunk) for chunk in chunks]
+        docs.append(doc)
+    fix_random_seed(0)
+    nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    return nlp
+
+
+def time_local(
+    nlp: Language, texts: list[str], folder: Path, repeat: int
+) -> dict[str, list[float]]:
+    """Time `nlp.pipe` and `spacy_psa.apply`, in turns.
+
+    nlp (Language): The pipeline.
+    texts (List[str]): The texts, which are in the folder, too.
+    folder (Path): The folder to write to.
+    repeat (int): The number of turns, after one to warm up.
+    RETURNS (Dict[str, List[float]]): The seconds of processor time of each turn.
+    """
+    seconds: dict[str, list[float]] = {"nlp.pipe": [], "psa apply": []}
+    for turn in range(-1, repeat):
+        start = time.process_time()
+        with nlp.memory_zone():
+            for _ in nlp.pipe(texts):
+                pass
+        middle = time.process_time()
+        spacy_psa.apply(nlp, folder / "texts.txt", folder / f"local{turn}", block_size=BLOCK_SIZE)
+        end = time.process_time()
+        if turn >= 0:
+            seconds["nlp.pipe"].append(middle - start)
+            seconds["psa apply"].append(end - middle)
+    return seconds
+
+
+def time_ray(folder: Path) -> dict[str, dict[str, float]]:
+    """Time Ray with one actor and with two.
+
+    folder (Path): The folder with the pipeline and the texts.
+    RETURNS (Dict[str, Dict[str, float]]): For each number of actors, the words of the second half
+        of the blocks, their seconds of processor time, and the seconds in which they were finished.
+    """
+    import ray
+
+    found = {}
+    text = (folder / "texts.txt").read_text(encoding="utf8")
+    (folder / "twice.txt").write_text(f"{text}\n{text}", encoding="utf8")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    for n in (1, 2):
+        output = folder / f"ray{n}"
+        spacy_psa.apply(
+            folder / "model",
+            folder / "twice.txt",
+            output,
+            engine="ray",
+            n_process=n,
+            block_size=BLOCK_SIZE,
+        )
+        lines = (output / "manifest.jsonl").read_text(encoding="utf8").splitlines()[1:]
+        entries = [json.loads(line) for line in lines]
+        # In the order in which they were finished
+        warm = entries[len(entries) // 2 :]
+        times = [(output / entry["shard"]).stat().st_mtime for entry in warm]
+        found[str(n)] = {
+            "words": sum(entry["words"] for entry in warm),
+            "processor": sum(entry["seconds"] for entry in warm),
+            "wall": max(times) - min(times),
+        }
+    ray.shutdown()
+    return found
+
+
+def measure_memory(lines: list[str], folder: Path, n: int) -> dict[str, Any]:
+    """Measure the memory of a long run in a process of its own.
+
+    lines (List[str]): Sentences.
+    folder (Path): The folder to write to.
+    n (int): The number of sentences.
+    RETURNS (Dict[str, Any]): The number of sentences, and the highest MiB of the process in the
+        first tenth and in the whole run.
+    """
+    many = "\n".join(islice(cycle(lines), n))
+    (folder / "many.txt").write_text(many, encoding="utf8")
+    context = multiprocessing.get_context("spawn")
+    reader, writer = context.Pipe(False)
+    process = context.Process(target=_run_long, args=(folder, n, writer))
+    process.start()
+    writer.close()
+    tenth, whole = reader.recv()
+    process.join()
+    return {"sentences": n, "first_tenth": tenth, "whole": whole}
+
+
+def _run_long(folder: Path, n: int, writer: Any) -> None:
+    torch.set_num_threads(1)
+    nlp = make_pipeline("bilstm-crf", 16)
+    highest: list[float] = []
+    pipe, done = nlp.pipe, 0
+
+    def watched(texts: Any, **options: Any) -> Any:
+        nonlocal done
+        for pair in pipe(texts, **options):
+            done += 1
+            if done % 500 == 0:
+                highest.append(memory())
+            yield pair
+
+    nlp.pipe = watched  # type: ignore[method-assign]
+    spacy_psa.apply(nlp, folder / "many.txt", folder / "many", block_size=1 << 20)
+    writer.send((max(highest[: max(1, len(highest) // 10)]), max(highest)))
+
+
+def memory() -> float:
+    """RETURNS (float): The MiB that this process has in memory, as Linux counts them."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def to_markdown(results: dict[str, Any]) -> str:
+    """Format the results as a page.
+
+    results (Dict[str, Any]): The results, as `main` writes them to JSON.
+    RETURNS (str): Markdown.
+    """
+    machine, words, n = results["machine"], results["words"], results["sentences"]
+    rates = rates_of(results)
+    base = rates["nlp.pipe"]
+    rows = [
+        f"| {name} | {rate:,.0f} | {rate / base:.3f} | {1e9 / rate / SECONDS_PER_HOUR:,.1f} |"
+        for name, rate in rates.items()
+    ]
+    text = (
+        f"# Bulk annotation\n\nGenerated by `python -m benchmarks.apply`: {n:,} sentences with "
+        f"{words:,} words ({results['text']}), the system {results['system']}, one thread. Words "
+        f"per second of processor time, medians of {results['repetitions']} turns; hours of one "
+        "core for a billion words.\n\n"
+        f"{machine['processor']}, Python {machine['python']}, PyTorch {machine['torch']}, spaCy "
+        f"{machine['spacy']}\n\n| | words/s | of nlp.pipe | hours for 10⁹ words |\n"
+        "| --- | ---: | ---: | ---: |\n" + "\n".join(rows) + "\n"
+    )
+    if results["ray"]:
+        one, two = (results["ray"][key]["wall"] for key in "12")
+        text += (
+            "\nRay's words per second are those of its actors. Two of them took "
+            f"{two:.1f} s for the second half of the blocks, one {one:.1f} s, while the "
+            f"machine had {results['load']:.0f} other tasks for its {machine['cores']} cores.\n"
+        )
+    memory = results["memory"]
+    tenth, whole = memory["first_tenth"], memory["whole"]
+    return text + (
+        f"\nMemory over {memory['sentences']:,} sentences: at most "
+        f"{tenth:,.0f} MiB in the first tenth, {whole:,.0f} MiB in all "
+        f"({100 * (whole / tenth - 1):+.1f} %).\n"
+    )
+
+
+def rates_of(results: dict[str, Any]) -> dict[str, float]:
+    """Get rates.
+
+    results (Dict[str, Any]): The results.
+    RETURNS (Dict[str, float]): Words per second of processor time, by what was timed.
+    """
+    words = results["words"]
+    rates = {name: words / statistics.median(s) for name, s in results["seconds"].items()}
+    for n, found in (results["ray"] or {}).items():
+        rates[f"Ray, actors: {n}"] = found["words"] / found["processor"]
+    return rates
+
+
+if __name__ == "__main__":
+    main()
