@@ -48,7 +48,7 @@ def max_pieces(name: str) -> int:
         config = AutoConfig.from_pretrained(name)
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as err:
-        problem = str(err).partition("\n")[0].rstrip(".")
+        problem = " ".join(str(err).split()).partition(". ")[0].rstrip(".")
         raise ValueError(Errors.P197.format(name=name, problem=problem)) from err
     limits = [tokenizer.model_max_length, n_positions(config) or MAX_PIECES]
     return min(limit for limit in limits if limit < NO_LIMIT)

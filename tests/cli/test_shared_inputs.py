@@ -304,7 +304,9 @@ def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.Monkey
         raise OSError(f"We couldn't connect to load {name}.\nCheck your internet connection.")
 
     monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", fail)
-    with pytest.raises(ValueError, match=r"P197.*'tiny-bert'.*couldn't connect.*give their folder"):
+    with pytest.raises(
+        ValueError, match=r"P197.*'tiny-bert'.*couldn't connect to load tiny-bert\)\. Check"
+    ):
         config_of("psa", "ner", Path("tiny-bert"))
 
 
