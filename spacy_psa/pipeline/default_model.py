@@ -1,4 +1,6 @@
-"""The default network of `psa_tagger`: PSA (Wei et al. 2021), by the recipe `best`."""
+"""The default network of `psa_tagger`: PSA (Wei et al. 2021), as in the recipe `best` of
+`psa init-config`, with less dropout, so that it also learns from a few sentences.
+"""
 
 from thinc.api import Config
 
@@ -16,7 +18,7 @@ width = null
 attr = "NORM"
 min_freq = 2
 max_characters = 50
-dropout = 0.2
+dropout = 0.1
 digits = false
 character_initialization = null
 word_dropout = 0.0
@@ -31,7 +33,7 @@ width = 100
 
 [model.encoder.first_fusion]
 @architectures = "spacy_psa.ContextFusion.v1"
-dropout = 0.2
+dropout = 0.1
 
 [model.encoder.first_fusion.bias]
 @architectures = "spacy_psa.PSABias.v1"
@@ -48,13 +50,13 @@ token_position = true
 @architectures = "spacy_psa.BiLSTM.v1"
 hidden_width = 300
 depth = 1
-input_dropout = 0.33
-output_dropout = 0.33
+input_dropout = 0.2
+output_dropout = 0.2
 variational = false
 
 [model.encoder.second_fusion]
 @architectures = "spacy_psa.ContextFusion.v1"
-dropout = 0.2
+dropout = 0.1
 
 [model.encoder.second_fusion.bias]
 @architectures = "spacy_psa.PSABias.v1"

@@ -39,7 +39,6 @@ cuda_graphs = false
 
 [model.tok2vec]
 @architectures = "spacy_psa.WordCharEmbed.v1"
-characters = null
 width = null
 attr = "NORM"
 min_freq = 2
@@ -49,20 +48,25 @@ digits = false
 character_initialization = null
 word_dropout = 0.0
 
+[model.tok2vec.characters]
+@architectures = "spacy_psa.CharacterCNN.v1"
+embedding_width = 30
+width = 50
+window = 3
+dropout = 0.2
+
 [model.encoder]
 @architectures = "spacy_psa.DeepAtt.v1"
 width = 200
-depth = 10
+depth = 4
 n_heads = 8
-residual_dropout = 0.2
+residual_dropout = 0.1
 attention_dropout = 0.1
-input_dropout = 0.2
+input_dropout = 0.1
 scale_input = true
 
 [model.encoder.sublayer]
-@architectures = "spacy_psa.FeedForwardSublayer.v1"
-hidden_width = 800
-dropout = 0.1
+@architectures = "spacy_psa.RecurrentSublayer.v1"
 
 [model.encoder.positions]
 @architectures = "spacy_psa.SinusoidalPositions.v1"

@@ -1,0 +1,55 @@
+"""A training that goes nowhere says so, once."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from spacy_psa.pipeline.stagnation import StagnationMonitor
+
+CORRECT, NONE = {"ents_f": 0.5}, {"ents_f": 0.0, "ents_per_type": {}}
+
+
+def messages(*evaluations: tuple[int, list[str], dict]) -> list[str]:
+    """The warnings after some evaluations of ten tokens: updates, predicted labels, and scores."""
+    monitor = StagnationMonitor()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for updates, predicted, scores in evaluations:
+            monitor.observe("ner", updates, predicted, 10, scores)
+    return [str(warning.message) for warning in caught]
+
+
+def test_nothing_predicted_three_times() -> None:
+    (message,) = messages(*((n, [], NONE) for n in (10, 20, 30, 40)))
+    assert "[W435]" in message and "after 30 updates, 3 evaluations" in message
+    assert "nothing at all" in message
+
+
+def test_all_tokens_have_the_same_tag() -> None:
+    (message,) = messages(*((n, ["NN"] * 10, {"tag_acc": 0.2}) for n in (10, 20, 30)))
+    assert "the same label, 'NN', for all tokens" in message
+
+
+def test_nothing_correct_three_times() -> None:
+    (message,) = messages(*((n, ["PER", "LOC"], NONE) for n in (10, 20, 30)))
+    assert "nothing that is correct" in message
+
+
+@pytest.mark.parametrize(
+    "evaluations",
+    [
+        [(10, [], NONE), (20, [], NONE)],
+        # The evaluation after the first update says nothing
+        [(1, [], NONE), (20, [], NONE), (40, [], NONE)],
+        # Nor do several without training in between
+        [(10, [], NONE), (10, [], NONE), (10, [], NONE), (20, [], NONE)],
+        [(10, [], NONE), (20, [], NONE), (30, ["PER"], CORRECT), (40, [], NONE), (50, [], NONE)],
+        # One type of entity, and a corpus with one tag
+        [(n, ["PER"], CORRECT) for n in (10, 20, 30)],
+        [(n, ["NN"] * 10, {"tag_acc": 1.0}) for n in (10, 20, 30)],
+    ],
+)
+def test_no_warning(evaluations: list[tuple[int, list[str], dict]]) -> None:
+    assert messages(*evaluations) == []
