@@ -43,6 +43,18 @@ def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.M
     assert 10 < tenth <= whole
 
 
+def test_the_page_has_the_measured_cost() -> None:
+    results = json.loads((benchmark.RESULTS / "apply.json").read_text(encoding="utf8"))
+    page = (benchmark.ROOT / "docs" / "scale.md").read_text(encoding="utf8")
+    rate = round(benchmark.rates_of(results)["psa apply"])
+    hours = 1e9 / rate / 3600
+    assert f"10⁹ / {rate:,} / 3,600 = {hours:.1f}" in page
+    assert f"{hours / 64:.1f} hours on 64 cores" in page
+    memory = results["memory"]
+    assert f"{memory['first_tenth']:.0f} MiB" in page
+    assert f"{memory['whole']:.0f} MiB" in page
+
+
 def test_rates_are_words_per_second_of_processor_time() -> None:
     results: dict[str, Any] = {
         "words": 100,
