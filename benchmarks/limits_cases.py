@@ -18,7 +18,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger
 
 COMPONENT, ROLES = "psa_tagger", "psa_srl"

@@ -27,8 +27,8 @@ from tqdm import tqdm
 from spacy_psa.annotation.propositions import get_frames
 from spacy_psa.cli._reproduction_scores import count_parameters
 from spacy_psa.corpora.docbins import unpack_docs
-from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 from .machine import describe_machine
 from .systems import RESULTS, find_runs, keep

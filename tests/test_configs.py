@@ -11,8 +11,8 @@ from spacy.language import Language
 from thinc.api import Config
 
 from spacy_psa.cli.init_config import make_config
-from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
-from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.srl.settings import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.tagger.settings import DEFAULT_PSA_MODEL
 
 from .documentation import ROOT
 

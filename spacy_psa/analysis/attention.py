@@ -18,12 +18,12 @@ from ..inference import Constraints, LinearChain
 from ..models.growth import trained_outputs
 from ..models.labeler import sentence_lengths
 from ..models.srl import labeled_propositions
-from ..pipeline.common import LabelSequencePipe
-from ..pipeline.decoding import bio_constraints
-from ..pipeline.predicates import check_predicates
-from ..pipeline.role_spaces import without_space
+from ..pipeline.components import Component
 from ..pipeline.srl import PSASemanticRoles
-from ..pipeline.tag_queries import TagQueries
+from ..pipeline.srl.decoding import bio_constraints
+from ..pipeline.srl.predicates import check_predicates
+from ..pipeline.srl.role_spaces import without_space
+from ..pipeline.tagger import PSATagger
 from ..printable import one_line
 from .activations import Array, LayerView, Recording, labeler_networks, layer_views, recording
 
@@ -106,10 +106,10 @@ class Insight:
     transitions: dict[str, Array]
 
 
-def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) -> Insight:
+def look_inside(pipe: Component, doc: Doc, *, n_tokens: int = N_TOKENS) -> Insight:
     """Label a document and record what the layers compute. The document is not modified.
 
-    pipe (LabelSequencePipe): The component.
+    pipe (Component): The component.
     doc (Doc): The document, as processed by the preceding components.
     n_tokens (int): The number of tokens to visualize, from the first.
     RETURNS (Insight): The recorded values.
@@ -162,13 +162,13 @@ def look_inside(pipe: LabelSequencePipe, doc: Doc, *, n_tokens: int = N_TOKENS) 
 
 
 @singledispatch
-def label(pipe: LabelSequencePipe, doc: Doc) -> Labeled:
+def label(pipe: Component, doc: Doc) -> Labeled:
     """Label a document. To support another kind of component, register an implementation."""
     raise ValueError(Errors.P382.format(name=pipe.name))
 
 
 @label.register
-def _label_tokens(pipe: TagQueries, doc: Doc) -> Labeled:
+def _label_tokens(pipe: PSATagger, doc: Doc) -> Labeled:
     distribution = pipe.distribution([doc])
     tags = [pipe.tags[i] for i in distribution.argmax.tolist()]
     ends = np.cumsum([0, *sentence_lengths(doc)]).tolist()
@@ -187,7 +187,7 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
         raise ValueError(Errors.P383.format(name=pipe.name))
     tokens = [predicate.token for predicate in predicates]
     potentials = pipe.model.predict(([doc], [tokens])).detach()
-    is_space = pipe.spaces(doc)
+    is_space = pipe.decoder.spaces(doc)
     places = labeled_propositions(pipe.model, doc, tokens)
     marginals, best = [], list[str]()
     for chain, place in enumerate(places):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..annotation.schemes import OUTSIDE, SCHEMES, split_tag
 from ..errors import Errors
-from ..pipeline.common import LabelSequencePipe
+from ..pipeline.components import Component
 from .activations import labeler_networks
 
 PREFIXES = frozenset(prefix for scheme in SCHEMES.values() for prefix in scheme.prefixes)
@@ -75,11 +75,11 @@ class LabelMap:
     nearest: list[tuple[str, float]]
 
 
-def label_vectors(name: str, pipe: LabelSequencePipe) -> list[LabelVectors]:
+def label_vectors(name: str, pipe: Component) -> list[LabelVectors]:
     """Get the label vectors of a component: label embeddings, or the weights of the output layer.
 
     name (str): The name for the model.
-    pipe (LabelSequencePipe): The component.
+    pipe (Component): The component.
     RETURNS (List[LabelVectors]): The vectors of its network, or of each network in an ensemble.
     RAISES (ValueError): If the model has no network of this package, or its decoder has no label
         vectors.

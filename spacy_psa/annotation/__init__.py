@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .propositions import clear_frames as clear_frames
     from .propositions import get_frames as get_frames
     from .propositions import set_frames as set_frames
+    from .role_scores import SRLResult as SRLResult
+    from .role_scores import srl_eval as srl_eval
     from .rules import Rule as Rule
     from .schemes import BIO as BIO
     from .schemes import BIOES as BIOES
@@ -21,6 +23,7 @@ __all__, __getattr__, __dir__ = exports(
     __name__,
     {
         "propositions": ["Frame", "clear_frames", "get_frames", "set_frames"],
+        "role_scores": ["SRLResult", "srl_eval"],
         "rules": ["Rule"],
         "schemes": ["BIO", "BIOES", "IO", "IOB1", "Scheme", "get_scheme"],
     },

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
     from ..evaluation.layers import Layer
-    from ..pipeline.common import LabelSequencePipe
+    from ..pipeline.components import Component
     from ..pipeline.srl import PSASemanticRoles
     from ..pipeline.tagger import PSATagger
 
@@ -30,12 +30,12 @@ def load_pipeline(name: str | Path) -> Language:
     return spacy.load(name)
 
 
-def load_component(path: str, name: str | None = None) -> tuple[Language, LabelSequencePipe]:
+def load_component(path: str, name: str | None = None) -> tuple[Language, Component]:
     """Load a pipeline, and choose one of its components."""
-    from ..pipeline.common import LabelSequencePipe
+    from ..pipeline.components import Component
 
     nlp = load_pipeline(path)
-    ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)}
+    ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, Component)}
     chosen = name or next(reversed(ours), None)
     if chosen not in ours:
         found, wanted = ", ".join(ours) or "none", f" '{name}'" if name else ""
@@ -83,7 +83,7 @@ def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
 
 def use_given_predicates(components: Iterable[PSASemanticRoles]) -> None:
     """Make components use given predicates, even if they are configured to find their own."""
-    from ..pipeline.predicates import create_given_predicates
+    from ..pipeline.srl.predicates import create_given_predicates
 
     for component in components:
         component.predicates = create_given_predicates()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ..annotation.role_scores import RoleCounts
     from ..evaluation.conlleval import Counts
-    from ..pipeline.role_scores import RoleCounts
     from ..reproduction.results import Result
 
     TagPair = tuple[Doc, list[str], list[str]]
@@ -123,7 +123,7 @@ def score_roles(
     plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
 ) -> dict[str, Any]:
     """Score semantic roles of given predicates as the CoNLL-2005 evaluator does."""
-    from ..pipeline.role_scores import SRLResult
+    from ..annotation.role_scores import SRLResult
     from .srl_eval import score_paths
 
     results = {

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span
 
-    from ..pipeline.tag_prediction import Labeling
     from ..pipeline.tagger import PSATagger
+    from ..pipeline.tagger.queries import Labeling
     from ._tasks import Record
 
 

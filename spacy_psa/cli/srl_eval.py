@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..annotation.propositions import Frame
+    from ..annotation.role_scores import SRLResult
     from ..corpora.problems import Problems
     from ..corpora.sentence import Sentence
-    from ..pipeline.role_scores import SRLResult
 
 
 class Labeled(NamedTuple):
@@ -98,7 +98,7 @@ def score_paths(
     problems: "Problems | None" = None,
 ) -> "SRLResult":
     """Score the frames of a file, or those predicted by a pipeline, against a gold standard."""
-    from ..pipeline.role_scores import SRLResult
+    from ..annotation.role_scores import SRLResult
 
     use_gpu(gpu_id)
     gold = list(_read(gold_path, problems))

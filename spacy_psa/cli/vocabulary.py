@@ -64,7 +64,7 @@ def write_vocabulary(
     """Write the words and labels of a training corpus."""
     from spacy.util import load_config, load_model_from_config, resolve_dot_names
 
-    from ..pipeline.common import LabelSequencePipe
+    from ..pipeline.components import Component
     from ..private_names import show_validation_error
 
     with show_validation_error(config_path, hint_fill=False), config_errors():
@@ -74,13 +74,13 @@ def write_vocabulary(
         name = settings["training"]["train_corpus"]
         (corpus,) = resolve_dot_names(settings, [name])
     words: Counter[str] = Counter()
-    pipes = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)}
+    pipes = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, Component)}
     labels: dict[str, set[str]] = {pipe: set() for pipe in pipes}
     n_docs = 0
     for n_docs, example in enumerate(islice(corpus(nlp), limit), 1):  # noqa: B007
         words.update(token.text for token in example.predicted)
         for pipe, found in labels.items():
-            found.update(pipes[pipe].gold_labels(example.reference))
+            found.update(pipes[pipe].target.labels_of(example.reference))
     if not words:
         raise ValueError(Errors.P436.format(n=n_docs, name=name))
     files: dict[str, Any] = {FILE: dict(sorted(words.items()))}

@@ -13,19 +13,19 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotation.propositions import get_frames, give_predicates, has_frames
+from ..annotation.role_scores import EXCLUDED, Argument, arguments_of, pair_propositions
 from ..annotation.targets import TOKEN_TARGETS
 from ..annotation.tokens import TokenTarget
 from ..errors import Errors
-from ..pipeline.role_scores import EXCLUDED, Argument, arguments_of, pair_propositions
 from .units import Layer, Pairing, Unit
 
 
 class RolesLayer(Layer):
     """The arguments of predicates, with all their pieces, except V.
 
-    The rules are those of `pipeline.role_scores`. The arguments of a predicate form a proposition.
-    As in `psa srl-eval`, a component is given the gold sentence boundaries and the gold predicates,
-    which it uses if it is configured for given predicates.
+    The rules are those of `annotation.role_scores`. The arguments of a predicate form a
+    proposition. As in `psa srl-eval`, a component is given the gold sentence boundaries and the
+    gold predicates, which it uses if it is configured for given predicates.
     """
 
     name = "roles"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..annotation.role_scores import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
 from ..percentages import percentage
-from ..pipeline.role_scores import EXCLUDED, NO_ARGUMENT, RoleCounts, SRLResult
 
 _RULE = "-" * 60
 MAX_ROLES = 10

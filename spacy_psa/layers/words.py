@@ -82,7 +82,7 @@ class WordCharacterEmbedding(nn.Module):
         self.words = words
         self.characters = characters
         self.dropout = nn.Dropout(dropout)
-        self.word_dropout = SharedDropout(word_dropout, axis=1)
+        self.word_dropout = SharedDropout(word_dropout, axis=1) if word_dropout else nn.Identity()
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(

@@ -8,7 +8,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from .thinc_arrays import flatten, unflatten
+from .batches import flatten, unflatten
 from .types import Tok2Vec, check_dropout
 
 

@@ -21,8 +21,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from ..private_names import network_of
 from .network_checks import saved_tensors
-from .network_shim import NetworkShim
-from .quantization import networks
+from .network_shim import NetworkShim, networks
 
 # Unlike moments, averages of weights cannot start from zero
 AVERAGES = "averages"

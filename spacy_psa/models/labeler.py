@@ -14,13 +14,12 @@ from torch import nn
 from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
+from .batches import BUCKET_POSITIONS, PREDICTED_POSITIONS, flatten, make_layout, to_rows, unflatten
 from .concat import output_width
 from .encoders import build_chain
 from .growth import grow, padded, resize_output
 from .network_shim import NetworkShim
-from .thinc_arrays import flatten, to_rows, unflatten
 from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
-from .windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 
 
 def build_sequence_labeler(
@@ -130,7 +129,8 @@ def forward(
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
     flat = flatten(model.ops, vectors)
-    if is_train:
+    n_labels = model.get_dim("nO")
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, layout), is_train)
 
@@ -138,7 +138,8 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
-    return padded(potentials, model.get_dim("nO")), backprop
+    has_all = potentials.n_labels == n_labels
+    return potentials if has_all else padded(potentials, n_labels), backprop
 
 
 def _network_forward(

@@ -12,7 +12,7 @@ import srsly
 import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from thinc.api import ArgsKwargs, Optimizer, PyTorchShim, Shim
+from thinc.api import ArgsKwargs, Model, Optimizer, PyTorchShim, Shim
 from thinc.types import FloatsXd
 from thinc.util import get_torch_default_device, xp2torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from ..acceleration import install
 from ..acceleration.reduced_precision import FULL, REDUCTIONS, reduce_precision
 from ..errors import Errors
 from ..messages import unpack
+from ..private_names import network_of
 from ..tensor_versions import weights_of
 from . import forking
 from .mixed_precision import HALF_PRECISIONS, GradientScaler, check_mixed_precision
@@ -65,6 +66,11 @@ class NetworkShim(PyTorchShim):
         self.earlier_shapes: dict[str, list[torch.Size]] = {}
         self._half = None if mixed_precision is None else HALF_PRECISIONS[mixed_precision]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled, or copied."""
+        self.__dict__.update(state)
+        forking.note_network()
+
     @property
     def scaler(self) -> GradientScaler:
         """The gradient scaler for mixed precision."""
@@ -101,6 +107,15 @@ class NetworkShim(PyTorchShim):
         self._model = self._make(**config).to(get_torch_default_device()).eval()
         return self._model
 
+    def check_trainable(self, what: str) -> None:
+        """Check that the network can be trained.
+
+        what (str): What it belongs to, for the message.
+        RAISES (ValueError): If its precision has been reduced.
+        """
+        if self.precision != FULL:
+            raise ValueError(Errors.P440.format(what=what, precision=self.precision))
+
     def reduce(self, precision: str) -> None:
         """Reduce the precision of the network, which can then no longer be trained.
 
@@ -118,7 +133,6 @@ class NetworkShim(PyTorchShim):
         inputs (ArgsKwargs): The arguments of the network. The first one must be a tensor.
         RETURNS: Its output.
         """
-        forking.note_network()
         # Even within the caller's autocast: results cached here are reused by later predictions
         with torch.no_grad(), torch.autocast(inputs.args[0].device.type, enabled=False):
             return self.network(*inputs.args, **inputs.kwargs)
@@ -131,16 +145,14 @@ class NetworkShim(PyTorchShim):
             their gradients, and accumulates gradients in parameters and inputs.
         RAISES (ValueError): If the precision of the network has been reduced.
         """
-        if self.precision != FULL:
-            raise ValueError(Errors.P440.format(what="A network", precision=self.precision))
-        forking.note_network()
+        self.check_trainable("A network")
         self.network.train()
         try:
             with self._in_mixed_precision():
                 output = self.network(*inputs.args, **inputs.kwargs)
         finally:
             self.network.eval()
-        if not self.scaler.is_on:
+        if self._half is not torch.float16:  # the only type whose gradients are scaled
             return output, torch.autograd.backward
         given = (x for x in inputs.args if isinstance(x, Tensor) and x.requires_grad)
         return output, partial(self.scaler.backward, [*self.network.parameters(), *given])
@@ -157,12 +169,13 @@ class NetworkShim(PyTorchShim):
 
         optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
         """
-        if self.scaler.found_inf:
+        if self._half is not None and self.scaler.found_inf:
             self.network.zero_grad()
         named = self.network.named_parameters()
         given = {(self.id, name): p for name, p in named if p.grad is not None}
         update_parameters(optimizer, given)
-        self.scaler.update()
+        if self._half is not None:
+            self.scaler.update()
 
     def copy(self) -> NetworkShim:
         """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key.
@@ -259,3 +272,15 @@ class NetworkShim(PyTorchShim):
         self.cfg, self.precision = config, precision
         self._model = network.to(get_torch_default_device()).eval()
         return self
+
+
+def networks(model: Model) -> Iterator[NetworkShim]:
+    """Find the networks of this package in a model.
+
+    model (Model): The model.
+    YIELDS (NetworkShim): The networks that have been built.
+    """
+    for node in model.walk():
+        for shim in node.shims:
+            if isinstance(shim, NetworkShim) and network_of(shim) is not None:
+                yield shim

@@ -1,37 +1,11 @@
-"""Inspect and reduce the precision of a model's networks."""
+"""Reduce the precision of a model's networks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from spacy.language import Language
 from thinc.api import Model
 
-from ..acceleration.reduced_precision import FULL
-from ..errors import Errors
-from ..private_names import network_of
-from .network_shim import NetworkShim
-
-
-def networks(model: Model) -> Iterator[NetworkShim]:
-    """Find the networks of this package in a model.
-
-    model (Model): The model.
-    YIELDS (NetworkShim): The networks that have been built.
-    """
-    for node in model.walk():
-        for shim in node.shims:
-            if isinstance(shim, NetworkShim) and network_of(shim) is not None:
-                yield shim
-
-
-def reduced_precision(model: Model) -> str | None:
-    """Check whether the precision of a model has been reduced.
-
-    model (Model): The model.
-    RETURNS (Optional[str]): The precision of the first network that is not in full precision; None
-        if all are.
-    """
-    return next((s.precision for s in networks(model) if s.precision != FULL), None)
+from .network_shim import networks
 
 
 def reduce_model(model: Model, precision: str) -> int:
@@ -48,14 +22,14 @@ def reduce_model(model: Model, precision: str) -> int:
     return len(found)
 
 
-def check_trainable(name: str, model: Model) -> None:
-    """Check that a component can be trained.
+def reduce_pipeline(nlp: Language, precision: str) -> int:
+    """Reduce the precision of all networks of this package in a pipeline, including those in
+    spaCy's `tok2vec` component, which halves their size.
 
-    name (str): The component's name.
-    model (Model): Its model.
-    RAISES (ValueError): If the precision of one of the model's networks has been reduced.
+    nlp (Language): The pipeline, modified in place.
+    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
+    RETURNS (int): The number of networks reduced.
+    RAISES (ValueError): If one has been reduced before.
     """
-    precision = reduced_precision(model)
-    if precision is not None:
-        what = f"The component '{name}'"
-        raise ValueError(Errors.P440.format(what=what, precision=precision))
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
+    return sum(reduce_model(model, precision) for model in models if isinstance(model, Model))

@@ -17,12 +17,11 @@ from ..acceleration.cuda.graphed import GraphedBody
 from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerNetwork
+from .batches import cut, flatten, make_layout, unflatten
 from .growth import grow, padded, resize_output
 from .labeler import init, run_network, sentence_lengths, shim_of
 from .network_shim import NetworkShim
-from .thinc_arrays import flatten, unflatten
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
-from .windows import cut, make_layout
 
 # Maximum number of tokens labeled at once in prediction. Each predicate has its own copy of its
 # sentence, so a long document can have many more positions than tokens.
@@ -137,7 +136,8 @@ def forward(
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         zeros = model.ops.alloc2f(*flat.shape)
         return empty, lambda _: backprop_tok2vec(unflatten(model.ops, zeros, lengths))
-    if is_train:
+    n_labels = model.get_dim("nO")
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, positions), is_train)
 
@@ -145,7 +145,7 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, lengths))
 
-    return padded(potentials, model.get_dim("nO")), backprop
+    return padded(potentials, n_labels), backprop
 
 
 def _network_forward(

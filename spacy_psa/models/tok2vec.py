@@ -16,6 +16,7 @@ from thinc.util import xp2torch
 from ..errors import Errors, Warnings, check_value, suggestion, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
 from ..private_names import network_of
+from .batches import flatten, to_rows, unflatten
 from .lookup import (
     FIRST_CHARACTER,
     UNKNOWN_ROW,
@@ -25,7 +26,6 @@ from .lookup import (
     word_form,
     zero_digits,
 )
-from .thinc_arrays import flatten, to_rows, unflatten
 from .types import CharacterBuilder, CharacterInitializer, Tok2Vec, check_dropout
 from .word_shim import WordCharacterShim
 

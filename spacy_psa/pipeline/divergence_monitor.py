@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from spacy.tokens import Doc
@@ -167,6 +167,20 @@ class DivergenceMonitor:
             name=name, problem=problem, update=self.updates + 1, batch=Batch().add(docs)
         )
         raise ValueError(self.problem)
+
+
+def check_scores(name: str, potentials: Potentials, docs: Iterable[Doc]) -> None:
+    """Check that the scores of a component's model can be used for prediction.
+
+    name (str): The component's name.
+    potentials (Potentials): The model's output.
+    docs (Iterable[Doc]): The documents.
+    RAISES (ValueError): If a score is NaN.
+    """
+    tensors = potentials.tensors().values()
+    # Summing takes half the time, but ∞ − ∞ also gives NaN
+    if any(isnan(tensor.sum().item()) and tensor.isnan().any() for tensor in tensors):
+        raise ValueError(Errors.P435.format(name=name, batch=Batch().add(docs)))
 
 
 def _weights(model: Model) -> Iterator[Tensor]:

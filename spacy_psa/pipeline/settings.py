@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Container, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
 from ..errors import Errors
 
-# The file name or key under which the settings of a component are saved
-CFG = "cfg"
 # Dividing scores by this number or by its reciprocal stays within the range of float32. Fitted
 # temperatures lie between 0.05 and 20.
 LOWEST_TEMPERATURE = 1e-3
@@ -25,16 +22,6 @@ class Setting(NamedTuple):
 
     holds: Callable[[Any], bool]
     expected: str
-
-
-def dump_settings(values: Mapping[str, Any]) -> str:
-    """Serialize settings. spaCy's own writer keeps only ten digits of a number, which would change
-    temperatures and turn small numbers into zero.
-
-    values (Mapping[str, Any]): The settings.
-    RETURNS (str): JSON.
-    """
-    return json.dumps(dict(values))
 
 
 def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -> None:

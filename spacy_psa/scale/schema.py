@@ -12,8 +12,8 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 
 from ..annotation.propositions import PREDICATE_LABEL, has_frames
-from ..pipeline.confidence import SCORE, span_score, token_score
-from ..pipeline.frames import frames_of
+from ..pipeline.srl.frames import frames_of
+from ..pipeline.tagger.confidence import SCORE, span_score, token_score
 
 VERSION = 1
 _PLACE = [("start", pa.int32()), ("end", pa.int32())]

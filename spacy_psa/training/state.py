@@ -75,7 +75,7 @@ def write_state(
     """
     for name, pipe in _labelers(nlp, frozen):
         # A sourced component may have gained labels in training
-        pipe.take_labels(rest.get("labels", {}).get(name, ()))
+        pipe.tagset.take(rest.get("labels", {}).get(name, ()))
     nodes = dict(_nodes(nlp, frozen))
     weights = dict(_weights(nodes))
     saved = {name.partition("/")[2]: t for name, t in tensors.items() if _is(name, "weights")}
@@ -107,7 +107,7 @@ def write_state(
 def _labelers(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Any]]:
     """Find the trained components of this package."""
     for name, pipe in nlp.pipeline:
-        if name not in frozen and hasattr(pipe, "take_labels"):
+        if name not in frozen and hasattr(pipe, "tagset"):
             yield name, pipe
 
 

@@ -34,7 +34,7 @@ from spacy_psa.layers.decoders import CRFDecoder
 from spacy_psa.layers.deepatt import DeepAtt
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.mask import SequenceMask
-from spacy_psa.models.windows import make_layout
+from spacy_psa.models.batches import make_layout
 
 from ..layers.helpers import assert_close, normal, randomized
 from .graph_stand_in import StandIn, use_stand_in

@@ -23,7 +23,7 @@ from thinc.api import Config
 from spacy_psa.analysis.activations import labeler_networks
 from spacy_psa.analysis.attention import Insight, Layer, look_inside
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
-from spacy_psa.pipeline.common import LabelSequencePipe
+from spacy_psa.pipeline.components import Component
 
 from ..pipeline.conftest import SPANS, WORDS
 from ..test_systems import read_config, small
@@ -54,9 +54,9 @@ def system_nlp(system: str) -> Language:
     return nlp
 
 
-def ours(nlp: Language) -> LabelSequencePipe:
+def ours(nlp: Language) -> Component:
     """The last of our components in the pipeline."""
-    return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, LabelSequencePipe)][-1]
+    return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, Component)][-1]
 
 
 def network_of(nlp: Language) -> SequenceLabelerNetwork:

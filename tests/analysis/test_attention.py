@@ -12,7 +12,7 @@ from torch import nn
 
 from spacy_psa.analysis.attention import bias_by_distance, label, look_inside
 from spacy_psa.layers import ContextFusion, LabelRefinement, MultiHeadSelfAttention, SequenceMask
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..layers.helpers import state_of

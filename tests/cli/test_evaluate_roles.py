@@ -10,13 +10,13 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_psa.annotation.propositions import Frame, set_frames
+from spacy_psa.annotation.role_scores import SRLResult
 from spacy_psa.cli._predictions import System, load_system
 from spacy_psa.cli.compare import compare_files
 from spacy_psa.cli.evaluate import evaluate_files
 from spacy_psa.cli.srl_eval import score_paths
 from spacy_psa.evaluation.layers import layers_of, make_layer
 from spacy_psa.evaluation.report import Report
-from spacy_psa.pipeline.role_scores import SRLResult
 
 from ..pipeline.conftest import tiny_model as tiny_tagger
 from ..pipeline.srl_data import FRAMES, WORDS, gold_doc, trained_nlp

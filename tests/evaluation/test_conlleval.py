@@ -4,6 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from spacy_psa.annotation.role_scores import RoleCounts
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.evaluation.conlleval import (
     ConllevalResult,
@@ -13,7 +14,6 @@ from spacy_psa.evaluation.conlleval import (
     score_tags,
 )
 from spacy_psa.figures.tables import percent
-from spacy_psa.pipeline.role_scores import RoleCounts
 
 # The pairs of previous and current tags that the script lists one by one, and those with S.
 ENDS = {("B", "BOS"), ("I", "BOS"), ("E", "IEOS"), ("S", "BIEOS")}

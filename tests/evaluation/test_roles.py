@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
+from spacy_psa.annotation.role_scores import EXCLUDED, NO_ARGUMENT, SRLResult, srl_eval
 from spacy_psa.evaluation.comparison import compare, sentence_table, summary
 from spacy_psa.evaluation.confusion import NOTHING, mistakes_in
 from spacy_psa.evaluation.layers import RolesLayer, Unit, make_layer
@@ -19,7 +20,6 @@ from spacy_psa.evaluation.rendering import summary as summary_of_report
 from spacy_psa.evaluation.report import Report, Settings, evaluate
 from spacy_psa.evaluation.report_page import to_html
 from spacy_psa.evaluation.sentences import ScoredSentence, check_annotated, pair_sentences
-from spacy_psa.pipeline.role_scores import EXCLUDED, NO_ARGUMENT, SRLResult, srl_eval
 
 ROLES = RolesLayer()
 FEW = Settings(n_resamples=20)

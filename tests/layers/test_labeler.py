@@ -13,7 +13,7 @@ from spacy_psa.layers import (
     SoftmaxDecoder,
 )
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
-from spacy_psa.models.windows import make_layout
+from spacy_psa.models.batches import make_layout
 
 from .helpers import assert_close, mask_of, normal, randomized
 

@@ -38,7 +38,7 @@ from spacy_psa.layers.deepatt import (
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.ops import PLAIN, lstm_types
 from spacy_psa.layers.transformer import TransformerEncoder
-from spacy_psa.models.windows import make_layout
+from spacy_psa.models.batches import make_layout
 
 from .helpers import batch_of, mask_of, normal, randomized
 from .test_refinement import INPUT, make_lan, make_structured

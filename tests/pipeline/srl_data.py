@@ -12,8 +12,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_psa.annotation.propositions import Frame, set_frames
-from spacy_psa.pipeline.predicates import set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 from .conftest import make_adam
 

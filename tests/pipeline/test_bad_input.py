@@ -12,7 +12,7 @@ import srsly
 import torch
 from spacy.language import Language
 
-from spacy_psa.pipeline.tag_queries import TagPrediction
+from spacy_psa.pipeline.tagger.decoder import TagPrediction
 
 from .conftest import (
     NAME,

@@ -11,8 +11,8 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Adam, require_cpu, require_gpu
 
-from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
-from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.srl.settings import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.tagger.settings import DEFAULT_PSA_MODEL
 
 from ..acceleration.graph_stand_in import StandIn, use_stand_in
 from . import conftest, srl_data

@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_psa.models.windows import make_layout
+from spacy_psa.models.batches import make_layout
 
 from .conftest import (
     WORDS,

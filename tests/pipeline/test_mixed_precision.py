@@ -17,8 +17,8 @@ from thinc.api import Model
 from spacy_psa.models import labeler
 from spacy_psa.models.mixed_precision import HALF_PRECISIONS
 from spacy_psa.models.network_shim import NetworkShim
-from spacy_psa.pipeline.default_model import DEFAULT_PSA_MODEL
-from spacy_psa.pipeline.srl import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.srl.settings import DEFAULT_SRL_MODEL
+from spacy_psa.pipeline.tagger.settings import DEFAULT_PSA_MODEL
 from spacy_psa.training.state import read_state, write_state
 
 from . import srl_data

@@ -17,7 +17,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Model, Optimizer
 
 from spacy_psa.models.growth import grow
-from spacy_psa.pipeline.quantization import reduce_pipeline
+from spacy_psa.models.quantization import reduce_pipeline
 from spacy_psa.training.optimizers import create_adadelta, create_sgd
 
 from .conftest import (
@@ -298,7 +298,7 @@ def test_a_label_that_cannot_be_one_adds_none() -> None:
     nlp = trained_nlp("pos")
     before = tagger_of(nlp).labels
     with pytest.raises(ValueError, match="P302"):
-        tagger_of(nlp).take_labels(["ADP", "NOTHING"])
+        tagger_of(nlp).tagset.take(["ADP", "NOTHING"])
     assert tagger_of(nlp).labels == before
     assert tagger_of(nlp).model.get_dim("nO") == len(before)
 

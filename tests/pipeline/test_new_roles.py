@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from spacy_psa.annotation.propositions import Frame, set_frames
 from spacy_psa.models.srl import predict_in_parts
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 from .conftest import make_adam
 from .srl_data import (

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_psa.annotation.targets import make_target
-from spacy_psa.pipeline.confidence import set_scores
+from spacy_psa.pipeline.tagger.confidence import set_scores
 
 from .conftest import (
     NAME,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.annotation.propositions import Frame
+from spacy_psa.annotation.role_scores import NO_ARGUMENT, RoleCounts, SRLResult, srl_eval
 from spacy_psa.evaluation.srl_tables import format_confusion, format_result
-from spacy_psa.pipeline.role_scores import NO_ARGUMENT, RoleCounts, SRLResult, srl_eval
 
 VERB = (2, 3, "V")
 

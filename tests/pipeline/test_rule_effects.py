@@ -18,8 +18,8 @@ from spacy.tokens import Doc, Span
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import LinearChain
-from spacy_psa.pipeline.conditioning import condition
 from spacy_psa.pipeline.tagger import PSATagger
+from spacy_psa.pipeline.tagger.conditioning import condition
 
 from ..inference.brute_force import BruteForce
 from .conftest import WORDS, initialized_nlp, make_docs, tagger_of, trained_nlp

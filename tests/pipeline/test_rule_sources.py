@@ -17,7 +17,7 @@ from spacy.util import ignore_error, registry
 
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.schemes import SCHEMES
-from spacy_psa.pipeline.rule_sources import create_all_rules, create_span_rules
+from spacy_psa.pipeline.tagger.rule_sources import create_all_rules, create_span_rules
 
 from ..cli.commands import succeed
 from ..documentation import CONFIGURATION

@@ -6,7 +6,7 @@ import pytest
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_psa.pipeline.scorer import tagger_score
+from spacy_psa.pipeline.tagger.scorer import tagger_score
 
 from .conftest import (
     NAME,

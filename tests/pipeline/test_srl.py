@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frame_tags import gold_tags
 from spacy_psa.annotation.propositions import Frame, get_frames, has_frames, set_frames
-from spacy_psa.pipeline.predicates import Predicate, set_predicates
+from spacy_psa.pipeline.srl.predicates import Predicate, set_predicates
 from spacy_psa.training.optimizers import create_adadelta
 
 from .conftest import HASH
@@ -85,7 +85,7 @@ def test_the_default_is_the_paper() -> None:
         "n_heads": 8,
     }
     assert model["encoder"]["sublayer"]["hidden_width"] == 800
-    assert model["decoder"] == {"@architectures": "spacy_psa.Softmax.v1"}
+    assert model["decoder"]["@architectures"] == "spacy_psa.Softmax.v1"
 
 
 @pytest.mark.parametrize("name", MODELS)

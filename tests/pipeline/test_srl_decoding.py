@@ -15,10 +15,10 @@ from spacy_psa.annotation.frame_tags import read_roles, role_tags
 from spacy_psa.annotation.propositions import Frame
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import Potentials
-from spacy_psa.pipeline.decoding import create_greedy_decoding, create_viterbi_decoding
-from spacy_psa.pipeline.frames import FramePrediction
-from spacy_psa.pipeline.probability import span_probabilities
-from spacy_psa.pipeline.role_rules import RoleRules, create_constrained_decoding
+from spacy_psa.pipeline.srl.decoding import create_greedy_decoding, create_viterbi_decoding
+from spacy_psa.pipeline.srl.frames import FramePrediction
+from spacy_psa.pipeline.srl.probabilities import span_probabilities
+from spacy_psa.pipeline.srl.role_rules import RoleRules, create_constrained_decoding
 
 TAGS = role_tags(["A0", "C-A0", "R-A0"])
 RULES = RoleRules(unique=True, continuation=True, reference=True, core=frozenset(("A0",)))

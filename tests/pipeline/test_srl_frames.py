@@ -10,8 +10,8 @@ from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frame_tags import gold_frames, gold_tags, read_roles
 from spacy_psa.annotation.propositions import Frame, clear_frames, get_frames, set_frames
-from spacy_psa.pipeline.frames import format_frames
-from spacy_psa.pipeline.srl_scorer import score_examples
+from spacy_psa.pipeline.srl.frames import format_frames
+from spacy_psa.pipeline.srl.scorer import score_examples
 
 from .srl_data import (
     WORDS,

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, get_frames
 from spacy_psa.corpora.treebank_readers import create_frame_corpus
-from spacy_psa.pipeline.predicates import (
+from spacy_psa.pipeline.srl.predicates import (
     Predicate,
     create_given_predicates,
     create_span_predicates,

@@ -12,8 +12,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_psa.annotation.targets import make_target
-from spacy_psa.pipeline.tag_prediction import TagPrediction
 from spacy_psa.pipeline.tagger import PSATagger
+from spacy_psa.pipeline.tagger.decoder import TagPrediction
 
 from .conftest import (
     NAME,

@@ -220,7 +220,7 @@ def test_gradients_are_read_once_for_their_check_and_their_norm(
     tagger.finish_update(plain_sgd(1.0))
     assert len(norms) == 1
     # No reference keeps the gradients alive
-    assert tagger.divergence_monitor._norm is None
+    assert tagger.learner.monitor._norm is None
 
 
 def test_gradients_of_thincs_layers_are_clipped_by_what_they_are() -> None:
@@ -232,7 +232,7 @@ def test_gradients_of_thincs_layers_are_clipped_by_what_they_are() -> None:
     for array in arrays:
         array.numpy()[...] *= 100.0
     norm = global_norm(gradients_of(tagger.model))
-    assert tagger.divergence_monitor.gradient_scale(tagger.model, 0.01) == pytest.approx(
+    assert tagger.learner.monitor.gradient_scale(tagger.model, 0.01) == pytest.approx(
         0.01 / norm, rel=1e-6
     )
 

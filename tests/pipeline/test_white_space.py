@@ -17,16 +17,16 @@ from spacy_psa.annotation.propositions import Frame
 from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import Potentials
-from spacy_psa.pipeline.decoding import (
+from spacy_psa.pipeline.srl.decoding import (
     RoleDecoding,
     create_greedy_decoding,
     create_viterbi_decoding,
 )
-from spacy_psa.pipeline.frames import FramePrediction
-from spacy_psa.pipeline.predicates import set_predicates
-from spacy_psa.pipeline.probability import span_probabilities
-from spacy_psa.pipeline.role_rules import create_constrained_decoding
-from spacy_psa.pipeline.role_spaces import without_space
+from spacy_psa.pipeline.srl.frames import FramePrediction
+from spacy_psa.pipeline.srl.predicates import set_predicates
+from spacy_psa.pipeline.srl.probabilities import span_probabilities
+from spacy_psa.pipeline.srl.role_rules import create_constrained_decoding
+from spacy_psa.pipeline.srl.role_spaces import without_space
 
 from ..inference.brute_force import random_potentials
 from . import srl_data

@@ -27,7 +27,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Adam
 
 from spacy_psa.annotation.propositions import Frame, get_frames, set_frames
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 HERE = Path(__file__).parent
 FIXTURES = HERE / "fixture"

@@ -16,8 +16,8 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
-from spacy_psa.pipeline.predicates import PREDICATES_KEY, Predicate, set_predicates
 from spacy_psa.pipeline.srl import PSASemanticRoles
+from spacy_psa.pipeline.srl.predicates import PREDICATES_KEY, Predicate, set_predicates
 
 from .pipelines import SYSTEMS, block, shake
 from .strategies import ODD_WORDS, PLAIN_WORDS, WORD, Words, documents

@@ -161,9 +161,7 @@ def test_the_largest_loss_grows_with_the_longest_document() -> None:
 
     def check(*lengths: int) -> None:
         gradient = Potentials(torch.zeros(sum(lengths), 2), lengths)
-        tagger.divergence_monitor.check_loss(
-            NAME, tagger.model, 5 * 2.0**24, gradient, make_docs(nlp)
-        )
+        tagger.learner.monitor.check_loss(NAME, tagger.model, 5 * 2.0**24, gradient, make_docs(nlp))
 
     check(2, 5)
     with pytest.raises(ValueError, match=r"P307.*loss is 8\.39e\+07 in update 1 "):

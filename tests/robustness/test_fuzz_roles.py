@@ -25,11 +25,11 @@ from spacy_psa.annotation.propositions import FRAMES_KEY, Frame, set_frames
 from spacy_psa.annotation.schemes import SCHEMES, Span
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.models.srl import labeled_propositions, predict_in_parts
-from spacy_psa.pipeline.decoding import GreedyDecoding
-from spacy_psa.pipeline.frames import format_frames
-from spacy_psa.pipeline.predicates import PREDICATES_KEY, VerbPredicates
-from spacy_psa.pipeline.role_rules import ConstrainedDecoding
-from spacy_psa.pipeline.srl_scorer import score_examples
+from spacy_psa.pipeline.srl.decoding import GreedyDecoding
+from spacy_psa.pipeline.srl.frames import format_frames
+from spacy_psa.pipeline.srl.predicates import PREDICATES_KEY, VerbPredicates
+from spacy_psa.pipeline.srl.role_rules import ConstrainedDecoding
+from spacy_psa.pipeline.srl.scorer import score_examples
 from tests.messages import quick_msgpack
 
 from .pipelines import weights_of

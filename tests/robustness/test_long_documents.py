@@ -21,8 +21,8 @@ from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
 from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, words
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
+from spacy_psa.models.batches import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from spacy_psa.models.lookup import CACHED_LENGTH
-from spacy_psa.models.windows import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 
 from ..documentation import ROOT
 from ..pipeline.conftest import (

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from spacy_psa.models import srl as srl_model
 from spacy_psa.models.srl import predict_in_parts, propositions
 from spacy_psa.models.srl_ensemble import build_role_ensemble
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 from ..pipeline import srl_data
 

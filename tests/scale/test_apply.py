@@ -69,7 +69,7 @@ def test_spans_entities_and_probabilities_are_written(tmp_path: Path) -> None:
 
 def test_frames_are_written_with_their_probabilities(tmp_path: Path) -> None:
     from spacy_psa.annotation.propositions import Frame
-    from spacy_psa.pipeline.frames import FramePrediction, annotate_frames
+    from spacy_psa.pipeline.srl.frames import FramePrediction, annotate_frames
 
     @Language.component("gives_frames")
     def gives_frames(doc):

@@ -1,0 +1,220 @@
+"""The training of components that predict label sequences."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import torch
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from thinc.api import Optimizer, set_dropout_rate
+
+from ..errors import Errors, Warnings, warn
+from ..inference import Potentials
+from ..models.growth import can_resize, match_state
+from ..models.network_shim import networks
+from ..output_errors import PrintedError
+from ..training.clipping import scale_gradients
+from .divergence_monitor import DivergenceMonitor, skip_update, skips_update
+from .pretrained import check_transformers
+from .stagnation import StagnationMonitor
+from .tagset import TagSet
+from .vocabulary import Vocabulary, collect_words
+
+Losses = dict[str, float]
+
+
+class InputError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
+    """A problem with data, settings or a training run.
+
+    message (str): What is wrong, where, and how to fix it.
+    """
+
+
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Convert this package's errors so that commands print only their message. It can also be used
+    as a decorator.
+
+    RAISES (InputError): If the block raises a `ValueError` with one of this package's messages. The
+        message stays the same.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, InputError) or not re.match(r"\[P\d+\]", str(error)):
+            raise
+        raise InputError(str(error)).with_traceback(error.__traceback__) from error.__cause__
+
+
+class Learner(ABC):
+    """Initializes a component's model, and trains it step by step, unless training diverges.
+
+    pipe (TrainablePipe): The component.
+    tagset (TagSet): Its labels.
+    monitor (DivergenceMonitor): Stops training if it diverges.
+    stagnation (StagnationMonitor): Warns if it goes nowhere.
+    """
+
+    def __init__(self, pipe: TrainablePipe, tagset: TagSet) -> None:
+        self.pipe = pipe
+        self.tagset = tagset
+        self.monitor = DivergenceMonitor()
+        self.stagnation = StagnationMonitor()
+
+    @abstractmethod
+    def is_annotated(self, example: Example) -> bool:
+        """Whether any predicted token of an example has gold annotation."""
+
+    @abstractmethod
+    def check_labels(self) -> None:
+        """Raise a ValueError if the component cannot be trained with its labels."""
+
+    @abstractmethod
+    def inputs(self, examples: Sequence[Example]) -> Any:
+        """What the model reads of examples."""
+
+    @abstractmethod
+    def get_loss(
+        self, examples: Iterable[Example], potentials: Potentials
+    ) -> tuple[float, Potentials]:
+        """Compute the loss of the model's output for examples, and its gradient."""
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        nlp: Language | None,
+        labels: Iterable[str] | None,
+        vocabulary: Vocabulary | None,
+    ) -> None:
+        """Add the labels of the examples, unless they are given, and initialize the model."""
+        if callable(get_examples) and next(iter(get_examples()), None) is None:
+            raise ValueError(Errors.P306.format(name=self.pipe.name))
+        validate_get_examples(get_examples, f"{type(self.pipe).__name__}.initialize")
+        with self.tagset.restored_on_error():
+            for label in self.tagset.annotated(get_examples()) if labels is None else labels:
+                self.tagset.add(label)
+            self.check_labels()
+            self._initialize_model(get_examples, nlp, vocabulary)
+
+    def _initialize_model(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        nlp: Language | None,
+        vocabulary: Vocabulary | None,
+    ) -> None:
+        self._check_examples(get_examples())
+        self.monitor, self.stagnation = DivergenceMonitor(), StagnationMonitor()
+        collect_words(self.pipe, get_examples, nlp, vocabulary)
+        model, n_tags = self.pipe.model, len(self.tagset.tags)
+        n_before = model.maybe_get_dim("nO")
+        if n_before not in (None, n_tags) and not can_resize(model):
+            raise ValueError(Errors.P315.format(name=self.pipe.name, found=n_before, n_tags=n_tags))
+        model.set_dim("nO", n_tags, force=True)
+        model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
+        if nlp is not None:
+            check_transformers(nlp)
+
+    def _check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that there is at least one example to learn from."""
+        n, has_tokens = 0, False
+        for n, eg in enumerate(examples, 1):  # noqa: B007
+            has_tokens = has_tokens or len(eg.predicted) > 0
+            if self.is_annotated(eg):
+                return
+        if not has_tokens:
+            raise ValueError(Errors.P436.format(n=n, name=self.pipe.name))
+        warn(Warnings.W431.format(name=self.pipe.name))
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: Losses | None,
+    ) -> Losses:
+        """Perform a step with the annotation of examples, after adding labels that are new."""
+        examples = list(examples)
+        validate_examples(examples, f"{type(self.pipe).__name__}.update")
+        self.check_trainable()
+        self.tagset.take_new(examples)
+        docs, inputs = [eg.predicted for eg in examples], self.inputs(examples)
+        get_loss = partial(self.pipe.get_loss, examples)
+        return self.step(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+    def check_trainable(self) -> None:
+        """Raise a ValueError if the precision of a network has been reduced."""
+        for shim in networks(self.pipe.model):
+            shim.check_trainable(f"The component '{self.pipe.name}'")
+
+    def step(
+        self,
+        docs: Sequence[Doc],
+        inputs: Any,
+        get_loss: Callable[[Potentials], tuple[float, Potentials]],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: Losses | None,
+    ) -> Losses:
+        """Perform a training step, unless the batch has no tokens, and add its loss to others. If
+        training diverges, nothing is updated. Without an optimizer, gradients are accumulated."""
+        pipe, losses = self.pipe, {} if losses is None else losses
+        losses.setdefault(pipe.name, 0.0)
+        if not any(len(doc) for doc in docs):
+            return losses
+        set_dropout_rate(pipe.model, drop)
+        potentials, backprop = pipe.model.begin_update(inputs)
+        loss, gradient = get_loss(potentials)
+        self.monitor.check_loss(pipe.name, pipe.model, loss, gradient, docs)
+        backprop(gradient)
+        # Checked here, since a shared tok2vec is updated before this component
+        self.monitor.check_gradients(pipe.name, pipe.model, docs)
+        if sgd not in (None, False):
+            pipe.finish_update(sgd)
+        losses[pipe.name] += loss
+        return losses
+
+    def observe(self, examples: Sequence[Example], scores: Mapping[str, Any]) -> None:
+        """Take note of an evaluation during training, and warn if training goes nowhere."""
+        updates = self.monitor.updates
+        if updates:
+            labels_of = self.pipe.target.labels_of
+            predicted = [label for eg in examples for label in labels_of(eg.predicted)]
+            n_tokens = sum(len(eg.predicted) for eg in examples)
+            self.stagnation.observe(self.pipe.name, updates, predicted, n_tokens, scores)
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Clip the gradients and update the parameters. If gradients scaled for mixed precision
+        have overflowed, the update is skipped."""
+        pipe, model = self.pipe, self.pipe.model
+        if any(shim.earlier_shapes for shim in networks(model)):
+            match_state(sgd, model)
+        scale = self.monitor.gradient_scale(model, pipe.cfg["max_grad_norm"])
+        scale_gradients(model, scale)
+        model.finish_update(skip_update if skips_update(model) else sgd)
+        self.monitor.check_update(pipe.name, model)
+
+
+def loss_and_gradient(
+    function: Callable[[Potentials], torch.Tensor], potentials: Potentials
+) -> tuple[float, Potentials]:
+    """Evaluate a scalar function of potentials, and its gradient with respect to each tensor."""
+    leaf = potentials.detach().requires_grad_()
+    loss = function(leaf)
+    tensors = leaf.tensors()
+    gradients = torch.autograd.grad(loss, list(tensors.values()), allow_unused=True)
+    zeros = {
+        name: torch.zeros_like(tensor) if gradient is None else gradient
+        for (name, tensor), gradient in zip(tensors.items(), gradients, strict=True)
+    }
+    return float(loss.detach()), Potentials(lengths=leaf.lengths, **zeros)

@@ -1,0 +1,186 @@
+"""Save and load trainable components atomically, with checks, and without executing code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+import srsly
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from thinc.api import Config
+
+from ..disk import check_files
+from ..errors import Errors
+from ..messages import garbage_collection, unpack
+from ..models.loading import read_model
+from ..training.parameter_names import note_pipeline
+from .checksums import add_checksum, check_bytes, check_folder, with_checksum
+from .divergence_monitor import DivergenceMonitor
+from .learner import Learner
+from .settings import check_saved
+
+# The file name or key under which the settings of a component are saved
+CFG = "cfg"
+Pipe = TypeVar("Pipe", bound=TrainablePipe)
+# Not an attribute of the component, which can be pickled
+_pipelines: WeakKeyDictionary[TrainablePipe, ReferenceType[Language]] = WeakKeyDictionary()
+
+
+def created_for(nlp: Language, pipe: Pipe) -> Pipe:
+    """Remember which pipeline a component was created for, and return the component."""
+    note_pipeline(nlp)
+    _pipelines[pipe] = ref(nlp)
+    return pipe
+
+
+class Storage:
+    """Saves and loads a component: its settings, vocabulary and model, and the model's checksum.
+
+    pipe (TrainablePipe): The component. Its `check_cfg` is called before its settings are saved,
+        and its `check_loaded`, with the previous settings, after it has been loaded. `settings` has
+        the ranges of its settings, and `fixed` those that cannot be changed after training.
+    learner (Learner): Its learner, whose monitor decides whether the model may be saved.
+    """
+
+    def __init__(self, pipe: TrainablePipe, learner: Learner) -> None:
+        self.pipe, self.learner = pipe, learner
+
+    def to_bytes(self, exclude: Iterable[str]) -> bytes:
+        """Serialize the component to bytes."""
+        self._check_saving(exclude)
+        data = TrainablePipe.to_bytes(self.pipe, exclude=[*exclude, CFG])
+        return add_checksum(data, {} if CFG in exclude else {CFG: self._dumped()})
+
+    def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
+        """Save the component to a directory. A previously saved component is left untouched until
+        the new one is on disk."""
+        self._check_saving(exclude)
+        with with_checksum(path) as temporary:
+            TrainablePipe.to_disk(self.pipe, temporary, exclude=[*exclude, CFG])
+            if CFG not in exclude:
+                (temporary / CFG).write_text(self._dumped(), encoding="utf8")
+        self.learner.monitor.is_saved |= "model" not in exclude
+
+    def _check_saving(self, exclude: Iterable[str]) -> None:
+        if CFG not in exclude:
+            self.pipe.check_cfg()
+        if "model" not in exclude:
+            self.learner.monitor.check_saving(self.pipe.name, self.pipe.model)
+
+    def _dumped(self) -> str:
+        """The settings as JSON. spaCy's own writer keeps only ten digits of a number, which would
+        change temperatures and turn small numbers into zero."""
+        return json.dumps(dict(self.pipe.cfg))
+
+    def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
+        """Load the component from the output of `to_bytes`."""
+        with self._restored_on_error("bytes"):
+            if "model" not in exclude:
+                check_bytes(data)
+            entries = unpack(data)
+            weights, own = entries.pop("model", None), entries.pop(CFG, None)
+            TrainablePipe.from_bytes(self.pipe, srsly.msgpack_dumps(entries), exclude=exclude)
+            if own is not None and CFG not in exclude:
+                self._take_settings(own)
+            # Not by spaCy: each part of the model is checked before thinc accepts it
+            if weights is not None and "model" not in exclude:
+                read_model(self.pipe.model, weights)
+
+    def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
+        """Load the component from a directory. Settings that `spacy.load(..., config=...)` changes
+        keep their new values."""
+        with self._restored_on_error(path):
+            check_files(path)
+            if "model" not in exclude:
+                check_folder(path)
+            TrainablePipe.from_disk(self.pipe, path, exclude=[*exclude, CFG, "model"])
+            own = path / CFG
+            if CFG not in exclude and own.exists():
+                given = dict(self.pipe.cfg)
+                self._take_settings(own.read_text(encoding="utf8"))
+                for setting in overridden_settings(self.pipe, path, given):
+                    self._override(setting, given[setting])
+            if "model" not in exclude:
+                read_model(self.pipe.model, (path / "model").read_bytes())
+
+    @contextmanager
+    def _restored_on_error(self, source: object) -> Iterator[None]:
+        """Check what the block has loaded, and restore the component's previous state if it fails
+        or if what it has loaded does not fit."""
+        pipe = self.pipe
+        # A model without weights costs next to nothing to back up.
+        before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
+        nodes = [
+            (node, {d: node.maybe_get_dim(d) for d in node.dim_names}, dict(node.attrs))
+            for node in pipe.model.walk()
+        ]
+        try:
+            with garbage_collection():
+                yield
+            pipe.check_loaded(before)
+        except Exception as error:
+            pipe.cfg = before
+            pipe.model.from_bytes(weights)
+            for node, sizes, attrs in nodes:
+                for name, size in sizes.items():
+                    node.set_dim(name, size, force=True)
+                # Damaged data may have added attributes
+                node.attrs.clear()
+                node.attrs.update(attrs)
+            known = isinstance(error, ValueError | OSError)
+            problem = error if known else Errors.P202.format(problem=repr(error))
+            message = Errors.P311.format(name=pipe.name, path=source, problem=problem)
+            raise ValueError(message) from error
+        self.learner.monitor = DivergenceMonitor()
+
+    def _take_settings(self, text: str) -> None:
+        values = json.loads(text)
+        check_saved(values, self.pipe.cfg, self.pipe.settings)
+        self.pipe.cfg.update(values)
+
+    def _override(self, setting: str, value: Any) -> None:
+        """Adopt a setting that is changed after training."""
+        if setting in self.pipe.fixed:
+            names = {"name": self.pipe.name, "setting": setting}
+            raise ValueError(Errors.P318.format(**names, saved=self.pipe.cfg[setting], value=value))
+        self.pipe.cfg[setting] = value
+
+
+def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any]) -> list[str]:
+    """Find the settings that were changed for loading the pipeline: `spacy.load(path, config=...)`.
+
+    spaCy creates a component from the saved config with these changes, and then lets it load its
+    own settings, which hide them. The component is not told of the changes. But it can compare the
+    saved config with that of the pipeline, which spaCy has read just before, with the changes.
+
+    pipe (TrainablePipe): The component, which has loaded its settings.
+    path (Path): The folder from which they were loaded.
+    given (Mapping[str, Any]): The settings with which the component was created.
+    RETURNS (List[str]): Their names; empty if the component is loaded on its own.
+    """
+    reference, file = _pipelines.get(pipe), path.parent / "config.cfg"
+    nlp = None if reference is None else reference()
+    if nlp is None or not file.is_file():
+        return []
+    # Not `nlp.config`, which would replace the components by those that have been created
+    config = nlp._config
+    section = config.get("components", {}).get(pipe.name, {})
+    if section.get("model") is nlp.get_pipe_config(pipe.name).get("model"):
+        return []  # it has been replaced, so spaCy has not just read it
+    differ = [name for name in section if name in given and given[name] != pipe.cfg[name]]
+    if not differ:
+        return []
+    saved, loaded = (
+        whole.interpolate()["components"].get(name, {})
+        for whole, name in (
+            (Config().from_disk(file, interpolate=False), path.name),
+            (Config(config), pipe.name),
+        )
+    )
+    return [name for name in differ if name not in saved or loaded[name] != saved[name]]

@@ -1,0 +1,174 @@
+"""The training of `psa_tagger`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from thinc.api import Optimizer
+
+from ...errors import Errors, suggestion
+from ...inference import UNKNOWN, LinearChain, Potentials
+from ...inference.costs import cost_augmented, error_costs
+from ...inference.divergence import kl_divergence
+from ...inference.label_sets import log_prob_of_sets
+from ...inference.smoothing import smoothed_log_prob
+from ...models.growth import padded
+from ...models.labeler import sentence_lengths
+from ..learner import Learner, Losses, loss_and_gradient
+from ..tagset import TagSet
+from .conditioning import condition
+
+if TYPE_CHECKING:
+    from .component import PSATagger
+
+
+class TagLearner(Learner):
+    """Converts annotation to labels, loss and gradient.
+
+    pipe (PSATagger): The component.
+    tagset (TagSet): Its labels.
+    """
+
+    def __init__(self, pipe: PSATagger, tagset: TagSet) -> None:
+        super().__init__(pipe, tagset)
+        self._costs: tuple[list[str], dict[str, float], torch.Tensor] | None = None
+
+    def is_annotated(self, example: Example) -> bool:
+        """See `Learner`."""
+        tags = self.pipe.target.gold_tags(example, _boundaries(example.predicted))
+        return any(tag is not None for tag in tags)
+
+    def inputs(self, examples: Sequence[Example]) -> list[Doc]:
+        """See `Learner`."""
+        return [eg.predicted for eg in examples]
+
+    def check_labels(self) -> None:
+        """See `Learner`. There must be labels, also those that have a weight."""
+        name, cfg = self.pipe.name, self.pipe.cfg
+        if not self.tagset.labels:
+            key = f", key '{cfg['spans_key']}'" if cfg["target"] == "spans" else ""
+            raise ValueError(Errors.P305.format(name=name, target=cfg["target"], key=key))
+        options = dict.fromkeys(map(self.pipe.target.label_of, self.tagset.tags))
+        for label in cfg["label_weights"] or ():
+            if label not in options:
+                names = {"name": name, "label": label, "options": ", ".join(options)}
+                raise ValueError(Errors.P372.format(**names, suggestion=suggestion(label, options)))
+
+    @property
+    def costs(self) -> torch.Tensor | None:
+        """The costs of errors that follow from the setting `label_weights`: see `cost_augmented`.
+        *Shape:* (L, L). None if there are no weights."""
+        weights, tags = self.pipe.cfg["label_weights"], self.tagset.tags
+        if not weights:
+            return None
+        if self._costs is None or self._costs[0] is not tags or self._costs[1] is not weights:
+            self.check_labels()
+            missed = [weights.get(self.pipe.target.label_of(tag), 1.0) for tag in tags]
+            costs = error_costs(missed=torch.tensor(missed, dtype=torch.float64))
+            self._costs = (tags, weights, costs)
+        return self._costs[2]
+
+    def get_loss(
+        self, examples: Iterable[Example], potentials: Potentials
+    ) -> tuple[float, Potentials]:
+        """The negative log of the total probability of all tag sequences that agree with the
+        annotation (equation 3 of Wei et al. 2021, if everything is annotated), averaged over the
+        sentences of the batch.
+
+        - Label sets: a sequence agrees if it has any label of the set; for spans, the same label on
+          all tokens.
+        - Label smoothing: the loss is the cross-entropy between the smoothed labels and the model's
+          distribution instead, see `smoothed_log_prob`.
+        - Label weights: the model's distribution is replaced by one in which errors are the more
+          probable the higher their weight, see `cost_augmented`.
+        """
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.get_loss")
+        cfg, target = self.pipe.cfg, self.pipe.target
+        ids = {tag: i for i, tag in enumerate(self.tagset.tags)}
+        gold = [target.gold_sets(eg, _boundaries(eg.predicted), ids) for eg in examples]
+        labels = torch.from_numpy(np.concatenate([known for known, _ in gold]))
+        starts = np.cumsum([0, *(len(known) for known, _ in gold)])
+        sets = {
+            int(start) + i: options
+            for start, (_, of_doc) in zip(starts[:-1], gold, strict=True)
+            for i, options in of_doc.items()
+        }
+        constraints = self.tagset.constraints if cfg["constrain_training"] else None
+        possible = None if constraints is None else self._possible(examples, labels, sets)
+        within_sets = self.tagset.constraints if constraints is None else None
+        costs, backend = self.costs, self.pipe.inference_backend
+
+        def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
+            # Tokens with label sets count as unknown here: it is unclear which label is an error
+            scores = leaf if costs is None else cost_augmented(leaf, labels, costs)
+            scores = scores if possible is None else scores.within(possible)
+            chain = LinearChain(scores, constraints=constraints, backend=backend)
+            if sets:
+                return -log_prob_of_sets(chain, labels, sets, within_sets).mean()
+            if cfg["label_smoothing"]:
+                return -smoothed_log_prob(chain, labels, cfg["label_smoothing"]).mean()
+            return -chain.log_prob(labels).mean()
+
+        return loss_and_gradient(negative_log_likelihood, potentials)
+
+    def _possible(
+        self, examples: Sequence[Example], labels: torch.Tensor, sets: Mapping[int, list[int]]
+    ) -> torch.Tensor | None:
+        """Find the tags of each token that `allow_space` leaves, or that are annotated. *Shape:*
+        (N, L), booleans; None if it leaves all of them."""
+        docs, tags = [eg.predicted for eg in examples], self.tagset.tags
+        zeros = Potentials(torch.zeros(len(labels), len(tags)), [len(doc) for doc in docs])
+        given = condition(
+            zeros,
+            docs,
+            self.pipe.target,
+            tags,
+            rules=None,
+            keep_existing=False,
+            allow_space=self.pipe.cfg["allow_space"],
+        )
+        if given is zeros:
+            return None
+        possible = given.emissions == 0.0
+        known = (labels != UNKNOWN).nonzero().squeeze(1)
+        possible[known, labels[known]] = True
+        for token, options in sets.items():
+            possible[token, options] = True
+        return possible
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: Losses | None,
+    ) -> Losses:
+        """Perform a step towards the predictions that the model made when training was resumed."""
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.rehearse")
+        self.check_trainable()
+        teacher, backend = self.pipe._rehearsal_model, self.pipe.inference_backend
+        docs = self.inputs(examples) if teacher is not None else []
+
+        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            assert teacher is not None  # without one, there are no documents
+            known = padded(teacher.predict(docs), potentials.n_labels)
+            before = LinearChain(known, backend=backend)
+            return loss_and_gradient(
+                lambda leaf: kl_divergence(before, LinearChain(leaf, backend=backend)), potentials
+            )
+
+        return self.step(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+
+def _boundaries(doc: Doc) -> list[int]:
+    """Find the boundaries of a document's sequences, including its end."""
+    return [0, *accumulate(sentence_lengths(doc))]

@@ -1,0 +1,288 @@
+"""Queries to a `psa_tagger` beyond the best labels: probabilities, alternatives, uncertainty."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from itertools import accumulate, pairwise
+from math import exp
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ...annotation.schemes import Span
+from ...annotation.span_targets import SCHEME
+from ...errors import Errors
+from ...inference import LinearChain, Potentials
+from ...inference.sampling import Generator
+from ...models.labeler import sentence_lengths
+from ..divergence_monitor import check_scores
+from .conditioning import condition
+
+if TYPE_CHECKING:
+    from .component import PSATagger
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Labeling:
+    """A labeling of a document.
+
+    tags (List[str]): One tag per token: its label, or a BIOES tag for spans.
+    spans (List[Span]): First token, token after the last one, and label of each span.
+    probability (float): Its probability among all labelings of the document.
+    """
+
+    tags: list[str]
+    spans: list[Span]
+    probability: float
+
+
+class TagQueries:
+    """Answers queries about documents, which are not modified.
+
+    To run the model only once for several queries, call `distribution` and pass the result to the
+    other methods, together with the same documents.
+
+    pipe (PSATagger): The component.
+    """
+
+    def __init__(self, pipe: PSATagger) -> None:
+        self.pipe = pipe
+
+    def distribution(self, docs: Sequence[Doc]) -> LinearChain:
+        """Compute the distribution over the tag sequences of documents, given the temperature, the
+        rules and, if `overwrite` is false, existing annotation. No span begins or ends with white
+        space, unless `allow_space` is true.
+
+        docs (Sequence[Doc]): The documents.
+        RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
+            in order. Empty documents have none.
+        RAISES (ValueError): If a rule does not fit its document, the component, or other rules, or
+            if a score of the model is NaN.
+        """
+        if not any(len(doc) for doc in docs):
+            return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
+        potentials = self.pipe.model.predict(list(docs)).detach()
+        check_scores(self.pipe.name, potentials, docs)
+        if self.pipe.cfg["temperature"] != 1.0:
+            potentials = potentials.tempered(self.pipe.cfg["temperature"])
+        given = self.condition(potentials, docs)
+        return LinearChain(given, constraints=self.pipe.tagset.constraints)
+
+    def condition(self, potentials: Potentials, docs: Sequence[Doc]) -> Potentials:
+        """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
+
+        potentials (Potentials): The scores of the tokens of all documents.
+        docs (Sequence[Doc]): The documents.
+        RETURNS (Potentials): The scores, see `condition`.
+        RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
+        """
+        return condition(
+            potentials,
+            docs,
+            self.pipe.target,
+            self.pipe.tags,
+            rules=self.pipe.rules,
+            keep_existing=not self.pipe.cfg["overwrite"],
+            allow_space=self.pipe.cfg["allow_space"],
+        )
+
+    @property
+    def marginal_labels(self) -> list[str]:
+        """RETURNS (List[str]): The labels of `marginals`' columns; for spans, "O" comes first."""
+        return list(dict.fromkeys(map(self.pipe.target.label_of, self.pipe.tags)))
+
+    def marginals(
+        self, docs: Iterable[Doc], *, distribution: LinearChain | None = None
+    ) -> list[NDArray[np.float32]]:
+        """Compute the probability of each label for each token. For spans, this is the probability
+        that the token is in a span with the label.
+
+        docs (Iterable[Doc]): The documents.
+        distribution (Optional[LinearChain]): Their distribution.
+        RETURNS (List[NDArray]): The probabilities for each document. Shape: (tokens, columns), see
+            `marginal_labels`. Rows sum to 1.
+        """
+        docs = list(docs)
+        distribution = distribution or self.distribution(docs)
+        return split(self.label_marginals(distribution), map(len, docs))
+
+    def span_probs(
+        self,
+        docs: Iterable[Doc],
+        spans: Iterable[Iterable[Span]],
+        *,
+        distribution: LinearChain | None = None,
+    ) -> list[list[float]]:
+        """Compute the probabilities of arbitrary spans, predicted or not.
+
+        docs (Iterable[Doc]): The documents.
+        spans (Iterable[Iterable[Span]]): The spans of each document: first token, token after the
+            last one, and label.
+        distribution (Optional[LinearChain]): Their distribution.
+        RETURNS (List[List[float]]): The marginal probability of exactly this span with this label;
+            0 for spans that cross a sentence boundary.
+        RAISES (ValueError): If the component does not predict spans, a span is outside its
+            document, or its label is not one of the component's.
+        """
+        docs, asked = list(docs), [list(found) for found in spans]
+        if not self.pipe.target.has_spans:
+            raise ValueError(Errors.P350.format(name=self.pipe.name, target=self.pipe.target.name))
+        for doc, found in zip(docs, asked, strict=True):
+            n, of_doc = len(doc), {"text": doc.text[:60], "options": ", ".join(self.pipe.labels)}
+            for start, end, label in found:
+                if not 0 <= start < end <= n or label not in self.pipe.labels:
+                    span = {"start": start, "end": end, "label": label}
+                    raise ValueError(Errors.P351.format(**span, n=n, **of_doc))
+        return self.probs_of_spans(docs, asked, distribution or self.distribution(docs))
+
+    def nbest(
+        self, docs: Iterable[Doc], k: int, *, distribution: LinearChain | None = None
+    ) -> list[list[Labeling]]:
+        """Find the k most probable labelings of documents.
+
+        docs (Iterable[Doc]): The documents.
+        k (int): The number of labelings per document, at least 1.
+        distribution (Optional[LinearChain]): Their distribution.
+        RETURNS (List[List[Labeling]]): The labelings of each document, best first; fewer than k if
+            there are no more.
+        RAISES (ValueError): If k is not a positive integer.
+        """
+        docs = list(docs)
+        distribution = distribution or self.distribution(docs)
+        labels, log_probs = (tensor.cpu().numpy() for tensor in distribution.topk(k))
+        chains = split(labels, distribution.potentials.lengths)
+        n_chains = [len(sentence_lengths(doc)) for doc in docs]
+        found, first = [], 0
+        for n, of_doc in zip(n_chains, split(log_probs, n_chains), strict=True):
+            own = chains[first : first + n]
+            found.append(
+                [
+                    self._labeling([chain[:, i] for chain, i in zip(own, ranks, strict=True)], p)
+                    for p, ranks in _best_combinations(of_doc, k)
+                ]
+            )
+            first += n
+        return found
+
+    def sample(
+        self,
+        docs: Iterable[Doc],
+        n: int,
+        *,
+        generator: Generator | None = None,
+        distribution: LinearChain | None = None,
+    ) -> list[list[list[str]]]:
+        """Draw exact samples from the distribution over labelings of documents.
+
+        docs (Iterable[Doc]): The documents.
+        n (int): The number of samples per document, at least 1.
+        generator (Optional[Union[torch.Generator, np.random.Generator]]): The random number
+            generator. By default, PyTorch's global one.
+        distribution (Optional[LinearChain]): Their distribution.
+        RETURNS (List[List[List[str]]]): For each document, n lists of tags.
+        RAISES (ValueError): If n is not a positive integer.
+        """
+        docs = list(docs)
+        distribution = distribution or self.distribution(docs)
+        drawn = distribution.sample(n, generator=generator).cpu().numpy()
+        tags = np.asarray(self.pipe.tags, dtype=object)
+        return [tags[part.T].tolist() for part in split(drawn, map(len, docs))]
+
+    def entropy(
+        self, docs: Iterable[Doc], *, distribution: LinearChain | None = None
+    ) -> list[float]:
+        """Compute the uncertainty about documents: the entropy of their label sequences.
+
+        docs (Iterable[Doc]): The documents.
+        distribution (Optional[LinearChain]): Their distribution.
+        RETURNS (List[float]): The entropy of each document, in nats; 0 if its labels are certain.
+        """
+        docs = list(docs)
+        of_chain = (distribution or self.distribution(docs)).entropy.cpu().numpy()
+        n_chains = [len(sentence_lengths(doc)) for doc in docs]
+        return [float(part.sum()) for part in split(of_chain, n_chains)]
+
+    def _labeling(self, chains: Sequence[NDArray[np.int64]], log_prob: float) -> Labeling:
+        tags = [self.pipe.tags[i] for chain in chains for i in chain]
+        return Labeling(tags, self.pipe.target.spans_of(tags), exp(log_prob))
+
+    def columns(self) -> NDArray[np.int64]:
+        """Map each tag to its column of `marginals`."""
+        columns = {label: i for i, label in enumerate(self.marginal_labels)}
+        return np.array([columns[self.pipe.target.label_of(tag)] for tag in self.pipe.tags])
+
+    def label_marginals(self, distribution: LinearChain) -> NDArray[np.float32]:
+        """Sum the marginals of the tags of each label. Shape: (tokens, columns)"""
+        of_tag = distribution.marginals.float().cpu()
+        columns = torch.from_numpy(self.columns())
+        of_label = of_tag.new_zeros(len(of_tag), len(self.marginal_labels))
+        # Rounding must not push a probability above 1
+        return of_label.index_add_(1, columns, of_tag).clamp_(max=1.0).numpy()
+
+    def probs_of_spans(
+        self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], distribution: LinearChain
+    ) -> list[list[float]]:
+        """Compute the probabilities of spans. BIOES tags fully determine a span's boundaries."""
+        ids = {tag: i for i, tag in enumerate(self.pipe.tags)}
+        lengths = distribution.potentials.lengths
+        chain_of_token = np.repeat(np.arange(len(lengths)), lengths)
+        probabilities = [[0.0] * len(found) for found in spans]
+        asked, places, own, offset = [], [], [], 0
+        for i, (doc, found) in enumerate(zip(docs, spans, strict=True)):
+            for j, (start, end, label) in enumerate(found):
+                first, stop, length = start + offset, end + offset, end - start
+                if chain_of_token[first] == chain_of_token[stop - 1]:
+                    asked.append((i, j))
+                    places.append((first, stop))
+                    own += [ids[tag] for tag in SCHEME.encode([(0, length, label)], length)]
+            offset += len(doc)
+        allowed = torch.zeros(len(own), len(ids), dtype=torch.bool)
+        allowed[torch.arange(len(own)), own] = True
+        answers = distribution.span_probs(places, allowed).tolist()
+        for (i, j), answer in zip(asked, answers, strict=True):
+            probabilities[i][j] = answer
+        return probabilities
+
+
+def asked(
+    query: Callable[Concatenate[TagQueries, Arguments], Answer],
+) -> Callable[Concatenate[PSATagger, Arguments], Answer]:
+    """The method of a component that passes a query on, with its signature and documentation."""
+
+    @wraps(query)
+    def ask(pipe: PSATagger, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return query(pipe.queries, *args, **kwargs)
+
+    return ask
+
+
+def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:
+    """Split an array into parts of these lengths, which sum to its own."""
+    return [array[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
+
+
+def _best_combinations(
+    log_probs: NDArray[np.float64], k: int
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Find the k best combinations of one sequence from each chain, given the log probabilities of
+    the k best sequences of each (chains, k): the log probability of each combination, and the rank
+    of its sequence within each chain.
+
+    Chains are independent, so their log probabilities add up; the k best combinations of two chains
+    are among the k × k combinations of their k best sequences.
+    """
+    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    for of_chain in log_probs:
+        ranks = [(float(p), i) for i, p in enumerate(of_chain) if p > -np.inf]
+        pairs = ((p + q, (*choice, i)) for p, choice in best for q, i in ranks)
+        best = heapq.nlargest(k, pairs, key=lambda pair: pair[0])
+    return best
