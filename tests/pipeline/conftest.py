@@ -115,6 +115,7 @@ def tiny_model(**overrides: Any) -> dict[str, Any]:
             "@architectures": "spacy_psa.WordCharEmbed.v1",
             "width": None,
             "min_freq": 1,
+            "dropout": 0.0,
             "characters": {
                 "@architectures": "spacy_psa.CharacterBiLSTM.v1",
                 "embedding_width": 4,

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_psa.annotation.propositions import set_frames
-from spacy_psa.pipeline.predicates import set_predicates
+from spacy_psa.pipeline.srl.predicates import set_predicates
 
 from .srl_data import FRAMES, WORDS
 

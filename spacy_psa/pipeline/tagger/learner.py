@@ -23,6 +23,7 @@ from ...models.labeler import sentence_lengths
 from ..learner import Learner, Losses, loss_and_gradient
 from ..tagset import TagSet
 from .conditioning import condition
+from .settings import check_threshold
 
 if TYPE_CHECKING:
     from .component import PSATagger
@@ -49,11 +50,12 @@ class TagLearner(Learner):
         return [eg.predicted for eg in examples]
 
     def check_labels(self) -> None:
-        """See `Learner`. There must be labels, also those that have a weight."""
+        """See `Learner`. There must be labels, also those with a weight or a threshold."""
         name, cfg = self.pipe.name, self.pipe.cfg
         if not self.tagset.labels:
             key = f", key '{cfg['spans_key']}'" if cfg["target"] == "spans" else ""
             raise ValueError(Errors.P305.format(name=name, target=cfg["target"], key=key))
+        check_threshold(name, cfg["threshold"], self.tagset.labels)
         options = dict.fromkeys(map(self.pipe.target.label_of, self.tagset.tags))
         for label in cfg["label_weights"] or ():
             if label not in options:
