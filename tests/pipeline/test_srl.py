@@ -71,7 +71,7 @@ def misc(name: str, **settings: Any) -> dict[str, Any]:
     return {"@misc": f"spacy_psa.{name}.v1", **settings}
 
 
-def test_the_default_is_the_paper() -> None:
+def test_the_default_is_the_papers_with_fewer_recurrent_layers() -> None:
     config = spacy.blank("en").add_pipe(NAME)
     nlp = spacy.blank("en")
     nlp.add_pipe(NAME)
@@ -81,10 +81,11 @@ def test_the_default_is_the_paper() -> None:
     assert model["mask_width"] == 100
     assert {key: model["encoder"][key] for key in ("width", "depth", "n_heads")} == {
         "width": 200,
-        "depth": 10,
+        "depth": 4,
         "n_heads": 8,
     }
-    assert model["encoder"]["sublayer"]["hidden_width"] == 800
+    assert model["encoder"]["sublayer"]["@architectures"] == "spacy_psa.RecurrentSublayer.v1"
+    assert model["tok2vec"]["characters"] is not None
     assert model["decoder"]["@architectures"] == "spacy_psa.Softmax.v1"
 
 
