@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 
 from .interfaces import width_of
-from .mask import SequenceMask, apply_packed
+from .mask import PackedLayer, SequenceMask, apply_packed
 
 
-class Chain(nn.Module):
+class Chain(PackedLayer, nn.Module):
     """Pass a padded batch through encoders in sequence.
 
     Every encoder maps (batch_size, n, its input width) and a mask to (batch_size, n, `width`).
@@ -36,4 +36,4 @@ class Chain(nn.Module):
         tokens = mask.compact(x)
         for encoder in self.encoders:
             tokens = apply_packed(encoder, tokens, mask)
-        return mask.padded(tokens)
+        return mask.in_form_of(x, tokens)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from .initialization import glorot_, linear
-from .mask import SequenceMask
+from .mask import PackedLayer, SequenceMask
 
 
-class SoftmaxDecoder(nn.Module):
+class SoftmaxDecoder(PackedLayer, nn.Module):
     """Score labels independently: emissions e_i = W h_i + b without transitions.
 
     width (int): Width of the token vectors.

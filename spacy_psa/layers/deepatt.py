@@ -13,7 +13,7 @@ from .multihead import MultiHeadSelfAttention
 from .recurrent import BiLSTM
 
 
-class DeepAtt(nn.Module):
+class DeepAtt(PackedLayer, nn.Module):
     """A stack of layers, each a nonlinear sub-layer followed by multi-head self-attention.
 
     Every sub-layer has dropout on its output, a residual connection and then layer normalization:
@@ -96,7 +96,7 @@ class DeepAtt(nn.Module):
         tokens = self.input_dropout(tokens)
         for sublayer in self.sublayers:
             tokens = sublayer(tokens, mask)
-        return mask.padded(tokens)
+        return mask.in_form_of(x, tokens)
 
 
 class ResidualSublayer(PackedLayer, nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .initialization import linear
 from .label_parameters import LabelEmbeddings
-from .mask import SequenceMask
+from .mask import PackedLayer, SequenceMask
 from .ops import full_precision
 
 
@@ -152,7 +152,7 @@ class LabelAttention(LabelReader):
         return context.transpose(0, 1).reshape(*distributions.shape[:-2], -1)
 
 
-class LabelAttentionDecoder(nn.Module):
+class LabelAttentionDecoder(PackedLayer, nn.Module):
     """The output layer of BiLSTM-LAN: the attention weights of a single head are the prediction.
 
         e_i = (X W^K) (W^Qᵀ h_i) / √d,  α_i = softmax(e_i)
@@ -199,7 +199,7 @@ class LabelAttentionDecoder(nn.Module):
         RETURNS (Tensor): The emissions. Shape: (batch_size, n, L).
         """
         keys = self.key(self.labels.weight) / self.scale
-        return mask.padded(nn.functional.linear(self.query(mask.compact(x)), keys))
+        return mask.in_form_of(x, nn.functional.linear(self.query(mask.compact(x)), keys))
 
     def label_vectors(self) -> Tensor:
         """RETURNS (Tensor): The embeddings of the labels. Shape: (L, d)."""

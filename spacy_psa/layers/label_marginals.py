@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from .initialization import linear
 from .label_attention import LabelReader
 from .label_parameters import LabelEmbeddings, LabelTransitions
-from .mask import SequenceMask
+from .mask import PackedLayer, SequenceMask
 from .ops import full_precision, ops_for
 
 
@@ -68,7 +68,7 @@ class LabelMarginals(LabelReader):
             return weights.squeeze(-2) @ values
 
 
-class LabelCRFDecoder(nn.Module):
+class LabelCRFDecoder(PackedLayer, nn.Module):
     """A linear-chain conditional random field over label embeddings, equation 6.
 
     labels (LabelEmbeddings): The embeddings v, usually shared with the encoder.

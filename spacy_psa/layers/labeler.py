@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from ..inference import Potentials
 from .interfaces import Decoder
-from .mask import SequenceMask
+from .mask import PackedLayer, SequenceMask
 from .ops import full_precision
 
 
@@ -46,12 +47,22 @@ class Layout:
     buckets: tuple[Bucket, ...]
     rows: NDArray[np.int64]
 
+    @cached_property
+    def packed_rows(self) -> NDArray[np.int64]:
+        """As `rows`, in the positions without padding."""
+        is_real = [
+            (np.arange(bucket.index.shape[1]) < bucket.lengths[:, None]).ravel()
+            for bucket in self.buckets
+        ]
+        return (np.cumsum(np.concatenate(is_real)) - 1)[self.rows]
+
 
 Run = Callable[[Callable[[Tensor, Tensor], Any], nn.Module, Tensor, Tensor], Any]
 
 
 class SequenceLabelerNetwork(nn.Module):
-    """Encode the windows of a batch, decode them, and restore the order of tokens.
+    """Encode the windows of a batch, decode them, and restore the order of tokens. Padding is
+    removed before the encoder, where that saves time, and not needed after the decoder.
 
     The potentials span whole sequences, even those that the encoder reads in windows, so inference
     over each sequence is exact. `torch.autocast` affects the encoder alone.
@@ -74,14 +85,18 @@ class SequenceLabelerNetwork(nn.Module):
         parts: dict[str, list[Tensor]] = {}
         for bucket, vectors in zip(layout.buckets, _gathered(x, layout.buckets), strict=True):
             lengths = torch.from_numpy(bucket.lengths).to(x.device)
-            if self.run is None:
-                decoded = self._decoded(vectors, lengths)
-            else:
+            if self.run is not None:
                 decoded = self.run(self._decoded, self, vectors, lengths)
+            elif isinstance(self.encoder, PackedLayer):
+                mask = SequenceMask(lengths, vectors.shape[1])
+                decoded = self._scored(mask.compact(vectors), mask)
+            else:
+                decoded = self._decoded(vectors, lengths)
             by_name = {"emissions": decoded} if isinstance(decoded, Tensor) else decoded
+            is_packed = by_name["emissions"].dim() == 2
             for name, scores in by_name.items():
-                parts.setdefault(name, []).append(scores.flatten(0, 1))
-        rows = torch.from_numpy(layout.rows).to(x.device)
+                parts.setdefault(name, []).append(scores if is_packed else scores.flatten(0, 1))
+        rows = torch.from_numpy(layout.packed_rows if is_packed else layout.rows).to(x.device)
         fields = {}
         for name, scores in parts.items():
             found = torch.cat(scores).index_select(0, rows)
@@ -92,8 +107,15 @@ class SequenceLabelerNetwork(nn.Module):
         return Potentials(lengths=layout.lengths, **fields)
 
     def _decoded(self, vectors: Tensor, lengths: Tensor) -> Any:
-        mask = SequenceMask(lengths, vectors.shape[1])
-        encoded = self.encoder(vectors, mask)
+        """The scores of a padded batch (batch_size, n, d)."""
+        return self._scored(vectors, SequenceMask(lengths, vectors.shape[1]))
+
+    def _scored(self, tokens: Tensor, mask: SequenceMask) -> Any:
+        """The scores of tokens (batch_size, n, d), or (tokens, d) without padding: in the same form
+        unless the decoder needs padding."""
+        encoded = self.encoder(tokens, mask)
+        if not isinstance(self.decoder, PackedLayer):
+            encoded = mask.padded(encoded)
         # Labels must not be scored in half precision
         with full_precision(encoded) as (encoded,):
             return self.decoder(encoded, mask)

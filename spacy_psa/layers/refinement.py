@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .interfaces import width_of
 from .label_parameters import LabelEmbeddings, LabelTransitions
-from .mask import SequenceMask, apply_packed
+from .mask import PackedLayer, SequenceMask, apply_packed
 
 
 class Concatenation(nn.Module):
@@ -101,7 +101,7 @@ class RefiningLayer(nn.Module):
         return self.connection(hidden, refined), distributions
 
 
-class LabelRefinement(nn.Module):
+class LabelRefinement(PackedLayer, nn.Module):
     """Encoders interleaved with attention to labels, and a last encoder for the decoder.
 
     This is the stack of BiLSTM-LAN and of structured refinement. A decoder may share the layers'
@@ -151,7 +151,7 @@ class LabelRefinement(nn.Module):
         tokens = self.input_dropout(mask.compact(x))
         for layer in self.layers:
             tokens, _ = layer(tokens, mask)
-        return mask.padded(apply_packed(self.last, tokens, mask))
+        return mask.in_form_of(x, apply_packed(self.last, tokens, mask))
 
     def label_distributions(self, x: Tensor, mask: SequenceMask) -> list[Tensor]:
         """Compute each refining layer's distributions over the labels of each token. (For the last
@@ -163,7 +163,7 @@ class LabelRefinement(nn.Module):
             over labels and are zero in the padding. Shape: (batch_size, n, heads, L).
         """
         found = []
-        tokens = self.input_dropout(mask.pack(x))
+        tokens = self.input_dropout(mask.packed(x))
         for layer in self.layers:
             tokens, distributions = layer(tokens, mask)
             padded = mask.unpack(distributions.flatten(1))

@@ -89,7 +89,7 @@ class TransformerLayer(PackedLayer, nn.Module):
         return self.around_feed_forward(x, self.feed_forward)
 
 
-class TransformerEncoder(nn.Module):
+class TransformerEncoder(PackedLayer, nn.Module):
     """A stack of Transformer layers over projected token vectors.
 
         x_0 = Dropout(positions(W x + b)),   x_l = layer_l(x_{l−1})
@@ -173,4 +173,4 @@ class TransformerEncoder(nn.Module):
         tokens = self.dropout(tokens)
         for layer in self.layers:
             tokens = layer(tokens, mask)
-        return mask.padded(tokens if self.norm is None else self.norm(tokens))
+        return mask.in_form_of(x, tokens if self.norm is None else self.norm(tokens))

@@ -218,7 +218,7 @@ def test_the_windows_are_those_of_the_config(tmp_path: Path, edits_file: bool) -
         assert (found["max_length"], found["overlap"]) == (4, 1)
         seen: list[int] = []
         encoder = tagger_of(nlp).model.get_ref("network").shims[0].network.encoder
-        encoder.register_forward_pre_hook(lambda _, args, seen=seen: seen.append(args[0].shape[1]))
+        encoder.register_forward_pre_hook(lambda _, args, seen=seen: seen.append(args[1].width))
         nlp(" ".join(["Ann"] * 40))
         assert max(seen) == 4
 
