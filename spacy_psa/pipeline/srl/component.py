@@ -17,6 +17,7 @@ from ..learner import input_errors
 from ..settings import check_settings
 from ..storage import Storage
 from ..tagset import TagSet
+from ..threads import Threads, checked, using_threads
 from ..vocabulary import Vocabulary
 from .decoder import RoleDecoder
 from .decoding import RoleDecoding, create_greedy_decoding
@@ -38,7 +39,7 @@ class PSASemanticRoles(TrainablePipe):
     name (str): The component's name in the pipeline.
     predicates (Optional[PredicateFinder]): None for the predicates already set on the Doc.
     decoding (Optional[RoleDecoding]): None for the paper's greedy decoding.
-    probabilities, allow_space, label_smoothing, max_grad_norm, scorer: See `make_psa_srl`.
+    probabilities, allow_space, label_smoothing, max_grad_norm, threads, scorer: See `make_psa_srl`.
     RAISES (ValueError): If `max_grad_norm` is not positive, or `label_smoothing` not in [0, 1).
     """
 
@@ -57,13 +58,14 @@ class PSASemanticRoles(TrainablePipe):
         allow_space: bool = False,
         label_smoothing: float = 0.1,
         max_grad_norm: float | None = 1.0,
+        threads: Threads = "auto",
         scorer: Callable | None = srl_score,
     ) -> None:
         self.vocab, self.model, self.name = vocab, model, name
         self.predicates = predicates or create_given_predicates()
         self.decoding = decoding or create_greedy_decoding()
         self.probabilities = probabilities
-        self.scorer = scorer
+        self.scorer, self.threads = scorer, checked(threads)
         self.cfg: dict[str, Any] = {
             "labels": [],
             "allow_space": allow_space,
@@ -86,7 +88,8 @@ class PSASemanticRoles(TrainablePipe):
         RAISES (ValueError): If a predicate is not a token of its document or occurs twice, or if a
             score of the model is NaN.
         """
-        return self.decoder.predict(list(docs))
+        with using_threads(self.threads):
+            return self.decoder.predict(list(docs))
 
     def set_annotations(
         self, docs: Iterable[Doc], predictions: Sequence[Sequence[FramePrediction]]
@@ -141,7 +144,8 @@ class PSASemanticRoles(TrainablePipe):
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
         """
-        return self.learner.update(examples, drop=drop, sgd=sgd, losses=losses)
+        with using_threads(self.threads):
+            return self.learner.update(examples, drop=drop, sgd=sgd, losses=losses)
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
@@ -162,7 +166,8 @@ class PSASemanticRoles(TrainablePipe):
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are no longer finite.
         """
-        self.learner.finish_update(sgd)
+        with using_threads(self.threads):
+            self.learner.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score predictions. Gold roles that the component does not have count as missed, and are

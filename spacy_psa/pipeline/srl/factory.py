@@ -6,6 +6,7 @@ from spacy.language import Language
 
 from ...models.types import RoleLabeler
 from ..storage import created_for
+from ..threads import Threads
 from .component import PSASemanticRoles
 from .decoding import RoleDecoding
 from .predicates import PredicateFinder
@@ -23,6 +24,7 @@ from .settings import DEFAULT_SRL_MODEL
         "allow_space": False,
         "label_smoothing": 0.1,
         "max_grad_norm": 1.0,
+        "threads": "auto",
         "scorer": {"@scorers": "spacy_psa.srl_scorer.v1"},
     },
     default_score_weights={"srl_f": 1.0, "srl_p": 0.0, "srl_r": 0.0, "srl_complete": 0.0},
@@ -37,6 +39,7 @@ def make_psa_srl(
     allow_space: bool,
     label_smoothing: float,
     max_grad_norm: float | None,
+    threads: Threads,
     scorer: Callable | None,
 ) -> PSASemanticRoles:
     """Create a `psa_srl`.
@@ -50,6 +53,7 @@ def make_psa_srl(
         breaks.
     label_smoothing (float): The assumed probability that an annotated label is wrong.
     max_grad_norm (Optional[float]): The global norm to which gradients are clipped, or None.
+    threads (Union[Literal["auto"], int, None]): How many threads to compute with, see `psa_tagger`.
     scorer (Optional[Callable]): The scoring method.
     """
     pipe = PSASemanticRoles(
@@ -62,6 +66,7 @@ def make_psa_srl(
         allow_space=allow_space,
         label_smoothing=label_smoothing,
         max_grad_norm=max_grad_norm,
+        threads=threads,
         scorer=scorer,
     )
     return created_for(nlp, pipe)

@@ -20,6 +20,7 @@ from ..learner import input_errors
 from ..settings import check_settings
 from ..storage import Storage
 from ..tagset import TagSet
+from ..threads import Threads, checked, using_threads
 from ..vocabulary import Vocabulary
 from .decoder import TagDecoder, TagPrediction
 from .learner import TagLearner
@@ -44,7 +45,7 @@ class PSATagger(TrainablePipe):
     vocab (Vocab): The shared vocabulary.
     model (SequenceLabeler): The model.
     name (str): The component's name in the pipeline.
-    rules, inference_backend, scorer, **settings: See `make_psa_tagger`.
+    rules, inference_backend, threads, scorer, **settings: See `make_psa_tagger`.
     RAISES (ValueError): If a setting is unknown or out of range, or excludes another one.
     """
 
@@ -58,6 +59,7 @@ class PSATagger(TrainablePipe):
         *,
         rules: TagRules | None = None,
         inference_backend: str | None = None,
+        threads: Threads = "auto",
         scorer: Callable | None = tagger_score,
         **settings: Any,
     ) -> None:
@@ -67,7 +69,7 @@ class PSATagger(TrainablePipe):
         if inference_backend is not None:
             get_backend(inference_backend, BACKENDS)
         # Not in `cfg`: the best choice depends on the machine, which may differ after loading
-        self.inference_backend = inference_backend
+        self.inference_backend, self.threads = inference_backend, checked(threads)
         self.target = target_of(self.cfg)
         self.tagset = TagSet(self)
         self.queries = TagQueries(self)
@@ -84,7 +86,8 @@ class PSATagger(TrainablePipe):
             `probabilities` or `threshold` is set.
         RAISES (ValueError): If a rule or the threshold does not fit, or a score is NaN.
         """
-        return self.decoder.predict(list(docs))
+        with using_threads(self.threads):
+            return self.decoder.predict(list(docs))
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Sequence[TagPrediction]) -> None:
         """Write predictions to documents.
@@ -138,7 +141,8 @@ class PSATagger(TrainablePipe):
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
         """
-        return self.learner.update(examples, drop=drop, sgd=sgd, losses=losses)
+        with using_threads(self.threads):
+            return self.learner.update(examples, drop=drop, sgd=sgd, losses=losses)
 
     @input_errors()
     def rehearse(
@@ -158,7 +162,8 @@ class PSATagger(TrainablePipe):
         RETURNS (Dict[str, float]): The losses, with this batch's added.
         RAISES (ValueError): If training diverges.
         """
-        return self.learner.rehearse(examples, drop=drop, sgd=sgd, losses=losses)
+        with using_threads(self.threads):
+            return self.learner.rehearse(examples, drop=drop, sgd=sgd, losses=losses)
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
@@ -179,7 +184,8 @@ class PSATagger(TrainablePipe):
         sgd (Optimizer): The optimizer.
         RAISES (ValueError): If the parameters are no longer finite.
         """
-        self.learner.finish_update(sgd)
+        with using_threads(self.threads):
+            self.learner.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score predictions. Gold labels that the component does not have count as missed, and are

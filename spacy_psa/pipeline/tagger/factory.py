@@ -7,6 +7,7 @@ from spacy.language import Language
 from ...annotation.rules import TagRules
 from ...models.types import SequenceLabeler
 from ..storage import created_for
+from ..threads import Threads
 from .component import PSATagger
 from .settings import DEFAULT_PSA_MODEL, DEFAULTS
 
@@ -19,6 +20,7 @@ from .settings import DEFAULT_PSA_MODEL, DEFAULTS
         **DEFAULTS,
         "rules": None,
         "inference_backend": None,
+        "threads": "auto",
         "scorer": {"@scorers": "spacy_psa.tagger_scorer.v1"},
     },
     # They depend on the target, which is unknown here: `initialize` adds them
@@ -41,6 +43,7 @@ def make_psa_tagger(
     set_separator: str | None,
     max_grad_norm: float | None,
     inference_backend: str | None,
+    threads: Threads,
     scorer: Callable | None,
 ) -> PSATagger:
     """Create a `psa_tagger`.
@@ -70,6 +73,9 @@ def make_psa_tagger(
         separately.
     inference_backend (Optional[str]): The backend that sums over label sequences in training, see
         `LinearChain`; None for the default.
+    threads (Union[Literal["auto"], int, None]): How many threads to compute with, restored after
+        each call: "auto" for PyTorch's number, but fewer while other processes compete for the
+        cores; None for PyTorch's number.
     scorer (Optional[Callable]): The scoring method.
     """
     pipe = PSATagger(
@@ -89,6 +95,7 @@ def make_psa_tagger(
         set_separator=set_separator,
         max_grad_norm=max_grad_norm,
         inference_backend=inference_backend,
+        threads=threads,
         scorer=scorer,
     )
     return created_for(nlp, pipe)

@@ -1,0 +1,117 @@
+"""The setting `threads`: how many threads a component computes with, and what it leaves behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from spacy_psa.pipeline import threads
+from spacy_psa.pipeline.threads import FIRST_PAUSE, LAST_PAUSE, Contention, using_threads
+
+from .conftest import initialized_nlp, make_adam, make_examples
+
+# Displaced threads in a second, and how long to count
+IDLE, BUSY = 5, 300
+
+
+class Clock:
+    now = 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
+    monkeypatch.setattr(Clock, "now", 1000.0)
+    monkeypatch.setattr(threads, "monotonic", lambda: Clock.now)
+    return Clock
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def observe(contention: Contention, rate: int, n_all: int = 4) -> int:
+    """Compute for a second. Returns the number of threads that are used next."""
+    contention.observe(1.0, rate, contention.n_threads(n_all), n_all)
+    return contention.n_threads(n_all)
+
+
+def test_threads_are_halved_while_others_compete_and_doubled_after_a_pause(
+    clock: type[Clock],
+) -> None:
+    contention = Contention()
+    assert [observe(contention, rate) for rate in (IDLE, BUSY, BUSY, BUSY)] == [4, 2, 1, 1]
+    assert observe(contention, IDLE) == 1, "tried again too early"
+    clock.now += 3 * FIRST_PAUSE
+    assert [observe(contention, IDLE) for _ in range(3)] == [2, 4, 4]
+    assert contention.limit is None
+
+
+def test_pauses_get_longer_but_not_forever(clock: type[Clock]) -> None:
+    contention, pauses = Contention(), []
+    observe(contention, BUSY, 2)
+    for _ in range(8):
+        begun = clock.now
+        while observe(contention, IDLE, 2) == 1:
+            clock.now += 1.0
+        pauses.append(clock.now - begun)
+        observe(contention, BUSY, 2)
+    assert pauses == sorted(pauses) and pauses[0] <= FIRST_PAUSE and pauses[-1] == LAST_PAUSE
+
+
+def test_short_computations_are_counted_together(clock: type[Clock]) -> None:
+    contention = Contention()
+    for _ in range(10):
+        contention.observe(0.01, 3, 4, 4)
+    assert contention.n_threads(4) == 4
+    for _ in range(11):
+        contention.observe(0.01, 3, 4, 4)
+    assert contention.n_threads(4) == 2
+
+
+def test_pytorchs_number_is_never_exceeded() -> None:
+    assert Contention().n_threads(3) == 3
+
+
+def test_worker_processes_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    assert Contention().n_threads(4) == 1
+
+
+def test_the_number_is_restored_also_after_an_error(four_threads: None) -> None:
+    with using_threads(2):
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == 4
+    with pytest.raises(KeyError), using_threads(1):
+        raise KeyError
+    assert torch.get_num_threads() == 4
+
+
+@pytest.mark.parametrize(("setting", "expected"), [(1, 1), (3, 3), (None, 4), ("auto", 2)])
+def test_components_train_and_predict_with_the_number(
+    setting: Any, expected: int, four_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contention = Contention()
+    contention.limit = 2
+    monkeypatch.setattr(contention, "observe", lambda *_: None)
+    monkeypatch.setattr(threads, "contention", contention)
+    nlp = initialized_nlp("tag", threads=setting)
+    seen = []
+    network = nlp.get_pipe("psa_tagger").model.get_ref("network").shims[0].network
+    network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    nlp.update(make_examples(nlp), sgd=make_adam())
+    nlp("Two words")
+    assert seen == [expected, expected] and torch.get_num_threads() == 4
+
+
+@pytest.mark.parametrize("wrong", [0, -1])
+def test_less_than_one_thread_is_refused(wrong: int) -> None:
+    with pytest.raises(ValueError, match=r"\[P210\] .*threads"):
+        initialized_nlp("tag", threads=wrong)
