@@ -363,7 +363,7 @@ def test_the_best_recipe_is_the_default_and_complete(system: str, task: str) -> 
     assert comparable(make_config(system, task, name="x.cfg")) == comparable(
         make_config(system, task, name="x.cfg", recipe="best")
     )
-    training = config["training"]
+    training = config.interpolate()["training"]
     assert training["optimizer"]["@optimizers"] == "Adam.v1"
     assert training["optimizer"]["grad_clip"] == 0.0
     resolved = registry.resolve(training, schema=ConfigSchemaTraining)
