@@ -16,9 +16,9 @@ import torch
 from ..errors import check_value
 
 try:
-    from resource import RUSAGE_SELF, getrusage
+    import resource
 except ImportError:  # Windows does not count displaced threads
-    RUSAGE_SELF, getrusage = 0, None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]
 
 logger = logging.getLogger("spacy_psa")
 
@@ -104,11 +104,11 @@ def using_threads(threads: Threads) -> Iterator[None]:
         other processes compete for the cores, and one in worker processes; None for PyTorch's.
     """
     n_all = torch.get_num_threads()
-    if threads is None or n_all == 1 or getrusage is None:
+    if threads is None or n_all == 1 or resource is None:
         yield
         return
     n_threads = contention.n_threads(n_all) if threads == "auto" else threads
-    before, start = getrusage(RUSAGE_SELF).ru_nivcsw, monotonic()
+    before, start = n_displaced(), monotonic()
     if n_threads != n_all:
         torch.set_num_threads(n_threads)
     try:
@@ -117,5 +117,9 @@ def using_threads(threads: Threads) -> Iterator[None]:
         if n_threads != n_all:
             torch.set_num_threads(n_all)
         if threads == "auto":
-            displaced = getrusage(RUSAGE_SELF).ru_nivcsw - before
-            contention.observe(monotonic() - start, displaced, n_threads, n_all)
+            contention.observe(monotonic() - start, n_displaced() - before, n_threads, n_all)
+
+
+def n_displaced() -> int:
+    """RETURNS (int): How often a thread of this process has been displaced."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
