@@ -25,7 +25,7 @@ from spacy_psa.analysis.attention import Insight, Layer, look_inside
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.pipeline.components import Component
 
-from ..pipeline.conftest import SPANS, WORDS
+from ..pipeline.conftest import SPANS, WORDS, initialized_nlp, tiny_model
 from ..test_systems import read_config, small
 
 torch.set_num_threads(1)
@@ -52,6 +52,12 @@ def system_nlp(system: str) -> Language:
     fix_random_seed(0)
     nlp.initialize(lambda: examples)
     return nlp
+
+
+def paper_nlp() -> Language:
+    """An initialized tagger with the paper's mask: no token attends to itself."""
+    masks = {f"encoder__{x}_fusion__bias__self_mask": True for x in ("first", "second")}
+    return initialized_nlp(model=tiny_model(**masks))
 
 
 def ours(nlp: Language) -> Component:

@@ -10,7 +10,7 @@ from spacy_psa.analysis.attention import look_inside
 
 from ..pipeline import srl_data
 from ..pipeline.conftest import initialized_nlp, tagger_of, tiny_model
-from .inside import CLOSE, layers_with, look, make_doc
+from .inside import CLOSE, layers_with, look, make_doc, paper_nlp
 from .inside import SENTENCE as WORDS
 
 
@@ -27,8 +27,8 @@ def test_what_goes_to_tokens_that_are_not_drawn_has_a_column(psa: Language) -> N
     np.testing.assert_allclose(cut[:, :, 2], whole[:, :2, 2:].sum(axis=2), atol=CLOSE)
 
 
-def test_the_only_token_of_a_sentence_attends_to_nothing(psa: Language) -> None:
-    [layer, _] = layers_with(look(psa, ["Ann"]), "attention")
+def test_the_only_token_of_a_sentence_attends_to_nothing() -> None:
+    [layer, _] = layers_with(look(paper_nlp(), ["Ann"]), "attention")
     assert layer.view.values["attention"].tolist() == [[[0.0]]]
 
 

@@ -30,7 +30,7 @@ from ..pipeline.conftest import annotation, initialized_nlp, tagger_of, tiny_mod
 from ..pipeline.test_config import FUSION, MIXTURE, TRANSFORMER
 from ..pipeline.test_label_refinement import LAN, MARGINALS, refinement
 from ..pipeline.test_label_refinement import attention as attending
-from .inside import CLOSE, inputs, layers_with, look, make_doc, network_of, ours
+from .inside import CLOSE, inputs, layers_with, look, make_doc, network_of, ours, paper_nlp
 from .inside import SENTENCE as WORDS
 
 SETTINGS = {"k": 3, "r": 4}
@@ -39,7 +39,7 @@ REFINEMENT = refinement(MARGINALS, "ResidualNorm", 2)
 
 @pytest.fixture(scope="module")
 def psa() -> Language:
-    return initialized_nlp()
+    return paper_nlp()
 
 
 def test_attention_of_context_fusion_equals_equations_5_to_7(psa: Language) -> None:
