@@ -395,6 +395,10 @@ class Errors(metaclass=_Coded):
         "this name can be downloaded ({problem}). Check the name, or copy the transformer's files "
         "to this computer and give their folder."
     )
+    P249 = (
+        "There are no vectors '{name}': neither a folder nor an installed package has this name. "
+        "Make them with `python -m spacy init vectors`, or leave out --vectors."
+    )
     P198 = (
         "{option} cannot be used with --transformer, whose vectors replace those of words and "
         "characters. Leave one of the two out."

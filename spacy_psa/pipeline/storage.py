@@ -24,6 +24,7 @@ from .checksums import add_checksum, check_bytes, check_folder, with_checksum
 from .divergence_monitor import DivergenceMonitor
 from .learner import Learner
 from .settings import check_saved
+from .stagnation import StagnationMonitor
 
 # The file name or key under which the settings of a component are saved
 CFG = "cfg"
@@ -137,7 +138,7 @@ class Storage:
             problem = error if known else Errors.P202.format(problem=repr(error))
             message = Errors.P311.format(name=pipe.name, path=source, problem=problem)
             raise ValueError(message) from error
-        self.learner.monitor = DivergenceMonitor()
+        self.learner.monitor, self.learner.stagnation = DivergenceMonitor(), StagnationMonitor()
 
     def _take_settings(self, text: str) -> None:
         values = json.loads(text)

@@ -8,10 +8,12 @@ import logging
 import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, local
 from time import monotonic
 from typing import Literal
 
 import torch
+from spacy import language
 
 from ..errors import check_value
 
@@ -26,10 +28,18 @@ Threads = Literal["auto"] | int | None
 
 # How long to count before the number of threads changes, in seconds of computation
 WINDOW = 0.2
-# How often threads are displaced per second: about 5 on an idle machine, 100 to 400 beside others
-MANY = 50.0
+# How often threads are displaced per second: 30 to 70 times on an idle machine with two cores, 170
+# to 240 beside a busy process
+MANY = 120.0
 # Seconds until more threads are tried again: the first time, and at most
 FIRST_PAUSE, LAST_PAUSE = 2.0, 60.0
+
+
+def is_worker() -> bool:
+    """RETURNS (bool): Whether this process is a worker of `nlp.pipe`, as far as Python says."""
+    work = getattr(language, "_apply_pipes", None)
+    process = multiprocessing.current_process()
+    return work is not None and getattr(process, "_target", None) is work
 
 
 class Contention:
@@ -39,6 +49,7 @@ class Contention:
 
     def __init__(self) -> None:
         self.limit: int | None = None
+        self._lock = Lock()
         self._seconds = 0.0
         self._displaced = 0
         self._pause = FIRST_PAUSE
@@ -50,9 +61,10 @@ class Contention:
         n_all (int): The number that PyTorch is set to, which is never exceeded.
         RETURNS (int): The number.
         """
-        if multiprocessing.parent_process() is not None:
+        if is_worker():
             return 1  # its siblings need the other cores
-        return n_all if self.limit is None else min(n_all, self.limit)
+        limit = self.limit  # another thread may change it
+        return n_all if limit is None else min(n_all, limit)
 
     def observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
         """Take note of a computation.
@@ -62,6 +74,10 @@ class Contention:
         n_threads (int): The number of threads that it used.
         n_all (int): The number that PyTorch is set to.
         """
+        with self._lock:
+            self._observe(seconds, displaced, n_threads, n_all)
+
+    def _observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
         self._seconds += seconds
         self._displaced += displaced
         if self._seconds < WINDOW:
@@ -96,30 +112,54 @@ def checked(threads: Threads) -> Threads:
     return threads
 
 
+class _Calls:
+    """The calls that compute at this moment, in all of Python's threads."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.count = 0
+        self.n_all = 1
+        self.here = local()
+
+
+_calls = _Calls()
+
+
 @contextmanager
 def using_threads(threads: Threads) -> Iterator[None]:
-    """Compute with a number of PyTorch's threads, which is restored afterwards.
+    """Compute with a number of PyTorch's threads, which is restored afterwards. A call within
+    another one computes with the number of the outer one.
 
-    threads (Union[Literal["auto"], int, None]): The number; "auto" for PyTorch's, but fewer while
-        other processes compete for the cores, and one in worker processes; None for PyTorch's.
+    threads (Union[Literal["auto"], int, None]): The number, at most PyTorch's; "auto" for
+        PyTorch's, but fewer while other processes compete for the cores, and one in the workers of
+        `nlp.pipe`; None for PyTorch's.
     """
-    n_all = torch.get_num_threads()
-    if threads is None or n_all == 1 or resource is None:
+    if threads is None or getattr(_calls.here, "is_inside", False):
         yield
         return
-    n_threads = contention.n_threads(n_all) if threads == "auto" else threads
+    with _calls.lock:
+        # What another call has set is not the user's setting
+        if not _calls.count:
+            _calls.n_all = torch.get_num_threads()
+        _calls.count += 1
+        n_all = _calls.n_all
+    n_threads = contention.n_threads(n_all) if threads == "auto" else min(threads, n_all)
     before, start = n_displaced(), monotonic()
-    if n_threads != n_all:
+    _calls.here.is_inside = True
+    if n_threads != torch.get_num_threads():
         torch.set_num_threads(n_threads)
     try:
         yield
     finally:
+        _calls.here.is_inside = False
         if n_threads != n_all:
             torch.set_num_threads(n_all)
+        with _calls.lock:
+            _calls.count -= 1
         if threads == "auto":
             contention.observe(monotonic() - start, n_displaced() - before, n_threads, n_all)
 
 
 def n_displaced() -> int:
-    """RETURNS (int): How often a thread of this process has been displaced."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    """RETURNS (int): How often a thread of this process has been displaced, as far as known."""
+    return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw

@@ -23,6 +23,8 @@ from typing import TypeVar
 
 from spacy import language
 
+from .threads import is_worker
+
 T = TypeVar("T")
 
 
@@ -33,11 +35,9 @@ def close_pipes_of_others(_: object = None) -> None:
     A forked process starts with its parent's call stack. So spaCy's pipes, as opposed to any others
     in this process, are the variables of the spaCy function that forks.
     """
-    process = multiprocessing.current_process()
-    work = getattr(language, "_apply_pipes", None)
-    if work is None or getattr(process, "_target", None) is not work:
+    if not is_worker():
         return
-    own = getattr(process, "_args", ())
+    own = getattr(multiprocessing.current_process(), "_args", ())
     for end in _variables_of_spacy(sys._getframe(), Connection):
         if not end.closed and not any(end is argument for argument in own):
             end.close()

@@ -48,7 +48,9 @@ def run_processes(
                     block = again.pop() if again else next(waiting, None)
                     if block is None:
                         break
+                    again.append(block)  # `submit` fails if a process has died meanwhile
                     futures[pool.submit(_work, job, block)] = block
+                    again.pop()
                 if not futures:
                     return
                 for future in wait(futures, return_when=FIRST_COMPLETED).done:

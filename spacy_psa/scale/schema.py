@@ -106,19 +106,19 @@ def _tokens(docs: Sequence[Doc], strings: StringStore, scored: Sequence[bool]) -
     columns = [
         pa.array(starts, pa.int32()),
         pa.array(starts + length, pa.int32()),
-        *(_names(rows[:, i], strings) for i in range(2, len(_ATTRIBUTES))),
+        *(_names(rows[:, i], strings, _ATTRIBUTES[i]) for i in range(2, len(_ATTRIBUTES))),
         probabilities,
     ]
     tokens = pa.StructArray.from_arrays(columns, fields=list(_TOKEN))
     return pa.ListArray.from_arrays(pa.array(offsets), tokens)
 
 
-def _names(values: NDArray[np.uint64], strings: StringStore) -> Any:
+def _names(values: NDArray[np.uint64], strings: StringStore, attribute: int | str) -> Any:
     """The strings of a column of hashes, each looked up once; null for what is not annotated."""
     distinct, places = np.unique(values, return_inverse=True)
     names = [strings[int(value)] if value else None for value in distinct]
-    # spaCy's analysis without features
-    names = ["" if name == "_" else name for name in names]
+    if attribute == "MORPH":  # spaCy's analysis without features
+        names = ["" if name == "_" else name for name in names]
     return pa.array(names, pa.string()).take(pa.array(places))
 
 

@@ -1,7 +1,5 @@
 """PyTorch's optimizers for spaCy's config: those of the papers, and AdamW."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

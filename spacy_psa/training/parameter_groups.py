@@ -51,7 +51,7 @@ class ParameterGroup:
             if value is not None:
                 check_value(f"groups.{self.name}.{setting}", value, lambda n: n >= 0, "at least 0")
         self._schedule: Iterator[float] | None = None
-        if self.learn_rate is None or isinstance(self.learn_rate, int | float):
+        if self.learn_rate is None or isinstance(self.learn_rate, int | float | str):
             check_rate(f"groups.{self.name}.learn_rate", self.learn_rate or 0.0)
         else:
             self._schedule = iter(self.learn_rate)

@@ -128,7 +128,7 @@ def test_debug_profile_runs_the_pipeline(
     # The command leaves a file in the working directory.
     monkeypatch.chdir(tmp_path)
     output = succeed("debug", "profile", trained / "model-best", texts, "--n-texts", 2)
-    assert "tagger.py" in output
+    assert "tiled_scores.py" in output
 
 
 def test_debug_data_reads_the_corpus(tiny_config: Path, corpus: SmallCorpus) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
+from spacy import language
 
 from spacy_psa.pipeline import threads
 from spacy_psa.pipeline.threads import FIRST_PAUSE, LAST_PAUSE, Contention, using_threads
@@ -15,7 +17,7 @@ from spacy_psa.pipeline.threads import FIRST_PAUSE, LAST_PAUSE, Contention, usin
 from .conftest import initialized_nlp, make_adam, make_examples
 
 # Displaced threads in a second, and how long to count
-IDLE, BUSY = 5, 300
+IDLE, BUSY = 70, 170
 
 
 class Clock:
@@ -81,7 +83,8 @@ def test_pytorchs_number_is_never_exceeded() -> None:
 
 
 def test_worker_processes_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    process = multiprocessing.current_process()
+    monkeypatch.setattr(process, "_target", language._apply_pipes, raising=False)
     assert Contention().n_threads(4) == 1
 
 
@@ -94,6 +97,32 @@ def test_the_number_is_restored_also_after_an_error(four_threads: None) -> None:
     assert torch.get_num_threads() == 4
 
 
+def test_overlapping_calls_of_two_threads_leave_the_number_as_it_was(four_threads: None) -> None:
+    first, second = using_threads(2), using_threads(2)
+    with ThreadPoolExecutor(1) as other:
+        first.__enter__()
+        other.submit(second.__enter__).result()
+        first.__exit__(None, None, None)
+        other.submit(second.__exit__, None, None, None).result()
+        assert other.submit(torch.get_num_threads).result() == torch.get_num_threads() == 4
+    with ThreadPoolExecutor(1) as new:
+        assert new.submit(torch.get_num_threads).result() == 4
+
+
+def test_a_call_within_another_keeps_its_number_and_is_not_counted(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    contention = Contention()
+    monkeypatch.setattr(contention, "observe", lambda *arguments: seen.append(arguments[-1]))
+    monkeypatch.setattr(threads, "contention", contention)
+    with using_threads(3), using_threads("auto"):
+        assert torch.get_num_threads() == 3
+    with using_threads("auto"), using_threads("auto"):
+        pass
+    assert seen == [4] and torch.get_num_threads() == 4
+
+
 @pytest.mark.parametrize(("setting", "expected"), [(1, 1), (3, 3), (None, 4), ("auto", 2)])
 def test_components_train_and_predict_with_the_number(
     setting: Any, expected: int, four_threads: None, monkeypatch: pytest.MonkeyPatch
@@ -104,11 +133,13 @@ def test_components_train_and_predict_with_the_number(
     monkeypatch.setattr(threads, "contention", contention)
     nlp = initialized_nlp("tag", threads=setting)
     seen = []
-    network = nlp.get_pipe("psa_tagger").model.get_ref("network").shims[0].network
+    pipe = nlp.get_pipe("psa_tagger")
+    network = pipe.model.get_ref("network").shims[0].network
     network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
     nlp.update(make_examples(nlp), sgd=make_adam())
     nlp("Two words")
-    assert seen == [expected, expected] and torch.get_num_threads() == 4
+    pipe.marginals([nlp.make_doc("Two words")])
+    assert seen == [expected] * 3 and torch.get_num_threads() == 4
 
 
 @pytest.mark.parametrize("wrong", [0, -1])

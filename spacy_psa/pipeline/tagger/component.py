@@ -294,7 +294,7 @@ class PSATagger(TrainablePipe):
     def check_cfg(self) -> None:
         """Check that the settings, which the user may have changed, can be saved and loaded."""
         check_settings(self.cfg, self.settings)
-        check_threshold(self.name, self.cfg["threshold"], self.labels)
+        check_threshold(self.name, self.cfg.get("threshold"), self.labels)
         made, own = target_of(self.cfg), self.target
         has_other_sets = self.cfg["set_separator"] != (own.sets and own.sets.separator)
         if has_other_sets or made.score_weights != own.score_weights:
@@ -308,5 +308,5 @@ class PSATagger(TrainablePipe):
         found = target_of(self.cfg)
         check_same_target(self.name, target_of(before), found)
         self.tagset.check_loaded()
-        check_threshold(self.name, self.cfg["threshold"], self.labels)
+        check_threshold(self.name, self.cfg.get("threshold"), self.labels)
         self.target = found

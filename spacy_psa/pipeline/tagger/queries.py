@@ -22,6 +22,7 @@ from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
 from ..divergence_monitor import check_scores
+from ..threads import using_threads
 from .conditioning import condition
 
 if TYPE_CHECKING:
@@ -260,7 +261,8 @@ def asked(
 
     @wraps(query)
     def ask(pipe: PSATagger, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        return query(pipe.queries, *args, **kwargs)
+        with using_threads(pipe.threads):
+            return query(pipe.queries, *args, **kwargs)
 
     return ask
 
