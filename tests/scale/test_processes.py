@@ -8,9 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from spacy_psa.scale import local
 
 from ..documentation import ROOT
 from .conftest import SENTENCES, rows_of, shards_of
@@ -120,6 +125,27 @@ def test_a_killed_worker_loses_nothing_and_repeats_nothing(
     assert "2,000 documents" in run.finish()
     # The same bytes, however many processes there are
     assert shards_of(tmp_path / "two") == shards_of(tmp_path / "one")
+
+
+def test_a_block_that_a_dead_process_does_not_take_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = iter([False, True, False, False, True, *[False] * 20])
+
+    class Pool:
+        def submit(self, _: object, job: Any, block: int) -> Future[int]:
+            if next(refused):
+                raise BrokenProcessPool
+            future = Future[int]()
+            future.set_result(block)
+            return future
+
+        def shutdown(self, *, cancel_futures: bool) -> None:
+            pass
+
+    monkeypatch.setattr(local, "_pool", lambda _: Pool())
+    run: Any = local.run_processes
+    assert sorted({*run(None, range(6), 2)}) == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
