@@ -120,7 +120,8 @@ def init_config_cli(
 
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
-        if vectors is not None and not (Path(vectors).is_dir() or is_package(vectors)):
+        is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
+        if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))
         text = make_config(
             system,

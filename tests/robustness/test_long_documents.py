@@ -19,7 +19,7 @@ from torch import Tensor
 
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.inference import layout
-from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, words
+from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, SequenceMask, words
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.batches import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
 from spacy_psa.models.lookup import CACHED_LENGTH
@@ -65,17 +65,22 @@ def test_windows_leave_the_tags_as_they_are() -> None:
 def test_the_encoder_sees_a_bounded_part_of_a_document_at_a_time() -> None:
     nlp = initialized_nlp()
     set_windows(nlp, 64, 8)
-    shapes: list[torch.Size] = []
+    shapes: list[tuple[int, int]] = []
     encoder = tagger_of(nlp).model.get_ref("network").shims[0].network.encoder
-    encoder.register_forward_pre_hook(lambda module, inputs: shapes.append(inputs[0].shape))
+
+    def note(_: object, inputs: tuple[torch.Tensor, SequenceMask]) -> None:
+        mask = inputs[1]
+        shapes.append((len(mask.lengths), mask.width))
+
+    encoder.register_forward_pre_hook(note)
     nlp(running_text(nlp, LONG))
-    assert max(length for _, length, _ in shapes) == 64
-    assert max(rows * length for rows, length, _ in shapes) <= PREDICTED_POSITIONS
+    assert max(length for _, length in shapes) == 64
+    assert max(rows * length for rows, length in shapes) <= PREDICTED_POSITIONS
     shapes.clear()
     doc = running_text(nlp, LONG)
     tags = [tagger_of(nlp).labels[0]] * len(doc)
     nlp.update([Example.from_dict(doc, {"tags": tags})], sgd=False)
-    sizes = [rows * length for rows, length, _ in shapes]
+    sizes = [rows * length for rows, length in shapes]
     assert PREDICTED_POSITIONS < max(sizes) <= BUCKET_POSITIONS
 
 
