@@ -1,20 +1,19 @@
 """`spacy psa init-config`: create a complete config for a system and a task."""
 
 import shlex
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import Errors, Warnings, warn
+from ..errors import Errors
 from ..terminal import msg
 from ._assembly import BEST, PAPER, RECIPES, ROLES, TASKS, assemble, assemble_roles
 from ._pretrained import read_settings
-from ._schedule import MIDDLE, Schedule
+from ._schedule import epoch_settings, size_settings
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
-from ._util import atomic_path, is_stdout, psa_cli, read_docs, user_errors, write_stdout
+from ._util import atomic_path, is_stdout, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -235,85 +234,6 @@ def updates(text: str) -> int:
     from thinc.api import Config
 
     return int(Config().from_str(text, interpolate=False)["training"]["max_steps"])
-
-
-def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str, Any], str]:
-    """Choose the schedule of the best recipe for a corpus.
-
-    corpus (Optional[Path]): The corpus; None for one of a middle size.
-    in_sentences (bool): Whether batches are of a number of sentences.
-    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of the corpus
-        for the comments.
-    RAISES (ValueError): If the corpus is empty.
-    """
-    from ..training.corpora import SMALLEST
-
-    if corpus is None:
-        sentences = MIDDLE
-        about = f"{sentences:,} sentences. For your corpus, pass it to psa init-config with "
-        about += "--corpus."
-    else:
-        sentences = len(doc_lengths(corpus))
-        if sentences < SMALLEST:
-            warn(Warnings.W436.format(path=corpus, n=sentences, smallest=SMALLEST))
-        about = f"the {sentences:,} Docs of {corpus.name}."
-    return Schedule(sentences).settings(in_sentences=in_sentences), about
-
-
-def epoch_settings(
-    config: "Config", settings: Mapping[str, Any], task: str, corpus: Path | None
-) -> tuple[dict[str, Any], str]:
-    """Adapt a schedule that counts epochs to a corpus.
-
-    config (Config): The config.
-    settings (Dict[str, Any]): The section [template] of the templates.
-    task (str): The task.
-    corpus (Optional[Path]): The corpus; None for that of the task.
-    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of an epoch
-        for the comments.
-    RAISES (ValueError): If the corpus is empty.
-    """
-    if corpus is None:
-        lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
-        epoch = f"{len(lengths):,} sentences of {settings['corpus']}. For another corpus, pass it "
-        epoch += "to psa init-config with --corpus."
-    else:
-        lengths = doc_lengths(corpus)
-        epoch = f"{len(lengths):,} Docs of {corpus.name}."
-    steps = steps_per_epoch(config, lengths)
-    least = settings.get("least", {})
-    values = {
-        setting: max(n * steps, least.get(setting, 0)) for setting, n in settings["epochs"].items()
-    }
-    return {**settings.get(task, {}), **values}, epoch
-
-
-def doc_lengths(path: Path) -> list[int]:
-    """Get the lengths of the Docs used in training.
-
-    path (Path): A .spacy file.
-    RETURNS (List[int]): The number of tokens in each Doc that has any.
-    RAISES (ValueError): If there is no such file, or it has no tokens.
-    """
-    from spacy.vocab import Vocab
-
-    lengths = [len(doc) for doc in read_docs(path, Vocab()) if len(doc)]
-    if not lengths:
-        raise ValueError(Errors.P192.format(path=path))
-    return lengths
-
-
-def steps_per_epoch(config: "Config", lengths: Sequence[int]) -> int:
-    """Count the updates in an epoch.
-
-    config (Config): The config, with the batcher to use.
-    lengths (Sequence[int]): The lengths of the documents.
-    RETURNS (int): The number of batches.
-    """
-    from spacy.util import registry
-
-    batcher = registry.resolve({"batcher": config["training"]["batcher"]})["batcher"]
-    return sum(1 for _ in batcher(range(length) for length in lengths))
 
 
 def fill(config: "Config") -> "Config":

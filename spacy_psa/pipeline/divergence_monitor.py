@@ -14,9 +14,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference import Potentials
 from ..models.network_shim import NetworkShim
-from ..private_names import gradient_scaler_of, network_of
-from ..tensor_versions import TensorVersions
-from ..training.clipping import (
+from ..models.updating import (
     all_finite,
     clipping_scale,
     global_norm,
@@ -24,6 +22,8 @@ from ..training.clipping import (
     gradients_of_arrays,
     gradients_of_networks,
 )
+from ..private_names import gradient_scaler_of, network_of
+from ..tensor_versions import TensorVersions
 
 # Beyond this, adjacent float32 numbers are more than 1 apart, so scores of this size (in nats)
 # cannot distinguish labels, and nothing can be learned from such a loss per token.

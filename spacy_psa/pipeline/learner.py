@@ -21,8 +21,8 @@ from ..errors import Errors, Warnings, warn
 from ..inference import Potentials
 from ..models.growth import can_resize, match_state
 from ..models.network_shim import networks
+from ..models.updating import scale_gradients
 from ..output_errors import PrintedError
-from ..training.clipping import scale_gradients
 from .divergence_monitor import DivergenceMonitor, skip_update, skips_update
 from .pretrained import check_transformers
 from .stagnation import StagnationMonitor

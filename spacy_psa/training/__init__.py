@@ -1,4 +1,4 @@
-"""Training as in the papers (optimizers, schedules, clipping), with checkpoints and logging."""
+"""Training as in the papers (optimizers, schedules), with checkpoints and logging."""
 
 from typing import TYPE_CHECKING
 

@@ -9,13 +9,13 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import SGD, Optimizer
 
-from spacy_psa.pipeline import divergence_monitor
-from spacy_psa.training.clipping import (
+from spacy_psa.models.updating import (
     global_norm,
     gradients_of,
     gradients_of_arrays,
     gradients_of_networks,
 )
+from spacy_psa.pipeline import divergence_monitor
 from spacy_psa.training.optimizers import create_sgd
 
 from .conftest import (

@@ -10,7 +10,7 @@ import torch
 from thinc.api import Linear, Model, PyTorchWrapper, chain
 from torch import nn
 
-from spacy_psa.training.clipping import (
+from spacy_psa.models.updating import (
     all_finite,
     clipping_scale,
     global_norm,
