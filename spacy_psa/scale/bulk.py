@@ -71,8 +71,8 @@ def apply(
     column (str): The column of text, or the key of JSON objects.
     document (str): What a document of a .txt file is: "line" or "file".
     engine (str): "local", or "ray" for a cluster.
-    n_process (Optional[int]): The number of processes, 1 by default; of Ray's actors, by default
-        one for each core, or for each GPU.
+    n_process (Optional[int]): The number of processes, 1 by default (a Table or DataFrame is always
+        annotated in this one); of Ray's actors, by default one for each core, or for each GPU.
     address (Optional[str]): The address of a Ray cluster; by default, Ray starts on this machine.
     batch_size (Optional[int]): The number of documents in a batch; by default the pipeline's.
     block_size (int): The bytes of input for each shard, about.
