@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from spacy_psa.scale import local
-
 from ..documentation import ROOT
 from .conftest import SENTENCES, rows_of, shards_of
 
@@ -130,6 +128,8 @@ def test_a_killed_worker_loses_nothing_and_repeats_nothing(
 def test_a_block_that_a_dead_process_does_not_take_is_not_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from spacy_psa.scale import local  # needs pyarrow
+
     refused = iter([False, True, False, False, True, *[False] * 20])
 
     class Pool:
