@@ -27,9 +27,9 @@ from ..layers.reference import (
 from ..layers.reference_transformer import multi_head
 from ..pipeline import srl_data
 from ..pipeline.conftest import annotation, initialized_nlp, tagger_of, tiny_model
-from ..pipeline.test_config import FUSION, MIXTURE, TRANSFORMER
-from ..pipeline.test_label_refinement import LAN, MARGINALS, refinement
-from ..pipeline.test_label_refinement import attention as attending
+from ..pipeline.tagger.test_config import FUSION, MIXTURE, TRANSFORMER
+from ..pipeline.tagger.test_label_refinement import LAN, MARGINALS, refinement
+from ..pipeline.tagger.test_label_refinement import attention as attending
 from .inside import CLOSE, inputs, layers_with, look, make_doc, network_of, ours, paper_nlp
 from .inside import SENTENCE as WORDS
 

@@ -17,8 +17,8 @@ from spacy_psa.cli._templates import names
 from ..figures.reading import SVG, curves, texts
 from ..pipeline import srl_data
 from ..pipeline.conftest import initialized_nlp, make_examples, make_nlp, tiny_model
-from ..pipeline.test_config import FUSION, TRANSFORMER
-from ..pipeline.test_label_refinement import LAN
+from ..pipeline.tagger.test_config import FUSION, TRANSFORMER
+from ..pipeline.tagger.test_label_refinement import LAN
 from .inside import numbers, ours, parse, system_nlp, tables
 
 TEXT = "Ann Lee likes green Berlin ."

@@ -50,7 +50,7 @@ TESTS = {"annotation": ["tests/annotation"], "inference": ["tests/inference"]}
 TARGETS, CHAIN = "tests/annotation/test_targets.py", "tests/inference/test_linear_chain.py"
 FIRST = {"annotation": TARGETS, "inference": CHAIN}
 # MORE: additional tests of a module. ONLY: slow tests that concern one module and no other.
-OF_FRAMES = ["tests/corpora/test_frames.py", "tests/pipeline/test_srl_frames.py"]
+OF_FRAMES = ["tests/corpora/test_frames.py", "tests/pipeline/srl/test_frames.py"]
 MORE = {"annotation/frame_tags.py": OF_FRAMES, "annotation/propositions.py": OF_FRAMES}
 ONLY = {"tests/annotation/test_schemes.py": "annotation/schemes.py"}
 

@@ -37,7 +37,7 @@ from .conftest import (
     train,
     weights,
 )
-from .gradients import gradients
+from .tagger.gradients import gradients
 
 
 def shim_of(model: Model) -> NetworkShim:

@@ -31,8 +31,8 @@ from spacy_psa.pipeline.srl.role_spaces import without_space
 from ..inference.brute_force import random_potentials
 from . import srl_data
 from .conftest import initialized_nlp, tagger_of
-from .enumeration import Labelings, all_labelings, random_nlp, touches_space
-from .test_srl_decoding import keeps_rules
+from .srl.test_decoding import keeps_rules
+from .tagger.enumeration import Labelings, all_labelings, random_nlp, touches_space
 
 RAW = ["Ann", "\n\n", "Lee", " "]
 PLAIN = ["Ann", "saw", "Lee", "."]
@@ -46,7 +46,7 @@ def best_of(labelings: Labelings) -> list[str]:
     return list(max(labelings, key=lambda tags: labelings[tags]))
 
 
-# Entities and span groups. tests/pipeline/test_probabilities.py and test_nbest.py compare all
+# Entities and span groups. tagger/test_probabilities.py and tagger/test_nbest.py compare all
 # queries with an enumeration, also for a document with white space.
 
 

@@ -1,0 +1,308 @@
+"""Wrong values and damaged files: one clear error each, and nothing changes."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+import torch
+from spacy.language import Language
+
+from spacy_psa.pipeline.tagger.decoder import TagPrediction
+
+from ..conftest import (
+    NAME,
+    annotation,
+    assert_same_weights,
+    initialized_nlp,
+    make_docs,
+    make_examples,
+    make_nlp,
+    tagger_of,
+    tiny_model,
+    trained_nlp,
+    weights,
+)
+
+
+def state(nlp: Language) -> tuple[Any, ...]:
+    """Everything that loading could change."""
+    tagger = tagger_of(nlp)
+    dims = [{d: node.maybe_get_dim(d) for d in node.dim_names} for node in tagger.model.walk()]
+    return tagger.cfg, tagger.tags, dims, tagger.model.to_bytes()
+
+
+def assert_refused(nlp: Language, load: Callable[[], Any], match: str) -> None:
+    before = srsly.msgpack_dumps(state(nlp))
+    with pytest.raises(ValueError, match=match):
+        load()
+    assert srsly.msgpack_dumps(state(nlp)) == before
+
+
+# Configuration
+
+
+def test_an_unknown_target_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"P303.*'lemma'"):
+        make_nlp("lemma")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "match"),
+    [
+        ("encoder__recurrent__input_dropout", 1.0, "P210.*input_dropout.*1.0"),
+        ("encoder__recurrent__output_dropout", -0.1, "P210.*output_dropout"),
+        ("encoder__recurrent__depth", 0, "P210.*depth.*0"),
+        ("encoder__recurrent__hidden_width", 1, "P210.*hidden_width.*1"),
+        ("encoder__first_fusion__dropout", 1.0, "P210.*dropout.*1.0"),
+        ("encoder__first_fusion__bias__window", 0, "P210.*window.*0"),
+        ("encoder__second_fusion__bias__max_distance", 0, "P210.*max_distance.*0"),
+        ("tok2vec__attr", "SHAPE", "P204.*SHAPE"),
+        ("tok2vec__width", 0, "P210.*width.*0"),
+        ("tok2vec__min_freq", 0, "P210.*min_freq.*0"),
+        ("tok2vec__max_characters", 0, "P210.*max_characters.*0"),
+        ("tok2vec__characters__width", 1, "P210.*width.*1"),
+        ("tok2vec__characters__embedding_width", 0, "P210.*embedding_width.*0"),
+        ("overlap", 512, "P208.*512"),
+        ("overlap", -1, "P208.*-1"),
+        ("max_length", 0, "P208.*0"),
+    ],
+)
+def test_a_wrong_value_in_a_block_is_an_error(path: str, value: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        make_nlp(model=tiny_model(**{path: value}))
+
+
+# Predictions
+
+
+@pytest.mark.parametrize("ids", [[0, 0, 99], [-1, 0, 0], [0, 0], [0, 0, 0, 0]])
+def test_predictions_out_of_range_are_an_error(ids: list[int]) -> None:
+    nlp = initialized_nlp()
+    doc = make_docs(nlp, [["Ann", "likes", "Berlin"]])[0]
+    before = annotation(doc)
+    with pytest.raises(ValueError, match="P310"):
+        tagger_of(nlp).set_annotations([doc], [TagPrediction(np.array(ids))])
+    assert annotation(doc) == before
+
+
+def test_predictions_for_other_docs_are_an_error() -> None:
+    nlp = initialized_nlp()
+    docs = make_docs(nlp)
+    with pytest.raises(ValueError, match=r"P312.*3 documents, but 2 predictions"):
+        tagger_of(nlp).set_annotations(docs, tagger_of(nlp).predict(docs[:2]))
+
+
+# Files that belong to something else
+
+
+@pytest.mark.parametrize("initialized", [True, False])
+@pytest.mark.parametrize(
+    ("saved", "match"),
+    [
+        ({"target": "ents"}, r"P311.*P308.*tag_acc.*ents_f"),
+        ({"target": "pos"}, r"P311.*P308.*tag_acc.*pos_acc"),
+        (
+            {"model": tiny_model(encoder__recurrent__hidden_width=20)},
+            r"P311.*P203.*has shape",
+        ),
+        ({"model": tiny_model(tok2vec__characters=None)}, r"P311.*P203.*'characters.*is missing"),
+        (
+            {"model": tiny_model(encoder__first_fusion=None)},
+            r"P311.*P203.*'encoder.*",
+        ),
+        (
+            {"model": tiny_model(decoder={"@architectures": "spacy_psa.Softmax.v1"})},
+            r"P311.*P203.*'decoder.transitions' is missing",
+        ),
+    ],
+)
+def test_the_model_of_another_configuration_is_refused(
+    saved: dict[str, Any], match: str, initialized: bool
+) -> None:
+    nlp = initialized_nlp() if initialized else make_nlp()
+    data = tagger_of(initialized_nlp(**saved)).to_bytes()
+    # If there are weights already, thinc may find the difference first.
+    match = "P311" if initialized else match
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), match)
+
+
+def test_the_spans_of_another_key_are_refused() -> None:
+    nlp = trained_nlp("spans")
+    data = tagger_of(make_nlp("spans", spans_key="other")).to_bytes()
+    match = r"P311.*P308.*spans_sc_f.*spans_other_f"
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), match)
+
+
+def test_labels_that_do_not_belong_to_the_model_are_refused(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    tagger_of(nlp).to_disk(tmp_path)
+    cfg = srsly.read_json(tmp_path / "cfg")
+    srsly.write_json(tmp_path / "cfg", {**cfg, "labels": cfg["labels"][:-1]})
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(tmp_path), r"P311.*P309.*8 tags.*9")
+
+
+def test_the_component_works_on_after_a_refusal() -> None:
+    nlp, other = trained_nlp(), initialized_nlp("ents")
+    expected = [annotation(doc) for doc in nlp.pipe(make_docs(nlp))]
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(tagger_of(other).to_bytes()), "P308")
+    assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] == expected
+
+
+def test_a_refused_component_can_be_initialized() -> None:
+    nlp = make_nlp("ents")
+    data = tagger_of(trained_nlp()).to_bytes()
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), "P308")
+    nlp.initialize(lambda: make_examples(nlp))
+    assert tagger_of(nlp).labels == ("LOC", "PER")
+
+
+# Damaged files
+
+
+def damaged(nlp: Language, folder: Path, damage: Callable[[bytes], bytes]) -> Path:
+    tagger_of(nlp).to_disk(folder)
+    (folder / "model.sha256").unlink()
+    (folder / "model").write_bytes(damage((folder / "model").read_bytes()))
+    return folder
+
+
+@pytest.mark.parametrize("initialized", [True, False])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:1],
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+        lambda data: b"\x00" * len(data),
+        lambda data: b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 1\n",
+        lambda data: srsly.msgpack_dumps({}),
+        lambda data: srsly.msgpack_dumps([1, 2]),
+        lambda data: srsly.msgpack_dumps(None),
+    ],
+    ids=["empty", "byte", "half", "cut", "longer", "zeros", "lfs", "dict", "list", "none"],
+)
+def test_a_damaged_model_file_is_refused(
+    tmp_path: Path, damage: Callable[[bytes], bytes], initialized: bool
+) -> None:
+    folder = damaged(trained_nlp(), tmp_path, damage)
+    nlp = initialized_nlp(seed=3) if initialized else make_nlp()
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(folder), rf"P311.*{NAME}")
+
+
+def test_flipped_bits_are_refused_or_harmless(tmp_path: Path) -> None:
+    source, nlp = trained_nlp(), initialized_nlp(seed=3)
+    tagger_of(source).to_disk(tmp_path)
+    (tmp_path / "model.sha256").unlink()
+    data = (tmp_path / "model").read_bytes()
+    before = state(nlp)
+    attributes = [set(node.attrs) for node in tagger_of(nlp).model.walk()]
+    rng = np.random.default_rng(0)
+    refused = 0
+    # Most of the structure is at the beginning, the numbers follow.
+    places = [*rng.integers(0, 3000, size=60), *rng.integers(0, len(data), size=20)]
+    for place in places:
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        try:
+            tagger_of(nlp).model.from_bytes(before[-1])
+            (tmp_path / "model").write_bytes(changed)
+            tagger_of(nlp).from_disk(tmp_path)
+        except ValueError as error:
+            assert "P311" in str(error)
+            assert state(nlp) == before
+            refused += 1
+        else:
+            # Numbers may have changed, but no names or shapes.
+            assert {k: v.shape for k, v in weights(nlp).items()} == {
+                k: v.shape for k, v in weights(source).items()
+            }
+            tagger_of(nlp).cfg = dict(before[0])
+            # thinc accepts attributes of any name, which nothing reads.
+            for node, known in zip(tagger_of(nlp).model.walk(), attributes, strict=True):
+                for name in set(node.attrs) - known:
+                    del node.attrs[name]
+    assert refused > 10
+
+
+def test_a_missing_model_file_is_named(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    tagger_of(nlp).to_disk(tmp_path)
+    (tmp_path / "model").unlink()
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(tmp_path), r"P311.*No such file.*model")
+
+
+@pytest.mark.parametrize("cfg", ["", "[1]", "{", '{"labels": 3}', '{"labels": null}', "null"])
+def test_damaged_settings_are_refused(tmp_path: Path, cfg: str) -> None:
+    nlp = trained_nlp()
+    tagger_of(nlp).to_disk(tmp_path)
+    (tmp_path / "cfg").write_text(cfg)
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(tmp_path), "P311")
+
+
+def test_spacy_load_names_the_component(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    nlp.to_disk(tmp_path)
+    (tmp_path / NAME / "model").write_bytes(b"")
+    with pytest.raises(ValueError, match=rf"P311.*'{NAME}'"):
+        spacy.load(tmp_path)
+
+
+class Payload:
+    """Writes a file when unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def as_pickle(payload: Payload, folder: Path) -> bytes:
+    return pickle.dumps(payload)
+
+
+def as_torch_file(payload: Payload, folder: Path) -> bytes:
+    torch.save({"words.weight": payload}, folder / "weights.pt")
+    return (folder / "weights.pt").read_bytes()
+
+
+@pytest.mark.parametrize("make", [as_pickle, as_torch_file])
+@pytest.mark.parametrize("inside", [True, False])
+def test_pickled_code_in_place_of_the_model_is_never_run(
+    tmp_path: Path, make: Callable[..., bytes], inside: bool
+) -> None:
+    executed = tmp_path / "executed"
+    data = make(Payload(executed), tmp_path)
+    pickle.loads(pickle.dumps(Payload(executed)))
+    assert executed.exists(), "the payload works, where it is run"
+    executed.unlink()
+    nlp = trained_nlp()
+    message = srsly.msgpack_loads(tagger_of(nlp).model.to_bytes())
+    for shims in message["shims"] if inside else []:
+        shims[:] = [
+            srsly.msgpack_dumps({**srsly.msgpack_loads(shim), "state": data}) for shim in shims
+        ]
+    model = srsly.msgpack_dumps(message) if inside else data
+    folder = damaged(nlp, tmp_path / "model", lambda _: model)
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(folder), "P311")
+    assert not executed.exists()
+
+
+def test_weights_are_unchanged_if_only_the_second_network_is_damaged() -> None:
+    nlp, source = initialized_nlp(seed=3), trained_nlp()
+    before = weights(nlp)
+    message = srsly.msgpack_loads(tagger_of(source).model.to_bytes())
+    *_, last = [shims for shims in message["shims"] if shims]
+    last[0] = last[0][:-10]
+    entries = srsly.msgpack_loads(tagger_of(source).to_bytes())
+    del entries["model.sha256"]
+    data = srsly.msgpack_dumps({**entries, "model": srsly.msgpack_dumps(message)})
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), r"P311.*P202")
+    assert_same_weights(weights(nlp), before)

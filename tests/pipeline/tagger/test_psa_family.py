@@ -1,0 +1,96 @@
+"""The encoders and character layers of the PSA papers, from a config to memorized labels."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_psa.analysis.activations import inspecting
+
+from ..conftest import make_adam, make_docs, make_examples, make_nlp, tagger_of, tiny_model
+from .test_config import CNN, FUSION, MIXTURE, MODELS, TRANSFORMER
+
+FIRST_VERSION: dict[str, Any] = {**FUSION, "bias": MIXTURE}
+LEARNERS = {
+    "first version of PSA": tiny_model(
+        encoder__first_fusion=FIRST_VERSION, encoder__second_fusion=FIRST_VERSION
+    ),
+    "Transformer": tiny_model(encoder=TRANSFORMER),
+    "Transformer with bias": tiny_model(
+        encoder={**TRANSFORMER, "positions": None, "bias": FUSION["bias"]}
+    ),
+    "character CNN": tiny_model(tok2vec__characters=CNN),
+}
+
+
+def sentences() -> list[tuple[list[str], list[str]]]:
+    """Twenty short sentences of single letters, whose tags depend on the previous word."""
+    numbers = random.Random(0)
+    found = []
+    for _ in range(20):
+        words = numbers.choices("abcde", k=numbers.randint(1, 6))
+        tags = [f"{before}{word}" for before, word in zip(["-", *words], words, strict=False)]
+        found.append((words, tags))
+    return found
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_twenty_sentences_are_learnt_by_heart(name: str) -> None:
+    nlp = make_nlp(model=LEARNERS[name])
+    examples = [
+        Example.from_dict(Doc(nlp.vocab, words=words), {"tags": tags})
+        for words, tags in sentences()
+    ]
+    fix_random_seed(0)
+    nlp.initialize(lambda: examples)
+    optimizer = make_adam(0.01)
+    for _ in range(80):
+        nlp.update(examples, sgd=optimizer)
+    found = [
+        [token.tag_ for token in doc]
+        for doc in nlp.pipe(Doc(nlp.vocab, words=words) for words, _ in sentences())
+    ]
+    assert found == [tags for _, tags in sentences()]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_batch_mates_change_no_emissions(name: str) -> None:
+    nlp = make_nlp(model=MODELS[name])
+    nlp.initialize(lambda: make_examples(nlp))
+    model = tagger_of(nlp).model
+    docs = make_docs(nlp, [["Ann", "saw", "Bob", "."], ["Berlin"], ["They", "likes", "green"]])
+    together = model.predict(docs).emissions
+    alone = torch.cat([model.predict([doc]).emissions for doc in docs])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+
+
+def test_attention_of_a_pipeline_can_be_looked_into() -> None:
+    nlp = make_nlp()
+    nlp.initialize(lambda: make_examples(nlp))
+    model = tagger_of(nlp).model
+    network = model.get_ref("network").shims[0].network
+    with inspecting(network) as found:
+        model.predict(make_docs(nlp))
+    assert [inspection.layer for inspection in found] == [
+        "encoder.encoders.0",
+        "encoder.encoders.2",
+    ]
+    assert sorted(found[0].mask.lengths.tolist()) == [5, 6, 8]
+    weights = found[0].values["attention"]
+    assert weights.shape == (3, 8, 8)
+    torch.testing.assert_close(weights[0].sum(dim=1), torch.ones(8))
+
+
+def test_the_model_of_the_first_version_has_its_parts() -> None:
+    nlp = make_nlp(model=LEARNERS["first version of PSA"])
+    nlp.initialize(lambda: make_examples(nlp))
+    network = tagger_of(nlp).model.get_ref("network").shims[0].network
+    for fusion in (network.encoder.encoders[0], network.encoder.encoders[2]):
+        assert fusion.attention.bias.alphas.shape == (3,)
+        assert fusion.attention.bias.biases[0].relative.shape[0] == 7
