@@ -151,13 +151,7 @@ class FeedForwardSublayer(PackedLayer, nn.Module):
             nn.init.orthogonal_(layer.weight)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Transform each token.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
-            padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): The same shape.
-        """
+        """Transform each token (batch_size, n, width), or (tokens, width) without padding."""
         return self.output(self.dropout(self.hidden(x).relu()))
 
 
@@ -189,13 +183,7 @@ class RecurrentSublayer(PackedLayer, nn.Module):
                 nn.init.normal_(parameter, std=width**-0.5)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Read the sentences in both directions.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
-            padding.
-        mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): The same shape.
-        """
+        """Read sentences (batch_size, n, width), or (tokens, width) without padding, both ways."""
         return self.bilstm(x, mask).unflatten(-1, (2, self.width)).sum(dim=-2)
 
 
