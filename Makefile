@@ -12,7 +12,7 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 # slower.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test nightly test-matrix lint coverage mutation clean
+.PHONY: demo test nightly test-matrix lint coverage mutation docs clean
 
 demo: $(READY)
 	$(BIN)/python -m spacy project run all
@@ -45,7 +45,7 @@ coverage: $(READY)
 # Reports small code changes, of a random sample, that no test detects: half an hour per package.
 mutation: export OMP_NUM_THREADS = 1
 mutation: $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutation]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group mutation
 	$(BIN)/python -m tests.mutation.run $(MUTATION_ARGS)
 
 lint: $(READY)
@@ -53,12 +53,27 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# torch is installed first, so that no other package pulls in a different build of it.
+# The documentation site, in an environment of its own: it needs neither PyTorch nor this package. A
+# broken link is an error.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: .venv-docs/.ready
+	.venv-docs/bin/mkdocs build --quiet --strict
+
+.venv-docs/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-docs/bin/python -m pip install --quiet --group docs
+	touch $@
+
+# torch is installed first, so that no other package pulls in a different build of it. Older pip than
+# 25.1, which a new environment may have, knows no dependency groups.
 $(READY): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --constraint $(VERSIONS) --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --constraint $(VERSIONS) \
+		--group dev --editable '.[scale,transformers]'
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) corpus training metrics packages vectors
+	rm -rf $(VENV) .venv-docs site corpus training metrics packages vectors

@@ -35,7 +35,7 @@ This runs all benchmarks and regenerates this page.
 and `--device cuda` measures on a GPU.
 - `--data` is a folder with `train.spacy` and `test.spacy`, as written by `psa convert`. Without \
 it, whole components are skipped. Reduced precision also needs `--runs FOLDER` (trained pipelines).
-- Other libraries are skipped if they are not installed. `pip install -e '.[peers]'` installs all \
+- Other libraries are skipped if they are not installed. `pip install --group peers` installs all \
 of them except NCRF++, whose checkout is put on the path with `PYTHONPATH=path/to/NCRFpp`.
 - Wall time is the default and requires an idle machine, where PyTorch's threads spin while they \
 wait, which is fastest. On a busy machine, spinning is slow: set `OMP_WAIT_POLICY=PASSIVE` to let \

@@ -1,4 +1,4 @@
-"""Startup time: imports, and loading a pipeline.
+"""Startup time and memory: imports, and loading a pipeline.
 
     python -m benchmarks.startup
 
@@ -6,7 +6,7 @@ Times `import spacy, torch` with and without our imports, and `spacy.load` of sy
 with 20,000 words and vectors: for the first time in a process that has done all imports, and again.
 With its first pipeline, spaCy imports all installed plugins, e.g. spacy-transformers: an empty
 pipeline shows how long that takes. Each runs in its own process, and the processes are interleaved
-(A B A B …). Processor time is that of all threads of the process.
+(A B A B …). Processor time is that of all threads of the process, memory the most that it held.
 """
 
 import subprocess
@@ -60,9 +60,10 @@ def main() -> None:
     results = {
         **describe_run(arguments),
         "words": arguments.words,
+        "memory": {name: found[-1] for name, found in seconds.items()},
         "imports": {name: seconds[name][0] for name in IMPORTS},
         "loading": {
-            system: dict(zip(("first", "again"), seconds[system], strict=True))
+            system: dict(zip(("first", "again"), seconds[system][:2], strict=True))
             for system in (EMPTY, *SYSTEMS)
         },
     }
@@ -85,19 +86,21 @@ def make_pipeline(system: str, n_words: int) -> Language:
 
 
 def timed(clock: str, *statements: str) -> str:
-    """RETURNS (str): A script that runs statements and prints the seconds of each."""
+    """RETURNS (str): A script that runs statements, and prints the seconds of each, and MiB."""
     parts = [f"from time import {CLOCKS[clock]} as clock", "times = [clock()]"]
     for statement in statements:
         parts += [statement, "times.append(clock())"]
-    return "; ".join([*parts, "print(*(b - a for a, b in zip(times, times[1:])))"])
+    peak = "getrusage(RUSAGE_SELF).ru_maxrss / 1024"
+    shown = f"print(*(b - a for a, b in zip(times, times[1:])), {peak})"
+    return "; ".join([*parts, "from resource import RUSAGE_SELF, getrusage", shown])
 
 
 def measure(scripts: Mapping[str, str], repeat: int) -> dict[str, list[float]]:
     """Run scripts interleaved, each in its own process.
 
-    scripts (Mapping[str, str]): The scripts, by name. Each prints its times in the last line.
+    scripts (Mapping[str, str]): The scripts, by name. Each prints its figures in the last line.
     repeat (int): The number of runs, after one that fills the file cache.
-    RETURNS (Dict[str, List[float]]): The median seconds, by name.
+    RETURNS (Dict[str, List[float]]): The median seconds and, last, MiB, by name.
     """
     found: dict[str, list[list[float]]] = {name: [] for name in scripts}
     for turn in tqdm(range(repeat + 1), desc="runs"):
@@ -142,7 +145,11 @@ def tables(results: dict[str, Any]) -> list[str]:
         for system, times in results["loading"].items()
         for when, seconds in times.items()
     ]
-    return lines + table(["pipeline", "seconds", "more than the empty one"], rows)
+    lines += table(["pipeline", "seconds", "more than the empty one"], rows)
+    if memory := results.get("memory"):
+        lines += ["", "The most memory that each process held:"]
+        lines += table(["process", "MiB"], [[name, f"{mib:.0f}"] for name, mib in memory.items()])
+    return lines
 
 
 def draw(results: dict[str, Any]) -> str:

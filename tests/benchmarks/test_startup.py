@@ -18,7 +18,7 @@ def test_a_script_tells_the_time_of_each_statement() -> None:
         "two": "import os; " + startup.timed("wall", "x = 1", "x += 1"),
     }
     found = startup.measure(scripts, 2)
-    assert [len(times) for times in found.values()] == [1, 2]
+    assert [len(times) for times in found.values()] == [2, 3]  # the last is memory
     assert all(time >= 0 for times in found.values() for time in times)
 
 
@@ -35,9 +35,9 @@ def test_results_have_imports_and_loading(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     def measure(given: dict[str, str], repeat: int) -> dict[str, list[float]]:
         scripts.update(given)
-        loading = {name: [1.0, 0.5] for name in startup.SYSTEMS}
-        imports = {name: [2.0 + i / 10] for i, name in enumerate(startup.IMPORTS)}
-        return {startup.EMPTY: [0.75, 0.2], **loading, **imports}
+        loading = {name: [1.0, 0.5, 300.0] for name in startup.SYSTEMS}
+        imports = {name: [2.0 + i / 10, 200.0] for i, name in enumerate(startup.IMPORTS)}
+        return {startup.EMPTY: [0.75, 0.2, 250.0], **loading, **imports}
 
     monkeypatch.setattr(startup, "measure", measure)
     monkeypatch.setattr(sys, "argv", ["startup", "--words", "100", "--output", str(tmp_path)])
@@ -50,4 +50,5 @@ def test_results_have_imports_and_loading(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "| with spacy_psa | 1.050 | +0.10 |" in page
     assert "| empty pipeline, first | 0.75 | +0.00 |" in page
     assert "| psa, again | 0.50 | +0.30 |" in page
+    assert "| empty pipeline | 250 |" in page
     assert "<svg" in (tmp_path / "startup.svg").read_text(encoding="utf8")

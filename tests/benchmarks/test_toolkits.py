@@ -15,7 +15,7 @@ from spacy.training.iob_utils import tags_to_entities
 from benchmarks import components_page, toolkits
 from benchmarks.chunks import tag_chunks
 
-PEERS = "pip install -e '.[peers]'"
+PEERS = "pip install --group peers"
 HOW_TO_GET = {"ncrfpp": "PYTHONPATH=path/to/NCRFpp, see `ncrfpp_tagger`"}
 CHUNKS = [[(0, 1, "NP"), (1, 3, "VP"), (4, 5, "NP")], [(0, 3, "NP"), (3, 4, "VP")]]
 

@@ -12,7 +12,7 @@ import pytest
 
 from ..documentation import ROOT
 
-pytest.importorskip("cosmic_ray", reason="needs cosmic-ray (pip install '.[mutation]')")
+pytest.importorskip("cosmic_ray", reason="needs cosmic-ray (pip install --group mutation)")
 
 from .mutants import Mutant, apply, code_mutants, draw, find, type_hints
 
