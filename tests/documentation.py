@@ -12,6 +12,7 @@ DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("**/*.md")),
     *sorted((ROOT / "benchmarks").glob("**/*.md")),
     *sorted((ROOT / "assets").glob("*/README.md")),
