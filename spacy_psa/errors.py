@@ -70,6 +70,15 @@ class Errors(metaclass=_Coded):
     )
     P019 = "A temperature must be a single positive, finite number, not {temperature}."
 
+    P022 = (
+        "The mass to keep of each token must be in (0, 1], and the number of pairs at least 1, not "
+        "{mass} and {most}."
+    )
+    P023 = (
+        "The teacher's marginals do not fit the student: {problem}. Compute them for the same "
+        "sentences and labels."
+    )
+
     # Annotation: tag schemes (P100-P105)
     P100 = "Unknown tag scheme '{name}'.{suggestion} Choose one of: {options}."
     P101 = (
@@ -1136,6 +1145,37 @@ class Errors(metaclass=_Coded):
         "output folder."
     )
 
+    # Distillation (P530-P549)
+    P530 = (
+        "The teacher '{teacher}' has no component that '{name}', a {kind}, can learn from (found: "
+        "{found}). Give a pipeline with one, or name another with --teacher-component."
+    )
+    P531 = (
+        "The labels of the teacher and of '{name}' differ: {problem}. A student learns the labels "
+        "of its teacher: use its labels, target and scheme."
+    )
+    P532 = (
+        "The teachers read or write different things: {first} and {second}. All teachers of one "
+        "student need the same target and labels."
+    )
+    P533 = (
+        "The cached probabilities in '{path}' are of {problem}. Remove the folder, or choose "
+        "another --output."
+    )
+    P534 = "The cached probabilities in '{path}' are damaged: {problem}. Remove the folder."
+    P535 = (
+        "There is nothing to learn from: no text in {paths} has tokens. Give files with texts, or "
+        "--gold."
+    )
+    P537 = (
+        "The config has no {what}. `psa distill` trains one component, with train_corpus set to "
+        '"corpora.train", which the texts and the teacher\'s probabilities replace.'
+    )
+    P538 = (
+        "The teacher and the student read different tokens of '{text}'. Give both the same words, "
+        "or distill with `psa distill`, which aligns them."
+    )
+
 
 class Warnings(metaclass=_Coded):
     """Warnings: nothing is lost, but the user should know."""
@@ -1195,6 +1235,15 @@ class Warnings(metaclass=_Coded):
         "Arguments outside a predicate's window are not found in them. If these are documents "
         "without sentence boundaries, add a component that sets them (such as 'sentencizer') "
         "before '{name}'."
+    )
+    W530 = (
+        "The teacher is much less certain of {path} than of {known}: its entropy per token is "
+        "{found:.3f} and {expected:.3f} nats. Are these texts in the language and of the kind that "
+        "it was trained on?"
+    )
+    W531 = (
+        "{n_left_out} of {n} sentences of a text are left out, since the teacher's tokens are not "
+        "the student's: '{text}'."
     )
     # Robustness: bad training data (W430-W439)
     W430 = (

@@ -38,9 +38,11 @@ ALLOWED = {
     "pipeline": {"models", "annotation", "layers", "inference", "training"},
     "calibration": {"pipeline", "models", "annotation", "inference", "figures"},
     "scale": {"annotation", "corpora", "pipeline"},
+    "distillation": {"pipeline", "models", "annotation", "inference"},
     "reproduction": {"corpora", "evaluation", "figures"},
     "cli": {
         "calibration",
+        "distillation",
         "figures",
         "evaluation",
         "reproduction",

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     conlleval,
     convert,
     curves,
+    distill,
     draw,
     evaluate,
     export,

@@ -3,6 +3,7 @@
 from .chain_scores import UNKNOWN
 from .constraints import Constraints
 from .costs import cost_augmented, error_costs
+from .edge_marginals import EdgeMarginals, cross_entropy, pair_marginals
 from .engines.backends import ExpectedCounts
 from .linear_chain import BACKENDS, LinearChain
 from .nbest import KBest
@@ -12,10 +13,13 @@ __all__ = [
     "BACKENDS",
     "UNKNOWN",
     "Constraints",
+    "EdgeMarginals",
     "ExpectedCounts",
     "KBest",
     "LinearChain",
     "Potentials",
     "cost_augmented",
+    "cross_entropy",
     "error_costs",
+    "pair_marginals",
 ]

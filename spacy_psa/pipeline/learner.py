@@ -27,6 +27,7 @@ from .divergence_monitor import DivergenceMonitor, skip_update, skips_update
 from .pretrained import check_transformers
 from .stagnation import StagnationMonitor
 from .tagset import TagSet
+from .teaching import teaching_of
 from .vocabulary import Vocabulary, collect_words
 
 Losses = dict[str, float]
@@ -128,7 +129,7 @@ class Learner(ABC):
         n, has_tokens = 0, False
         for n, eg in enumerate(examples, 1):  # noqa: B007
             has_tokens = has_tokens or len(eg.predicted) > 0
-            if self.is_annotated(eg):
+            if self.is_annotated(eg) or teaching_of(eg.reference, self.pipe.name) is not None:
                 return
         if not has_tokens:
             raise ValueError(Errors.P436.format(n=n, name=self.pipe.name))

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Optimizer
 
+from ...errors import Errors
 from ...inference import Potentials
 from ...models.types import RoleLabeler
 from ..learner import input_errors
@@ -146,6 +147,34 @@ class PSASemanticRoles(TrainablePipe):
         """
         with using_threads(self.threads):
             return self.learner.update(examples, drop=drop, sgd=sgd, losses=losses)
+
+    @input_errors()
+    def distill(
+        self,
+        teacher_pipe: TrainablePipe | None,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Train the model to agree with a teacher, with the signature of spaCy 4. The loss is the
+        cross-entropy between the two distributions over label sequences, see `cross_entropy`.
+
+        teacher_pipe (Optional[TrainablePipe]): The teacher, a `psa_srl` with the same roles.
+        examples (Iterable[Example]): A batch. The teacher reads the references, as the components
+            before it have left them, the student the predicted documents; annotation is not used.
+        drop, sgd, losses: See `update`.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If the teacher is none of this kind or has other labels, the tokens of
+            an example differ, or training diverges.
+        """
+        if not isinstance(teacher_pipe, PSASemanticRoles):
+            found, kind = type(teacher_pipe).__name__, type(self).__name__
+            names = {"teacher": found, "kind": kind, "name": self.name, "found": found}
+            raise ValueError(Errors.P530.format(**names))
+        with using_threads(self.threads):
+            return self.learner.distill(teacher_pipe, examples, drop=drop, sgd=sgd, losses=losses)
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials

@@ -1,10 +1,14 @@
 """The training of `psa_srl`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
+from thinc.api import Optimizer
 
 from ...annotation.frame_tags import gold_frames, gold_tags
 from ...annotation.propositions import Frame
@@ -12,7 +16,18 @@ from ...errors import Errors
 from ...inference import UNKNOWN, LinearChain, Potentials
 from ...inference.smoothing import smoothed_log_prob
 from ...models.srl import labeled_propositions
-from ..learner import Learner, loss_and_gradient
+from ..learner import Learner, Losses, loss_and_gradient
+from ..teaching import (
+    Lessons,
+    Teaching,
+    check_same_words,
+    role_distribution,
+    teaching_of,
+    teachings,
+)
+
+if TYPE_CHECKING:
+    from .component import PSASemanticRoles
 
 
 class RoleLearner(Learner):
@@ -33,38 +48,108 @@ class RoleLearner(Learner):
 
     def inputs(self, examples: Sequence[Example]) -> tuple[list[Doc], list[list[int]]]:
         """See `Learner`: the documents, and the predicates of each."""
-        predicates = [[frame.predicate for frame in gold_frames(eg)] for eg in examples]
+        predicates = [[predicate for predicate, _ in self._frames(eg)] for eg in examples]
         return [eg.predicted for eg in examples], predicates
+
+    def _frames(self, example: Example) -> list[tuple[int, Frame | None]]:
+        """The predicates and their annotated frames; None if only a teacher knows a predicate."""
+        said, frames = teaching_of(example.reference, self.pipe.name), gold_frames(example)
+        if said is None or said.predicates is None:
+            return [(frame.predicate, frame) for frame in frames]
+        annotated = {frame.predicate: frame for frame in frames}
+        return [(predicate, annotated.get(predicate)) for predicate in said.predicates]
 
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
         """The negative log-likelihood of the annotated labels (equation 13 of Tan et al. 2018) with
-        label smoothing, divided by the number of labels, as in the authors' code."""
+        label smoothing, divided by the number of labels, as in the authors' code. It is mixed with
+        the cross-entropy of examples with a teacher's probabilities, see `Lessons`."""
         examples = list(examples)
         validate_examples(examples, "PSASemanticRoles.get_loss")
-        found = [gold_frames(eg) for eg in examples]
-        ids = self._gold_ids([eg.predicted for eg in examples], found)
+        found = [self._frames(eg) for eg in examples]
+        docs = [eg.predicted for eg in examples]
+        ids = self._gold_ids(docs, found)
         labels = torch.tensor(ids, dtype=torch.long)
-
-        def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
-            smoothing = self.pipe.cfg["label_smoothing"]
-            log_prob = smoothed_log_prob(LinearChain(leaf), labels, smoothing)
-            return -log_prob.sum() / max(1, len(labels))
-
         if not len(labels):
             return 0.0, potentials
-        return loss_and_gradient(negative_log_likelihood, potentials)
+        said = [teaching_of(eg.reference, self.pipe.name) for eg in examples]
+        lessons = None
+        if any(said):
+            known = [frame is not None for own in found for _, frame in own]
+            predicates = [[predicate for predicate, _ in own] for own in found]
+            lessons = self._lessons(docs, predicates, said, torch.tensor(known))
 
-    def _gold_ids(self, docs: Sequence[Doc], frames: Sequence[Sequence[Frame]]) -> list[int]:
+        def loss(leaf: Potentials) -> torch.Tensor:
+            smoothing = self.pipe.cfg["label_smoothing"]
+            negative = -smoothed_log_prob(LinearChain(leaf), labels, smoothing)
+            if lessons is not None:
+                negative = lessons.losses(negative, LinearChain(leaf))
+            return negative.sum() / len(labels)
+
+        return loss_and_gradient(loss, potentials)
+
+    def _lessons(
+        self,
+        docs: Sequence[Doc],
+        predicates: Sequence[Sequence[int]],
+        said: Sequence[Teaching | None],
+        is_annotated: torch.Tensor,
+    ) -> Lessons:
+        lengths = [
+            [place.end - place.start for place in labeled_propositions(self.pipe.model, doc, own)]
+            for doc, own in zip(docs, predicates, strict=True)
+        ]
+        ids = {tag: i for i, tag in enumerate(self.tagset.tags)}
+        return Lessons(self.pipe.name, said, lengths, ids, is_annotated)
+
+    def distill(
+        self,
+        teacher: PSASemanticRoles,
+        examples: Iterable[Example],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: Losses | None,
+    ) -> Losses:
+        """Perform a step towards what a teacher thinks of the references of examples."""
+        examples = list(examples)
+        validate_examples(examples, "PSASemanticRoles.distill")
+        self.check_trainable()
+        check_same_words(examples)
+        references = [eg.reference for eg in examples]
+        predicates = [sorted(p.token for p in teacher.predicates(doc)) for doc in references]
+        docs = [eg.predicted for eg in examples]
+        chain = role_distribution(teacher, references, predicates)
+        counts = [len(own) for own in predicates]
+        said = list(teachings(chain, teacher.tags, counts, mass=1.0, most=None))
+        nothing = torch.zeros(sum(counts), dtype=torch.bool)
+        lessons = self._lessons(docs, predicates, said, nothing)
+
+        def loss(leaf: Potentials) -> torch.Tensor:
+            zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
+            return lessons.losses(zeros, LinearChain(leaf)).sum() / max(1, leaf.n_tokens)
+
+        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            return loss_and_gradient(loss, potentials)
+
+        inputs = (docs, predicates)
+        return self.step(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+    def _gold_ids(
+        self, docs: Sequence[Doc], frames: Sequence[Sequence[tuple[int, Frame | None]]]
+    ) -> list[int]:
         """The output for each token of each predicate's sentence."""
         ids: dict[str | None, int] = {tag: i for i, tag in enumerate(self.tagset.tags)}
         ids[None] = UNKNOWN
         labels: list[int] = []
         for doc, found in zip(docs, frames, strict=True):
-            predicates = [frame.predicate for frame in found]
+            predicates = [predicate for predicate, _ in found]
             places = labeled_propositions(self.pipe.model, doc, predicates)
-            for frame, place in zip(found, places, strict=True):
+            for (_, frame), place in zip(found, places, strict=True):
+                if frame is None:
+                    labels += [UNKNOWN] * (place.end - place.start)
+                    continue
                 try:
                     labels += [ids[t] for t in gold_tags(doc, frame, place.start, place.end)]
                 except KeyError as error:

@@ -22,6 +22,12 @@ from ...models.growth import padded
 from ...models.labeler import sentence_lengths
 from ..learner import Learner, Losses, loss_and_gradient
 from ..tagset import TagSet
+from ..teaching import (
+    Lessons,
+    check_same_words,
+    teaching_of,
+    teachings,
+)
 from .conditioning import condition
 from .settings import check_threshold
 
@@ -89,6 +95,8 @@ class TagLearner(Learner):
           distribution instead, see `smoothed_log_prob`.
         - Label weights: the model's distribution is replaced by one in which errors are the more
           probable the higher their weight, see `cost_augmented`.
+        - Teachers: the loss of examples with a teacher's probabilities is mixed with the
+          cross-entropy between its distribution and the model's, see `Lessons`.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.get_loss")
@@ -106,19 +114,83 @@ class TagLearner(Learner):
         possible = None if constraints is None else self._possible(examples, labels, sets)
         within_sets = self.tagset.constraints if constraints is None else None
         costs, backend = self.costs, self.pipe.inference_backend
+        lessons = self._lessons(examples, ids, labels, sets)
 
-        def negative_log_likelihood(leaf: Potentials) -> torch.Tensor:
+        def likelihood(leaf: Potentials) -> torch.Tensor:
             # Tokens with label sets count as unknown here: it is unclear which label is an error
             scores = leaf if costs is None else cost_augmented(leaf, labels, costs)
             scores = scores if possible is None else scores.within(possible)
             chain = LinearChain(scores, constraints=constraints, backend=backend)
             if sets:
-                return -log_prob_of_sets(chain, labels, sets, within_sets).mean()
+                return -log_prob_of_sets(chain, labels, sets, within_sets)
             if cfg["label_smoothing"]:
-                return -smoothed_log_prob(chain, labels, cfg["label_smoothing"]).mean()
-            return -chain.log_prob(labels).mean()
+                return -smoothed_log_prob(chain, labels, cfg["label_smoothing"])
+            return -chain.log_prob(labels)
 
-        return loss_and_gradient(negative_log_likelihood, potentials)
+        def loss(leaf: Potentials) -> torch.Tensor:
+            if lessons is None:
+                return likelihood(leaf).mean()
+            chain = LinearChain(leaf, constraints=constraints, backend=backend)
+            return lessons.losses(likelihood(leaf), chain).mean()
+
+        return loss_and_gradient(loss, potentials)
+
+    def _lessons(
+        self,
+        examples: Sequence[Example],
+        ids: dict[str, int],
+        labels: torch.Tensor,
+        sets: Mapping[int, list[int]],
+    ) -> Lessons | None:
+        """What teachers say of the examples; None if nothing."""
+        said = [teaching_of(eg.reference, self.pipe.name) for eg in examples]
+        if not any(said):
+            return None
+        lengths = [sentence_lengths(eg.predicted) for eg in examples]
+        known = labels != UNKNOWN
+        known[list(sets)] = True
+        parts = known.split([n for own in lengths for n in own])
+        is_annotated = torch.tensor([bool(part.any()) for part in parts], dtype=torch.bool)
+        return Lessons(self.pipe.name, said, lengths, ids, is_annotated)
+
+    def distill(
+        self,
+        teacher: PSATagger,
+        examples: Iterable[Example],
+        *,
+        drop: float,
+        sgd: Optimizer | None,
+        losses: Losses | None,
+    ) -> Losses:
+        """Perform a step towards what a teacher thinks of the references of examples."""
+        examples = list(examples)
+        validate_examples(examples, "PSATagger.distill")
+        self.check_trainable()
+        check_same_words(examples)
+        filled = [eg for eg in examples if len(eg.reference)]
+        docs = [eg.predicted for eg in filled]
+        if not docs:
+            return self.step([], [], lambda p: (0.0, p), drop=drop, sgd=sgd, losses=losses)
+        references = [eg.reference for eg in filled]
+        chain = teacher.queries.as_teacher(references)
+        n_chains = [len(sentence_lengths(doc)) for doc in references]
+        said = list(teachings(chain, teacher.tags, n_chains, mass=1.0, most=None))
+        lengths = [sentence_lengths(doc) for doc in docs]
+        nothing = torch.zeros(sum(map(len, lengths)), dtype=torch.bool)
+        ids = {tag: i for i, tag in enumerate(self.tagset.tags)}
+        lessons = Lessons(self.pipe.name, said, lengths, ids, nothing)
+        backend = self.pipe.inference_backend
+        constraints = self.tagset.constraints if self.pipe.cfg["constrain_training"] else None
+
+        def loss(leaf: Potentials) -> torch.Tensor:
+            student = LinearChain(leaf, constraints=constraints, backend=backend)
+            zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
+            return lessons.losses(zeros, student).mean()
+
+        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            return loss_and_gradient(loss, potentials)
+
+        return self.step(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
     def _possible(
         self, examples: Sequence[Example], labels: torch.Tensor, sets: Mapping[int, list[int]]

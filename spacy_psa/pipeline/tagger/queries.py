@@ -78,6 +78,29 @@ class TagQueries:
         given = self.condition(potentials, docs)
         return LinearChain(given, constraints=self.pipe.tagset.constraints)
 
+    def as_teacher(self, docs: Sequence[Doc], temperature: float = 1.0) -> LinearChain:
+        """Compute the distribution whatever annotation the documents have.
+
+        docs (Sequence[Doc]): The documents, not all of them empty.
+        temperature (float): A further temperature.
+        RETURNS (LinearChain): One chain per sentence, see `distribution`.
+        RAISES (ValueError): As `distribution`.
+        """
+        pipe = self.pipe
+        potentials = pipe.model.predict(list(docs)).detach()
+        check_scores(pipe.name, potentials, docs)
+        potentials = potentials.tempered(pipe.cfg["temperature"] * temperature)
+        given = condition(
+            potentials,
+            docs,
+            pipe.target,
+            pipe.tags,
+            rules=pipe.rules,
+            keep_existing=False,
+            allow_space=pipe.cfg["allow_space"],
+        )
+        return LinearChain(given, constraints=pipe.tagset.constraints)
+
     def condition(self, potentials: Potentials, docs: Sequence[Doc]) -> Potentials:
         """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
 

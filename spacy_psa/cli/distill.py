@@ -1,0 +1,334 @@
+"""`spacy psa distill`: train a small pipeline on what a large one thinks of texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..atomic_files import atomic_path, check_writable
+from ..errors import Errors
+from ..terminal import ProgressBar, msg
+from ._config_errors import config_errors
+from ._util import gpu_errors, psa_cli, read_docs, user_errors
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from thinc.api import Config
+
+    from ..distillation.filling import Settings, Text
+    from ..distillation.teachers import Teacher
+
+CACHE, CONFIG = "teacher", "distill.cfg"
+# Development sentences that show how certain a teacher is of what it knows
+N_KNOWN = 200
+
+
+@psa_cli.command(
+    "distill", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def distill_cli(
+    ctx: typer.Context,
+    teacher: Annotated[str, typer.Argument(metavar="TEACHER", help="Pipeline name or folder")],
+    config_path: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Config of the student", exists=True)
+    ],
+    output_path: Annotated[Path, typer.Option("--output", "-o", help="Output folder")],
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--texts",
+            "-t",
+            help=".txt file with a text a line or .jsonl file (key 'text'), plain or .gz, or "
+            ".spacy file; can be repeated",
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Annotated .spacy file to learn from as well")
+    ] = None,
+    ensemble: Annotated[
+        list[str] | None,
+        typer.Option(help="Another teacher, to be averaged with TEACHER; can be repeated"),
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="The texts are tokens apart by blanks")
+    ] = False,
+    component: Annotated[
+        str | None, typer.Option("--component", "-c", help="The student's component")
+    ] = None,
+    teacher_component: Annotated[
+        str | None,
+        typer.Option(help="The teacher's component; any that annotates, such as spaCy's ner"),
+    ] = None,
+    gold_share: Annotated[
+        float, typer.Option(help="Share of the annotation in the loss of annotated sentences")
+    ] = 0.5,
+    temperature: Annotated[float, typer.Option(help="Temperature of the distributions")] = 1.0,
+    limit: Annotated[int | None, typer.Option(help="Number of texts to read", min=1)] = None,
+    select: Annotated[
+        int | None, typer.Option(help="Number of texts to choose, the most uncertain ones", min=1)
+    ] = None,
+    select_by: Annotated[
+        str | None,
+        typer.Option(help="Pipeline whose uncertainty counts, such as a student; or the teacher"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
+    ] = False,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(help="Steps between checkpoints; by default, at each evaluation"),
+    ] = None,
+    use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
+) -> None:
+    """
+    Train a pipeline on the probabilities that a teacher gives to the labels of texts, annotated or
+    not. The teacher runs once: its probabilities are kept in OUTPUT/teacher. Training is that of
+    `psa train` with OUTPUT/distill.cfg. To override settings of the config, use options such as
+    --training.max_steps 100.
+    """
+    from ..distillation.filling import Settings
+    from ..private_names import config_overrides
+
+    overrides = config_overrides(ctx.args)
+    with user_errors():
+        distill(
+            [teacher, *(ensemble or ())],
+            config_path,
+            output_path,
+            texts=texts or (),
+            gold=gold,
+            words=words,
+            component=component,
+            teacher_component=teacher_component,
+            gold_share=gold_share,
+            settings=Settings(temperature=temperature),
+            limit=limit,
+            select=select,
+            select_by=select_by,
+            overrides=overrides,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            use_gpu=use_gpu,
+        )
+
+
+def distill(
+    teachers: Sequence[str],
+    config_path: Path,
+    output: Path,
+    *,
+    texts: Sequence[str] = (),
+    gold: Path | None = None,
+    words: bool = False,
+    component: str | None = None,
+    teacher_component: str | None = None,
+    gold_share: float = 0.5,
+    settings: Settings,
+    limit: int | None = None,
+    select: int | None = None,
+    select_by: str | None = None,
+    overrides: dict[str, Any] | None = None,
+    resume: bool = False,
+    checkpoint_every: int | None = None,
+    use_gpu: int = -1,
+) -> None:
+    """Fill the cache, write the config, and train."""
+    from spacy.util import load_config
+
+    from ..distillation.blocks_on_disk import Cache
+    from ..distillation.filling import checksum_of, fill
+    from ..distillation.teachers import Teacher, check_alike
+    from ..private_names import setup_gpu, show_validation_error
+    from ._predictions import load_pipeline
+    from .train import train
+
+    check_writable(output / CACHE)
+    with show_validation_error(config_path), config_errors():
+        config = load_config(config_path, overrides=overrides or {}, interpolate=False)
+    name, factory = _student(config, component)
+    with gpu_errors(use_gpu):
+        setup_gpu(use_gpu)
+    loaded = [
+        Teacher(path, load_pipeline(path), factory, name, teacher_component) for path in teachers
+    ]
+    check_alike(loaded)
+    tokenizer = _tokenizer(config, words)
+    origin = {
+        "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
+        "texts": _checksum_of_files([*texts, *([str(gold)] if gold else [])]),
+        "choice of texts": [words, limit, select, select_by, tokenizer.lang],
+        "settings": [settings.temperature, settings.mass, settings.most],
+    }
+    cache = Cache(output / CACHE, origin)
+    if cache.is_complete:
+        msg.good(f"The teacher's probabilities are there already: {cache.folder}")
+    else:
+        found = list(_texts(texts, tokenizer, words, limit))
+        if select is not None:
+            found = _selected(found, select, select_by, loaded[0], factory, name, settings)
+        found += _gold(gold, tokenizer)
+        if not found:
+            raise ValueError(Errors.P535.format(paths=", ".join(texts) or "--gold"))
+        _check_labels(loaded[0], found, name)
+        with ProgressBar(total=len(found), desc="teacher", unit=" texts", disable=None) as bar:
+            fill(cache, loaded, found, settings, progress=bar.update)
+        sums = cache.sums()
+        cache.finish(
+            {
+                "component": name,
+                "tags": list(getattr(loaded[0].pipe, "tags", ())) if not loaded[0].is_hard else [],
+                "labels": list(loaded[0].labels) if not loaded[0].is_hard else [],
+                "temperature": settings.temperature,
+                "n_blocks": cache.n_blocks,
+                **sums,
+            }
+        )
+        _report(cache, loaded, texts, tokenizer, config, settings)
+    path = output / CONFIG
+    _with_corpus(config, cache, name, gold_share)
+    with atomic_path(path) as temporary:
+        config.to_disk(temporary)
+    msg.info(f"The config of the training: {path}")
+    train(path, output, resume=resume, checkpoint_every=checkpoint_every, use_gpu=use_gpu)
+
+
+def _student(config: Config, component: str | None) -> tuple[str, str]:
+    """The component that learns, and its factory."""
+    ours = {
+        name: block["factory"]
+        for name, block in config.get("components", {}).items()
+        if block.get("factory") in ("psa_tagger", "psa_srl")
+    }
+    chosen = component or (next(iter(ours)) if len(ours) == 1 else None)
+    if chosen is None or chosen not in ours:
+        found = ", ".join(ours) or "none"
+        what = f"component '{component}'" if component else "single psa_tagger or psa_srl"
+        raise ValueError(Errors.P537.format(what=f"{what} (found: {found})"))
+    if config.get("training", {}).get("train_corpus", "corpora.train") != "corpora.train":
+        raise ValueError(Errors.P537.format(what="[corpora.train]"))
+    return chosen, ours[chosen]
+
+
+def _tokenizer(config: Config, words: bool) -> Language:
+    """A pipeline that does nothing but divide texts into the student's tokens."""
+    from spacy.lang.en import English
+    from spacy.tokens import Doc
+    from spacy.util import get_lang_class
+
+    settings = config.interpolate()["nlp"]
+    language: type[Language] = get_lang_class(settings.get("lang", English.lang))
+    block = {key: settings[key] for key in ("lang", "tokenizer") if key in settings}
+    nlp = language.from_config({"nlp": {**block, "pipeline": []}})
+    if words:
+        nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.split())
+    return nlp
+
+
+def _texts(paths: Sequence[str], nlp: Language, words: bool, limit: int | None) -> Iterator[Text]:
+    from ..distillation.filling import Text, words_of
+    from ._tasks import read_texts
+
+    docs = ((path, doc) for path in paths for doc, _ in read_texts(path, nlp))
+    for path, doc in islice(docs, limit):
+        is_tokenized = words or path.endswith(".spacy")
+        yield Text(doc, words_of(doc) if is_tokenized else doc.text)
+
+
+def _gold(path: Path | None, nlp: Language) -> list[Text]:
+    from ..distillation.filling import Text, words_of
+
+    if path is None:
+        return []
+    return [Text(doc, words_of(doc), is_gold=True) for doc in read_docs(path, nlp.vocab)]
+
+
+def _selected(
+    texts: list[Text],
+    n: int,
+    by: str | None,
+    teacher: Teacher,
+    factory: str,
+    name: str,
+    settings: Settings,
+) -> list[Text]:
+    from ..distillation.filling import most_uncertain
+    from ..distillation.teachers import Teacher
+    from ._predictions import load_pipeline
+
+    chooser = teacher if by is None else Teacher(by, load_pipeline(by), factory, name)
+    chosen = most_uncertain(chooser, texts, n, settings)
+    msg.good(f"Chose {len(chosen)} of {len(texts)} texts by the uncertainty of {chooser.path}")
+    return chosen
+
+
+def _check_labels(teacher: Teacher, texts: Sequence[Text], name: str) -> None:
+    """Refuse annotation with labels that the teacher does not know."""
+    if teacher.is_hard:
+        return
+    known = {*teacher.labels}
+    gold = (text.doc for text in texts if text.is_gold)
+    found = {label for doc in gold for label in teacher.pipe.target.labels_of(doc) if label}
+    if found - known:
+        labels = ", ".join(sorted(found - known)[:5])
+        raise ValueError(Errors.P531.format(name=name, problem=f"only --gold has {labels}"))
+
+
+def _checksum_of_files(paths: Sequence[str]) -> str:
+    from ..disk import sha256_of
+
+    digest = hashlib.sha256()
+    for path in paths:
+        if not Path(path).is_file():
+            raise ValueError(Errors.P109.format(path=path))
+        digest.update(f"{sha256_of(Path(path))}\n".encode())
+    return digest.hexdigest()
+
+
+def _report(
+    cache: Any,
+    teachers: Sequence[Teacher],
+    texts: Sequence[str],
+    nlp: Language,
+    config: Config,
+    settings: Settings,
+) -> None:
+    from ..distillation.filling import Text, mean_entropy, warn_of_uncertainty, words_of
+
+    info, teacher = cache.info, teachers[0]
+    if teacher.is_hard:
+        msg.good(f"{int(info['docs']):,} Docs are annotated by '{teacher.component}'")
+        return
+    n_tokens, size = max(1.0, info["tokens"]), cache.n_bytes()
+    logits = 4 * len(info["tags"])
+    msg.good(
+        f"The teacher's probabilities of {int(info['docs']):,} Docs: {size / 1e6:.1f} MB, "
+        f"{size / n_tokens:.1f} bytes a token (its scores: {logits})"
+    )
+    if info["left_out"]:
+        msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")
+    dev = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
+    if info["unlabeled"] and dev and Path(dev).is_file() and str(dev).endswith(".spacy"):
+        known = [
+            Text(doc, words_of(doc)) for doc in islice(read_docs(Path(dev), nlp.vocab), N_KNOWN)
+        ]
+        expected = mean_entropy(teacher, known, settings)
+        found = info["entropy"] / info["unlabeled"]
+        warn_of_uncertainty(found, expected, ", ".join(texts), str(dev))
+
+
+def _with_corpus(config: Config, cache: Any, name: str, gold_share: float) -> None:
+    """Put the cache in the place of the training corpus, and the teacher's labels in that of those
+    in the data."""
+    config.setdefault("corpora", {})["train"] = {
+        "@readers": "spacy_psa.DistilledCorpus.v1",
+        "path": str(cache.folder),
+        "gold": gold_share,
+    }
+    if cache.info["labels"]:
+        blocks = config.setdefault("initialize", {}).setdefault("components", {})
+        blocks.setdefault(name, {})["labels"] = cache.info["labels"]

@@ -1,0 +1,205 @@
+"""Pipelines that a student learns from: one, or several whose distributions are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Alignment
+
+from ..errors import Errors
+from ..inference import LinearChain
+from ..inference.edge_marginals import EdgeMarginals, joined
+from ..models.labeler import sentence_lengths
+from ..pipeline.srl import PSASemanticRoles
+from ..pipeline.tagger import PSATagger
+from ..pipeline.teaching import Teaching, check_same_tags, role_distribution, teachings
+
+KINDS = {"psa_tagger": PSATagger, "psa_srl": PSASemanticRoles}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a teacher says of a text.
+
+    doc (Doc): The text as the teacher has read it, annotated by it if its outputs are hard.
+    teaching (Optional[Teaching]): Its probabilities; None if its outputs are hard.
+    entropy (float): The entropy of its distribution, in nats.
+    """
+
+    doc: Doc
+    teaching: Teaching | None
+    entropy: float = 0.0
+
+
+class Teacher:
+    """A pipeline with the component that a student learns from.
+
+    path (str): Its name for messages.
+    nlp (Language): The pipeline.
+    factory (str): The factory of the student's component.
+    name (str): The student's component.
+    component (Optional[str]): The teacher's component; by default the one of the student's name, or
+        the only one of its kind. Another kind of component has hard outputs: its annotation.
+    RAISES (ValueError): If there is none.
+    """
+
+    def __init__(
+        self, path: str, nlp: Language, factory: str, name: str, component: str | None = None
+    ) -> None:
+        kind = KINDS[factory]
+        ours = [key for key, pipe in nlp.pipeline if isinstance(pipe, kind)]
+        chosen = component or (name if name in ours else ours[0] if len(ours) == 1 else None)
+        if chosen not in nlp.pipe_names:
+            found = ", ".join(nlp.pipe_names) or "none"
+            names = {"teacher": path, "kind": factory, "name": name, "found": found}
+            raise ValueError(Errors.P530.format(**names))
+        self.path, self.nlp, self.component = path, nlp, chosen
+        self.pipe: Any = nlp.get_pipe(chosen)
+        self.is_hard = not isinstance(self.pipe, kind)
+        place = nlp.pipe_names.index(chosen)
+        self.later = nlp.pipe_names[place + self.is_hard :]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): What its component may say."""
+        return tuple(getattr(self.pipe, "labels", ()))
+
+    def read(self, text: str | tuple[list[str], list[bool]]) -> Doc:
+        """RETURNS (Doc): A text, or words and whether a space follows each, as it reads them."""
+        if isinstance(text, str):
+            return self.nlp.make_doc(text)
+        words, spaces = text
+        return Doc(self.nlp.vocab, words=words, spaces=spaces)
+
+    def teach(
+        self, docs: Sequence[Doc], *, temperature: float, mass: float, most: int | None
+    ) -> Iterator[Lesson]:
+        """Run the pipeline on a batch.
+
+        docs (Sequence[Doc]): Texts as it reads them; annotated in place by components before it.
+        temperature, mass, most: See `teachings`.
+        YIELDS (Lesson): What it says of each.
+        RAISES (ValueError): If a score is NaN.
+        """
+        read = list(self.nlp.pipe(docs, disable=self.later))
+        if self.is_hard:
+            yield from (Lesson(doc, None) for doc in read)
+            return
+        filled = [doc for doc in read if len(doc)]
+        if not filled:
+            return
+        predicates = None
+        if isinstance(self.pipe, PSATagger):
+            chain = self.pipe.queries.as_teacher(filled, temperature)
+            counts = [len(sentence_lengths(doc)) for doc in filled]
+        else:
+            predicates = [sorted(p.token for p in self.pipe.predicates(doc)) for doc in filled]
+            chain = role_distribution(self.pipe, filled, predicates, temperature)
+            counts = [len(own) for own in predicates]
+        said = teachings(
+            chain,
+            self.pipe.tags,
+            counts,
+            predicates=predicates,
+            temperature=temperature,
+            mass=mass,
+            most=most,
+        )
+        for doc, teaching, entropy in zip(filled, said, entropies(chain, counts), strict=True):
+            yield Lesson(doc, teaching, entropy)
+
+
+def entropies(chain: LinearChain, counts: Sequence[int]) -> list[float]:
+    """The entropy of each document, of so many chains each."""
+    return [float(part.sum()) for part in chain.entropy.cpu().split(list(counts))]
+
+
+def check_alike(teachers: Sequence[Teacher]) -> None:
+    """Check that distributions can be averaged.
+
+    teachers (Sequence[Teacher]): The teachers.
+    RAISES (ValueError): If their targets or labels differ, or one of several has hard outputs.
+    """
+    first = teachers[0]
+    for other in teachers[1:]:
+        said = [f"{t.path} ({', '.join(sorted(t.labels)) or t.component})" for t in (first, other)]
+        pipes = (first.pipe, other.pipe)
+        is_other = any(t.is_hard for t in (first, other)) or (
+            getattr(pipes[0].target, "layer", None) != getattr(pipes[1].target, "layer", None)
+        )
+        if is_other or {*first.pipe.tags} != {*other.pipe.tags}:
+            raise ValueError(Errors.P532.format(first=said[0], second=said[1]))
+
+
+def averaged(said: Sequence[Teaching]) -> Teaching:
+    """Average the distributions of several teachers. The marginals of a mixture are the averages of
+    the teachers' marginals. Sequences that not all of them know are left out."""
+    first, n = said[0], len(said)
+    if n == 1:
+        return first
+    n_tokens, n_tags = sum(first.lengths), len(first.tags) + 1
+    codes, q = [], []
+    known = torch.ones(n_tokens, dtype=torch.bool)
+    for one in said:
+        check_same_tags("the first teacher", one.tags, first.tags)
+        new = torch.tensor([*(first.tags.index(tag) for tag in one.tags), -1])
+        edges = one.edges
+        own = torch.zeros(n_tokens, dtype=torch.bool)
+        own[edges.token] = True
+        known &= own
+        codes.append((edges.token * n_tags + new[edges.before] + 1) * n_tags + new[edges.after])
+        q.append(edges.probability / n)
+    code, places = torch.cat(codes).unique(return_inverse=True)
+    total = torch.zeros(len(code)).index_add(0, places, torch.cat(q))
+    token = code // n_tags**2
+    kept = known[token]
+    before, after = code // n_tags % n_tags - 1, code % n_tags
+    edges = EdgeMarginals(token[kept], before[kept], after[kept], total[kept])
+    return Teaching(
+        first.tags, first.lengths, edges, first.gold, first.temperature, first.predicates
+    )
+
+
+def aligned(teaching: Teaching, teachers: Sequence[str], own: Sequence[str]) -> Teaching:
+    """Move what a teacher says to the student's tokens. Only tokens that are one in both can be:
+    sequences with others are left out.
+
+    teaching (Teaching): What the teacher says.
+    teachers (Sequence[str]): Its tokens.
+    own (Sequence[str]): The student's tokens.
+    RETURNS (Teaching): The same of the student's tokens.
+    """
+    if list(teachers) == list(own):
+        return teaching
+    alignment = Alignment.from_strings(list(own), list(teachers))
+    lengths = torch.tensor(teaching.lengths)
+    chain_of = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+    sizes = alignment.y2x.lengths
+    place = torch.full((len(teachers),), -1, dtype=torch.long)
+    good = torch.ones(len(lengths), dtype=torch.bool)
+    chain_of_own, last = [], 0
+    for i in range(len(own)):
+        there = alignment.x2y[i].tolist()
+        last = int(chain_of[there[0]]) if there else last
+        chain_of_own.append(last)
+        if len(there) == 1 and sizes[there[0]] == 1:
+            place[there[0]] = i
+        else:
+            good[last] = False
+            good[chain_of[there]] = False
+    good[chain_of[place < 0]] = False
+    new_lengths = torch.bincount(torch.tensor(chain_of_own), minlength=len(lengths)).tolist()
+    edges = teaching.edges
+    kept = good[chain_of[edges.token]]
+    token = place[edges.token[kept]]
+    moved = joined(
+        [EdgeMarginals(token, edges.before[kept], edges.after[kept], edges.probability[kept])]
+    )
+    return Teaching(
+        teaching.tags, tuple(new_lengths), moved, teaching.gold, teaching.temperature, None
+    )

@@ -1,0 +1,214 @@
+"""`psa distill`: from a teacher and texts to a trained student."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+import torch
+from spacy.tokens import Doc, DocBin
+from thinc.api import Config
+
+from spacy_psa.distillation.blocks_on_disk import read_items, read_manifest
+from spacy_psa.distillation.teachers import aligned, averaged
+from spacy_psa.inference.edge_marginals import EdgeMarginals
+from spacy_psa.pipeline.teaching import Teaching
+
+from ..pipeline.conftest import NAME, WORDS, gold_doc, make_docs, tiny_model, trained_nlp
+from .commands import contents, plain, run, succeed
+
+TARGET = "ents"
+STEPS = ("--training.max_steps", "6", "--training.eval_frequency", "3")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A teacher, texts, and a config of a student."""
+    path = tmp_path_factory.mktemp("distill")
+    teacher = trained_nlp(TARGET)
+    teacher.to_disk(path / "teacher")
+    DocBin(docs=[gold_doc(teacher, i) for i in range(3)]).to_disk(path / "gold.spacy")
+    lines = [" ".join(words) for words in WORDS]
+    with gzip.open(path / "texts.txt.gz", "wt", encoding="utf8") as file:
+        file.write("\n".join([*lines, "", "Bob saw Ann"]))
+    with (path / "texts.jsonl").open("w", encoding="utf8") as file:
+        file.writelines(json.dumps({"text": line}) + "\n" for line in lines)
+    DocBin(docs=make_docs(teacher)).to_disk(path / "texts.spacy")
+    student = spacy.blank("xx")
+    student.add_pipe(NAME, config={"target": TARGET, "model": tiny_model()})
+    config = Config(student.config)
+    config["corpora"] = {
+        name: {"@readers": "spacy.Corpus.v1", "path": str(path / "gold.spacy")}
+        for name in ("train", "dev")
+    }
+    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    config["training"]["optimizer"]["learn_rate"] = 0.03
+    config.to_disk(path / "student.cfg")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path) -> Path:
+    """The output of a distillation."""
+    succeed(
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--words"),
+        *("--texts", folder / "texts.txt.gz", "--gold", folder / "gold.spacy"),
+        *("--output", folder / "out", "--training.max_steps", "60"),
+        *("--training.eval_frequency", "20"),
+    )
+    return folder / "out"
+
+
+def test_the_student_is_as_good_as_its_teacher(folder: Path, trained: Path) -> None:
+    nlp = spacy.load(trained / "model-best")
+    teacher = spacy.load(folder / "teacher")
+    for words in WORDS:
+        found, expected = (pipe(Doc(pipe.vocab, words=words)) for pipe in (nlp, teacher))
+        assert [(e.text, e.label_) for e in found.ents] == [
+            (e.text, e.label_) for e in expected.ents
+        ]
+
+
+def test_what_is_kept_is_what_the_teacher_says(folder: Path, trained: Path) -> None:
+    teacher = spacy.load(folder / "teacher")
+    pipe = teacher.get_pipe(NAME)
+    items = list(read_items(trained / "teacher", teacher.vocab, 0.5))
+    assert [len(doc) for doc, _ in items] == [6, 8, 5, 3, 6, 8, 5]
+    assert [bool(doc.has_annotation("ENT_IOB")) for doc, _ in items] == [False] * 4 + [True] * 3
+    for doc, said in items:
+        assert said is not None
+        bare = Doc(teacher.vocab, words=[token.text for token in doc])
+        expected = pipe.queries.as_teacher([bare]).marginals
+        found = torch.zeros(len(doc), len(said.tags))
+        edges = said.edges
+        found.index_put_((edges.token, edges.after), edges.probability, accumulate=True)
+        # The mass of 0.999 and numbers of 16 bits
+        assert torch.allclose(found, expected, atol=3e-3)
+    info = read_manifest(trained / "teacher")["info"]
+    assert (info["docs"], info["tokens"], info["component"]) == (7, 41, NAME)
+
+
+def test_resuming_and_other_inputs(folder: Path, trained: Path) -> None:
+    command = [
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--words"),
+        *("--gold", folder / "gold.spacy", "--output", trained, "--resume"),
+    ]
+    short = ["--training.max_steps", "60", "--training.eval_frequency", "20"]
+    before = contents(trained / "teacher")
+    output = succeed(*command, "--texts", folder / "texts.txt.gz", *short)
+    assert "are there already" in output
+    assert "finished, after step 60" in output
+    assert contents(trained / "teacher") == before
+    refused = run(*command, "--texts", folder / "texts.jsonl")
+    assert refused.exit_code == 1
+    assert "P533" in refused.output and "another texts" in plain(refused.output)
+
+
+def test_an_unfinished_block_is_computed_again(folder: Path, tmp_path: Path) -> None:
+    command = [
+        *("psa", "distill", folder / "teacher", folder / "student.cfg"),
+        *("--texts", folder / "texts.jsonl", "--output", tmp_path, *STEPS),
+    ]
+    succeed(*command)
+    whole = contents(tmp_path / "teacher")
+    manifest = json.loads(whole["manifest.json"])
+    manifest["info"] = {}
+    (tmp_path / "teacher" / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "teacher" / "block-00000.safetensors").unlink()
+    succeed(*command, "--resume")
+    assert contents(tmp_path / "teacher") == whole
+
+
+def test_an_ensemble_and_a_choice_of_texts(folder: Path, tmp_path: Path) -> None:
+    output = succeed(
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", tmp_path),
+        *("--ensemble", folder / "teacher", "--texts", folder / "texts.spacy", "--select", "2"),
+        *("--select-by", folder / "teacher", "--temperature", "2", *STEPS),
+    )
+    assert "Chose 2 of 3 texts" in output
+    info = read_manifest(tmp_path / "teacher")["info"]
+    assert (info["docs"], info["temperature"]) == (2, 2.0)
+
+
+def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Ann"}])
+    nlp.to_disk(tmp_path / "rules")
+    succeed(
+        *("psa", "distill", tmp_path / "rules", folder / "student.cfg", "--words"),
+        *("--teacher-component", "entity_ruler", "--texts", folder / "texts.txt.gz"),
+        *("--output", tmp_path / "out", "--training.max_steps", "60"),
+    )
+    student = spacy.load(tmp_path / "out" / "model-last")
+    doc = student(Doc(student.vocab, words=WORDS[1]))
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ann", "PER")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        (["--texts", "{folder}/none.txt"], "P109"),
+        (["--texts", "{folder}/empty.txt"], "P353"),
+        ([], "P535"),
+        (["--texts", "{folder}/texts.jsonl", "--component", "ner"], "P537"),
+        (["--texts", "{folder}/texts.jsonl", "--teacher-component", "ner"], "P530"),
+        (["--texts", "{folder}/texts.jsonl", "--ensemble", "{folder}/other"], "P532"),
+        (["--gold", "{folder}/labels.spacy"], "P531"),
+    ],
+)
+def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str) -> None:
+    (folder / "empty.txt").write_text("\n \n")
+    other = trained_nlp("tag")
+    other.to_disk(folder / "other")
+    doc = make_docs(other)[0]
+    doc.set_ents([spacy.tokens.Span(doc, 0, 1, "NEW")])
+    DocBin(docs=[doc]).to_disk(folder / "labels.spacy")
+    given = [change.format(folder=folder) for change in changes]
+    result = run(
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", tmp_path),
+        *given,
+    )
+    assert result.exit_code == 1
+    assert error in result.output
+
+
+def test_a_teacher_without_the_component(folder: Path, tmp_path: Path) -> None:
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    result = run(
+        *("psa", "distill", tmp_path / "blank", folder / "student.cfg"),
+        *("--output", tmp_path / "out", "--texts", folder / "texts.jsonl"),
+    )
+    assert result.exit_code == 1
+    assert "P530" in result.output
+
+
+def said_of(n_tokens: int, lengths: tuple[int, ...], label: int) -> Teaching:
+    """A teacher that is certain of one label."""
+    starts = {sum(lengths[:i]) for i in range(len(lengths))}
+    before = [-1 if t in starts else label for t in range(n_tokens)]
+    edges = EdgeMarginals(
+        torch.arange(n_tokens),
+        torch.tensor(before),
+        torch.full((n_tokens,), label),
+        torch.ones(n_tokens),
+    )
+    return Teaching(("A", "B"), lengths, edges)
+
+
+def test_averages() -> None:
+    mixed = averaged([said_of(3, (2, 1), 0), said_of(3, (2, 1), 1), said_of(3, (2, 1), 1)])
+    edges = mixed.edges
+    found = zip(edges.token.tolist(), edges.before.tolist(), edges.after.tolist(), strict=True)
+    assert list(found) == [(0, -1, 0), (0, -1, 1), (1, 0, 0), (1, 1, 1), (2, -1, 0), (2, -1, 1)]
+    assert edges.probability.tolist() == pytest.approx([1 / 3, 2 / 3] * 3)
+
+
+def test_sentences_with_other_tokens_are_left_out() -> None:
+    theirs = ["Ann", "saw", "don't", "stop", "Bob"]
+    own = ["Ann", "saw", "do", "n't", "stop", "Bob"]
+    moved = aligned(said_of(5, (2, 2, 1), 0), theirs, own)
+    assert moved.lengths == (2, 3, 1)
+    assert moved.edges.token.tolist() == [0, 1, 5]
