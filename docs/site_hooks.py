@@ -9,12 +9,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+# What MkDocs Material adds from another site, so that search works without a server; ours is a copy
+SHIM, COPY = "https://unpkg.com/iframe-worker/shim", "docs/assets/iframe-worker.js"
+ELSEWHERE = re.compile(r"<(?:script|img|link [^>]*stylesheet)[^>]*(?:src|href)=.?https?://[^>]*>")
 ROOT = Path(__file__).parents[1]
 # Pages and what they show or link to
 PARTS = ("*.md", "docs/**/*", "benchmarks/**/*.md", "benchmarks/results/**/*", "assets/**/*.md")
 LEFT_OUT = {".py", ".pyc"}
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`(?!\]))", flags=re.DOTALL | re.MULTILINE)
+# Code, or a link, whose text may have code
+CODE_OR_LINK = re.compile(
+    r"^```.*?^```$|`[^`\n]*`|(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)",
+    flags=re.DOTALL | re.MULTILINE,
+)
+FENCED = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
 # Markdown in GitHub's dialect nests lists by two blanks, MkDocs' by four
 NESTED = re.compile(r"^((?: {2})+)(?=[-*] )", flags=re.MULTILINE)
 
@@ -34,16 +41,15 @@ def adapt(markdown: str, page: str, known: set[str]) -> str:
 
     def replace(match: re.Match[str]) -> str:
         text, target = match.groups()
+        if target is None or re.match(r"[a-z]+:|#", target):
+            return match[0]
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.split("#")[0]))
-        is_elsewhere = re.match(r"[a-z]+:|#", target) is not None
         # What does not exist stays a link, which MkDocs reports
-        is_left_out = path not in known and (ROOT / path).exists()
-        return text if not is_elsewhere and is_left_out else match[0]
+        return text if path not in known and (ROOT / path).exists() else match[0]
 
-    parts = CODE.split(markdown)
-    kept = "".join(f"\0{i}\0" if i % 2 else part for i, part in enumerate(parts))
-    text = NESTED.sub(lambda m: m[1] * 2, LINK.sub(replace, kept))
-    return re.sub(r"\0(\d+)\0", lambda m: parts[int(m[1])], text)
+    parts = FENCED.split(CODE_OR_LINK.sub(replace, markdown))
+    parts[::2] = [NESTED.sub(lambda match: match[1] * 2, part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def on_config(config: Any) -> Any:
@@ -69,3 +75,16 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Adapt a page when MkDocs has read it."""
     return adapt(markdown, page.file.src_uri, set(site_files()))
+
+
+def on_post_build(config: Any) -> None:
+    """Check that pages load nothing from other sites."""
+    from mkdocs.exceptions import PluginError
+
+    site = Path(config.site_dir)
+    for path in site.rglob("*.html"):
+        depth = len(path.relative_to(site).parts) - 1
+        html = path.read_text(encoding="utf8").replace(SHIM, "../" * depth + COPY)
+        if found := ELSEWHERE.search(html):
+            raise PluginError(f"{path} loads from another site: {found[0]}")
+        path.write_text(html, encoding="utf8")

@@ -63,9 +63,9 @@ def test_the_site_has_what_its_pages_show(hooks: ModuleType) -> None:
 
 
 def test_links_to_what_the_site_does_not_have_are_text(hooks: ModuleType) -> None:
-    markdown = "[a](api.md#x) [s](../setup.cfg) `[c](../setup.cfg)` [w](https://x.org) [n](no.md)"
+    markdown = "[a](api.md#x) [`s`](../setup.cfg) `[c](../setup.cfg)` [w](https://x.org) [n](no.md)"
     found = hooks.adapt(markdown, "docs/page.md", {"docs/api.md"})
-    wanted = "[a](api.md#x) s `[c](../setup.cfg)` [w](https://x.org) [n](no.md)"
+    wanted = "[a](api.md#x) `s` `[c](../setup.cfg)` [w](https://x.org) [n](no.md)"
     assert found == wanted
 
 

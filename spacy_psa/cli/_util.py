@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import (
     AbstractContextManager,
     contextmanager,
@@ -15,7 +15,7 @@ from contextlib import (
     suppress,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -30,10 +30,20 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin
     from spacy.vocab import Vocab
 
-__all__ = ["atomic_path", "check_writable", "psa_cli", "user_errors"]
+__all__ = ["atomic_path", "check_writable", "paper_command", "psa_cli", "user_errors"]
 
 HELP = "Commands for sequence labeling: corpora, training, CoNLL evaluation, result tables."
+# Panels of `psa --help`, in the order of the usual way
+DATA, TRAIN, PREDICT, LOOK, PAPERS = (
+    "Data",
+    "Train",
+    "Predict and evaluate",
+    "Look into",
+    "Papers and help",
+)
+PANELS = (DATA, TRAIN, PREDICT, LOOK, PAPERS)
 STDOUT = "Standard output"
+Command = TypeVar("Command", bound=Callable[..., Any])
 ZLIB_MAGIC = b"x\x9c"
 
 # Arguments and options that several commands have
@@ -83,12 +93,33 @@ def _replace_unprintable() -> None:
 class SafeGroup(TyperGroup):
     """Commands whose arguments are printed in errors, but cannot control the terminal."""
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by panel, in plain text."""
+        shown = {name: self.commands[name] for name in self.list_commands(ctx)}
+        shown = {name: command for name, command in shown.items() if not command.hidden}
+        width = formatter.width - 6 - max(map(len, shown))
+        for panel in dict.fromkeys((*PANELS, None)):
+            rows = [
+                (name, command.get_short_help_str(width))
+                for name, command in shown.items()
+                if panel == _panel(command)
+            ]
+            if rows:
+                with formatter.section(panel or "Commands"):
+                    formatter.write_dl(rows)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except PrintedError as error:
             error.message = printable(str(error.message))  # type: ignore[attr-defined]
             raise
+
+
+def _panel(command: Any) -> str | None:
+    # Where a command has none, typer leaves a placeholder
+    panel = getattr(command, "rich_help_panel", None)
+    return panel if panel in PANELS else None
 
 
 psa_cli = typer.Typer(
@@ -99,6 +130,43 @@ psa_cli = typer.Typer(
     rich_markup_mode=None,
     callback=_replace_unprintable,
 )
+
+paper_cli = typer.Typer(
+    name="paper",
+    cls=SafeGroup,
+    help="The papers' corpora, reproductions and tables.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+psa_cli.add_typer(paper_cli, rich_help_panel=PAPERS)
+
+
+def paper_command(name: str) -> Callable[[Command], Command]:
+    """Register a command of `psa paper`. Without `paper`, it works as well, but is not listed."""
+
+    def register(function: Command) -> Command:
+        psa_cli.command(name, hidden=True)(function)
+        return paper_cli.command(name)(function)
+
+    return register
+
+
+@psa_cli.command("help", rich_help_panel=PAPERS)
+def help_cli(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="e.g. train, or paper fetch")
+    ] = None,
+) -> None:
+    """Show the help of a command, or of all."""
+    context: Any = ctx.parent
+    for word in words or []:
+        # An unknown name is an error that names similar ones, as if the command were run
+        _, command, _ = context.command.resolve_command(context, [word])
+        context = type(context)(command, info_name=word, parent=context)
+        if not isinstance(command, TyperGroup):
+            break
+    write_stdout(context.get_help() + "\n")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
 from ._util import (
+    PREDICT,
     GpuOption,
     ModelArgument,
     TaggerOption,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ._tasks import Record
 
 
-@psa_cli.command("annotate")
+@psa_cli.command("annotate", rich_help_panel=PREDICT)
 def annotate_cli(
     model: ModelArgument,
     texts: Annotated[
@@ -162,7 +163,7 @@ def _places(tagger: PSATagger, labeling: Labeling) -> list[tuple[int, int, str]]
     return [(i, i + 1, label) for i, label in enumerate(labeling.tags)]
 
 
-@psa_cli.command("tag")
+@psa_cli.command("tag", rich_help_panel=PREDICT)
 def tag_cli(
     model: ModelArgument,
     texts: Annotated[

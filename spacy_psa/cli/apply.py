@@ -10,7 +10,13 @@ import typer
 
 from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
 from ..terminal import msg
-from ._util import GpuOption, ModelArgument, psa_cli, user_errors
+from ._util import (
+    PREDICT,
+    GpuOption,
+    ModelArgument,
+    psa_cli,
+    user_errors,
+)
 
 INTERRUPTED = 130
 
@@ -19,7 +25,7 @@ def _options(name: str) -> str:
     return " or ".join(OPTIONS[name])
 
 
-@psa_cli.command("apply")
+@psa_cli.command("apply", rich_help_panel=PREDICT)
 def apply_cli(
     model: ModelArgument,
     inputs: Annotated[

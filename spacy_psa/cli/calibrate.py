@@ -16,6 +16,7 @@ from ..terminal import msg, show
 from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
 from ._util import (
+    TRAIN,
     GpuOption,
     ModelArgument,
     TaggerOption,
@@ -41,7 +42,7 @@ class Unit(str, Enum):
     tokens = "tokens"
 
 
-@psa_cli.command("calibrate")
+@psa_cli.command("calibrate", rich_help_panel=TRAIN)
 def calibrate_cli(
     model: ModelArgument,
     data: Annotated[

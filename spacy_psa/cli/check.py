@@ -9,10 +9,15 @@ import typer
 from ..corpora import published
 from ..errors import Errors
 from ..terminal import msg, show, text_table
-from ._util import docs_of, psa_cli, read_docbin, user_errors
+from ._util import (
+    docs_of,
+    paper_command,
+    read_docbin,
+    user_errors,
+)
 
 
-@psa_cli.command("check")
+@paper_command("check")
 def check_cli(
     paths: Annotated[
         list[Path] | None,
@@ -54,7 +59,7 @@ def check_cli(
         msg.warn(f"No published figures for {corpus or stats_path} ({split})")
 
 
-@psa_cli.command("require")
+@paper_command("require")
 def require_cli(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Files or folders that must exist")

@@ -13,7 +13,15 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import System, choose_layers, load_system, read_data, use_gpu
-from ._util import GivenOption, GpuOption, SpansKeyOption, TargetOption, psa_cli, user_errors
+from ._util import (
+    PREDICT,
+    GivenOption,
+    GpuOption,
+    SpansKeyOption,
+    TargetOption,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
@@ -40,7 +48,7 @@ class Score(str, Enum):
     recall = "recall"
 
 
-@psa_cli.command("compare")
+@psa_cli.command("compare", rich_help_panel=PREDICT)
 def compare_cli(
     first: Annotated[
         str,

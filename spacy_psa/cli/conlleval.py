@@ -11,7 +11,15 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu, words_alone
-from ._util import GpuOption, ScoresOption, atomic_path, psa_cli, read_docs, user_errors
+from ._util import (
+    PREDICT,
+    GpuOption,
+    ScoresOption,
+    atomic_path,
+    psa_cli,
+    read_docs,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from ..evaluation.conlleval import ConllevalResult
 
 
-@psa_cli.command("conlleval")
+@psa_cli.command("conlleval", rich_help_panel=PREDICT)
 def conlleval_cli(
     gold_path: Annotated[
         Path, typer.Argument(metavar="GOLD", help=".spacy file with the gold standard")

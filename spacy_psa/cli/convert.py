@@ -10,7 +10,14 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..terminal import msg, show, text_table
 from ._outputs import check_files
-from ._util import ChunksKeyOption, atomic_path, check_docbin_name, psa_cli, user_errors
+from ._util import (
+    DATA,
+    ChunksKeyOption,
+    atomic_path,
+    check_docbin_name,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from ..corpora.formats import Format
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from ..corpora.stats import CorpusStats
 
 
-@psa_cli.command("convert")
+@psa_cli.command("convert", rich_help_panel=DATA)
 def convert_cli(
     input_paths: Annotated[
         list[Path],

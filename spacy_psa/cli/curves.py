@@ -10,7 +10,13 @@ import typer
 from ..errors import Errors
 from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
-from ._util import ComponentOption, atomic_path, psa_cli, user_errors
+from ._util import (
+    LOOK,
+    ComponentOption,
+    atomic_path,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 SUFFIXES = (*IMAGES, ".html")
 
 
-@psa_cli.command("curves")
+@psa_cli.command("curves", rich_help_panel=LOOK)
 def curves_cli(
     runs: Annotated[
         list[str],
@@ -85,7 +91,7 @@ def _read(runs: Sequence[str]) -> "list[Run]":
 TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
 
 
-@psa_cli.command("labels")
+@psa_cli.command("labels", rich_help_panel=LOOK)
 def labels_cli(
     paths: Annotated[
         list[str],

@@ -12,6 +12,7 @@ from ..terminal import msg
 from ._outputs import IMAGES, check_outputs, save_image
 from ._tasks import replace_undecoded
 from ._util import (
+    LOOK,
     ComponentOption,
     ImageArgument,
     ModelArgument,
@@ -23,7 +24,7 @@ from ._util import (
 )
 
 
-@psa_cli.command("draw")
+@psa_cli.command("draw", rich_help_panel=LOOK)
 def draw_cli(
     config_path: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="Config, or folder of a pipeline")
@@ -73,7 +74,7 @@ def _find_component(components: dict[str, Any], wanted: str | None, path: Path) 
     return name
 
 
-@psa_cli.command("lattice")
+@psa_cli.command("lattice", rich_help_panel=LOOK)
 def lattice_cli(
     model: ModelArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to label")],
@@ -110,7 +111,7 @@ SUFFIXES = (".html", ".svg", ".png")
 FORMATS = ("svg", "png")
 
 
-@psa_cli.command("attend")
+@psa_cli.command("attend", rich_help_panel=LOOK)
 def attend_cli(
     model: ModelArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to label")],

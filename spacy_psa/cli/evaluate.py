@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,15 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_data, use_gpu
-from ._util import GivenOption, GpuOption, SpansKeyOption, TargetOption, psa_cli, user_errors
+from ._util import (
+    PREDICT,
+    GivenOption,
+    GpuOption,
+    SpansKeyOption,
+    TargetOption,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.pipeline import TrainablePipe
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 N_LABELS = 30  # in the terminal; files have all labels
 
 
-@psa_cli.command("evaluate")
+@psa_cli.command("evaluate", rich_help_panel=PREDICT)
 def evaluate_cli(
     model: Annotated[
         str,
@@ -102,6 +111,9 @@ def evaluate_cli(
         title = f"Evaluation of {model} on {join_names(data)}"
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
+        if (Path(model) / "config.cfg").is_file():
+            command = ["python", "-m", "spacy", "package", model, "packages", "--build", "wheel"]
+            msg.info(f"To install it elsewhere: {shlex.join(command)}")
 
 
 def evaluate_files(

@@ -12,6 +12,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_files
 from ._util import (
+    DATA,
     ChunksKeyOption,
     atomic_path,
     check_docbin_name,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..corpora.problems import Problems
 
 
-@psa_cli.command("split")
+@psa_cli.command("split", rich_help_panel=DATA)
 def split_cli(
     input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=".spacy file to split")],
     train_path: Annotated[
@@ -84,7 +85,7 @@ def split(
     return len(train), len(dev)
 
 
-@psa_cli.command("export")
+@psa_cli.command("export", rich_help_panel=DATA)
 def export_cli(
     input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=".spacy file to export")],
     output_path: Annotated[

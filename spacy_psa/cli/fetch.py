@@ -17,14 +17,20 @@ from ..disk import sha256_of
 from ..errors import Errors
 from ..output_errors import output_errors
 from ..terminal import msg
-from ._util import atomic_path, is_stdout, messages, psa_cli, user_errors
+from ._util import (
+    atomic_path,
+    is_stdout,
+    messages,
+    paper_command,
+    user_errors,
+)
 
 BLOCK_SIZE = 1 << 16
 TIMEOUT = 60.0
 MAX_DOWNLOAD = 1 << 32
 
 
-@psa_cli.command("fetch")
+@paper_command("fetch")
 def fetch_cli(
     url: Annotated[str, typer.Argument(metavar="URL", help="URL of the file, plain or .gz")],
     path: Annotated[Path, typer.Argument(metavar="DEST", help="Uncompressed text file to write")],
@@ -174,7 +180,7 @@ def treebanks() -> dict[str, Treebank]:
     return {code: Treebank(**entry) for code, entry in data.items()}
 
 
-@psa_cli.command("treebank")
+@paper_command("treebank")
 def treebank_cli(
     code: Annotated[str, typer.Argument(metavar="CODE", help="cs, da, en, fr, nl, no, pt or sv")],
     folder: Annotated[

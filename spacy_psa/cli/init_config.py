@@ -13,7 +13,14 @@ from ._pretrained import read_settings
 from ._schedule import epoch_settings, size_settings
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
-from ._util import atomic_path, is_stdout, psa_cli, user_errors, write_stdout
+from ._util import (
+    TRAIN,
+    atomic_path,
+    is_stdout,
+    psa_cli,
+    user_errors,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -32,7 +39,7 @@ VECTORS = (
 )
 
 
-@psa_cli.command("init-config")
+@psa_cli.command("init-config", rich_help_panel=TRAIN)
 def init_config_cli(
     output_path: Annotated[
         Path,

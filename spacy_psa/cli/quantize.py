@@ -15,7 +15,13 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_pipeline_folder
 from ._predictions import choose_layers, join_names, load_pipeline, load_system, read_data
-from ._util import ForceOption, ModelArgument, psa_cli, user_errors
+from ._util import (
+    TRAIN,
+    ForceOption,
+    ModelArgument,
+    psa_cli,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -31,7 +37,7 @@ class Precision(str, Enum):
     bf16 = "bf16"
 
 
-@psa_cli.command("quantize")
+@psa_cli.command("quantize", rich_help_panel=TRAIN)
 def quantize_cli(
     model: ModelArgument,
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
@@ -119,7 +125,7 @@ def folder_size(folder: Path) -> int:
 ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
 
 
-@psa_cli.command("srl-ensemble")
+@psa_cli.command("srl-ensemble", rich_help_panel=TRAIN)
 def srl_ensemble_cli(
     output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
     paths: Annotated[

@@ -26,14 +26,20 @@ from ._reproduction_runs import (
     parse_systems,
 )
 from ._reproduction_scores import score_run, write_environment
-from ._util import GpuOption, atomic_path, check_writable, psa_cli, user_errors
+from ._util import (
+    GpuOption,
+    atomic_path,
+    check_writable,
+    paper_command,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from ..figures.tables import Table
     from ..reproduction.results import Result
 
 
-@psa_cli.command("reproduce")
+@paper_command("reproduce")
 def reproduce_cli(
     corpus: Annotated[
         str, typer.Option("--corpus-name", "-n", help="Name of the corpus, e.g. conll2000")
@@ -53,7 +59,7 @@ def reproduce_cli(
         ),
     ],
     results_path: Annotated[
-        Path, typer.Option("--results", "-o", help="JSON file to add the results to")
+        Path, typer.Option("--output", "--results", "-o", help="JSON file to add the results to")
     ],
     seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by spaces")] = "0",
     vectors: Annotated[
@@ -228,7 +234,7 @@ def result_table(results: Sequence[Result]) -> Table:
     return Table(title, ["system", "dev", "test", "max", "n"], rows)
 
 
-@psa_cli.command("results")
+@paper_command("results")
 def results_cli(
     paths: Annotated[
         list[Path] | None,

@@ -11,14 +11,19 @@ from ..errors import Errors
 from ..figures.tables import Table, percent
 from ..terminal import msg, show
 from ._outputs import check_files
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import (
+    PREDICT,
+    atomic_path,
+    psa_cli,
+    user_errors,
+)
 
 # In column order. A pattern may match several scores, e.g. those of several span groups.
 MAIN_SCORES = ("tag_acc", "pos_acc", "morph_acc", "ents_[prf]", "spans_.+_[prf]", "speed")
 _PER_TYPE = re.compile("(.+)_per_(?:type|feat)")
 
 
-@psa_cli.command("scores")
+@psa_cli.command("scores", rich_help_panel=PREDICT)
 def scores_cli(
     paths: Annotated[
         list[Path],

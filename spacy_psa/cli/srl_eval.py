@@ -11,7 +11,16 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
 from ._predictions import load_pipeline, role_labelers, use_given_predicates, use_gpu, words_alone
-from ._util import ScoresOption, atomic_path, is_docbin, psa_cli, read_docs, user_errors
+from ._util import (
+    PREDICT,
+    GpuOption,
+    ScoresOption,
+    atomic_path,
+    is_docbin,
+    psa_cli,
+    read_docs,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -30,7 +39,7 @@ class Labeled(NamedTuple):
     frames: "list[Frame]"
 
 
-@psa_cli.command("srl-eval")
+@psa_cli.command("srl-eval", rich_help_panel=PREDICT)
 def srl_eval_cli(
     gold_path: Annotated[
         Path,
@@ -56,7 +65,7 @@ def srl_eval_cli(
     ] = False,
     output_path: ScoresOption = None,
     # Without -g, which is short for --given here
-    gpu_id: Annotated[int, typer.Option("--gpu-id", help="GPU, or -1 for the CPU")] = -1,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Score semantic roles as the CoNLL-2005 evaluator does, and print the same table.

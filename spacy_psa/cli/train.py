@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,11 +20,18 @@ from ._config_errors import (
     warn_of_unknown_settings,
 )
 from ._training_files import check_training_files
-from ._util import gpu_errors, psa_cli, user_errors
+from ._util import (
+    TRAIN,
+    gpu_errors,
+    psa_cli,
+    user_errors,
+)
 
 
 @psa_cli.command(
-    "train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    "train",
+    rich_help_panel=TRAIN,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def train_cli(
     ctx: typer.Context,
@@ -158,6 +166,12 @@ def train(
         stdout=sys.stdout,
         stderr=sys.stderr,
     ).train()
+    best = output_path / "model-best"
+    if best.is_dir():
+        dev = settings.get("paths", {}).get("dev") or "dev.spacy"
+        msg.info(
+            f"Next: {shlex.join(['python', '-m', 'spacy', 'psa', 'evaluate', str(best), dev])}"
+        )
 
 
 def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -> None:

@@ -21,13 +21,20 @@ from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._outputs import check_pipeline_folder
-from ._util import atomic_path, psa_cli, user_errors
+from ._util import (
+    DATA,
+    atomic_path,
+    psa_cli,
+    user_errors,
+)
 
 FILE = "vocabulary.json"
 
 
 @psa_cli.command(
-    "vocabulary", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    "vocabulary",
+    rich_help_panel=DATA,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def vocabulary_cli(
     ctx: typer.Context,
@@ -108,7 +115,7 @@ UNREADABLE = (
 )
 
 
-@psa_cli.command("vectors")
+@psa_cli.command("vectors", rich_help_panel=DATA)
 def vectors_cli(
     source: Annotated[
         Path,

@@ -1,0 +1,57 @@
+"""How the commands are listed and explained."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import Result
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from spacy_psa.cli import psa_cli
+from spacy_psa.cli._util import PANELS, paper_cli
+
+COMMANDS = get_command(psa_cli).commands
+PAPER = sorted(get_command(paper_cli).commands)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(psa_cli, list(arguments))
+
+
+def test_each_command_is_listed_once_in_a_panel() -> None:
+    lines = run("--help").output.splitlines()
+    places = [lines.index(f"{panel}:") for panel in PANELS]
+    assert places == sorted(places)
+    listed = [line.split()[0] for line in lines[places[0] :] if line.startswith("  ")]
+    assert sorted(listed) == sorted(name for name, found in COMMANDS.items() if not found.hidden)
+
+
+def test_commands_of_papers_have_two_names() -> None:
+    assert sorted(name for name, found in COMMANDS.items() if found.hidden) == PAPER
+    found = [line.split()[0] for line in run("paper", "--help").output.splitlines()[-len(PAPER) :]]
+    assert sorted(found) == PAPER
+    for name in PAPER:
+        short, whole = run(name, "--help").output, run("paper", name, "--help").output
+        assert short.splitlines()[1:] == whole.splitlines()[1:]
+
+
+@pytest.mark.parametrize("words", [(), ("train",), ("paper",), ("paper", "fetch")])
+def test_help_is_that_of_the_option(words: tuple[str, ...]) -> None:
+    done = run("help", *words)
+    assert done.exit_code == 0
+    assert done.output == run(*words, "--help").output
+
+
+def test_help_on_what_is_not_there_is_an_error() -> None:
+    done = run("help", "trian")
+    assert done.exit_code == 2 and "trian" in done.output
+
+
+def test_one_way_to_name_the_gpu_and_the_output() -> None:
+    for name, command in COMMANDS.items():
+        for parameter in command.params:
+            options = parameter.opts
+            if "--gpu-id" in options:
+                assert "-g" in options, name
+            if "-o" in options and name != "convert":  # where it is --option
+                assert "--output" in options, name
