@@ -643,6 +643,7 @@ class Errors(metaclass=_Coded):
         "installed. Install both: pip install 'spacy-psa[plots]'."
     )
     P296 = "The run '{run}' has no score '{name}'. Choose one of: {options}."
+    P297 = "The pipelines of epochs {epochs} cannot be kept: {problem}."
     P298 = "The run '{run}' has no evaluation after {start}. Lower --from."
 
     # Components (P3xx)

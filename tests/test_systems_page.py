@@ -22,8 +22,8 @@ TABLES = [
     if isinstance(place, PaperTable | Listing) and not place.number.startswith("Fig.")
 ]
 NAMES = {"PSA": "psa", "arXiv": "psa-arxiv", "LAN": "lan", "structured refinement": "refinement"}
-ROMAN = ["", "I", "II", "III", "IV"]
-NUMBER = r"(?:\d+|[IV]+)"
+ROMAN = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII"]
+NUMBER = r"(?:\d+|[IVX]+)"
 NUMBERS = rf"{NUMBER}(?: (?:to|and) {NUMBER})*"
 
 
@@ -77,7 +77,7 @@ def test_tables_of_systems_are_those_of_their_papers(system: str) -> None:
     (said,) = re.findall(rf"In the paper: [^.;]*?tables? ({NUMBERS})", section(system))
     own = {system, *(v.name for v in PAPERS.variants.values() if v.system == system)}
     # The only paper here with transformers is that of PSA.
-    paper = system if system in PAPERS.titles else "psa"
+    paper = system if system in PAPERS.papers else "psa"
     assert numbers(said) == {
         number(table.number)
         for table in TABLES

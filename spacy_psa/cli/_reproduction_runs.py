@@ -16,7 +16,7 @@ from ..errors import Errors, suggestion
 from ..reproduction.papers import TARGETS, read_papers
 from ._assembly import PAPER, ROLES
 from ._config_errors import explain, warn_of_unknown_settings
-from ._templates import names
+from ._templates import names, read_template
 from .init_config import fill, make_config
 
 if TYPE_CHECKING:
@@ -162,9 +162,38 @@ def make_system(plan: Plan, name: str) -> Config:
         config["training"]["score_weights"] = {f"{plan.target}_acc": 1.0}
         change(config, {"components.psa_tagger.target": plan.target}, name)
     change(config, common_settings(plan), name)
+    if variant is not None and variant.features:
+        config = with_features(config, variant.features, plan, name)
     component = FACTORIES.get(plan.task, TAGGER)
     settings = variant.settings if variant else {}
     change(config, {k.replace(TAGGER, component): v for k, v in settings.items()}, name)
+    return config
+
+
+def with_features(config: Config, transformers: Mapping[str, str], plan: Plan, name: str) -> Config:
+    """Add the last layers of a frozen transformer to words and characters: [w; c; e] of Wang et al.
+    (2021), section 4.2."""
+    if plan.lang not in transformers:
+        options = ", ".join(transformers)
+        raise ValueError(
+            Errors.P397.format(
+                option="--lang", name=plan.lang, where=f" for {name}", options=options
+            )
+        )
+    model = config["components"][TAGGER]["model"]
+    words = {**model["tok2vec"], "dropout": 0.0}
+    dropout = model["tok2vec"]["dropout"]
+    config = config.merge(read_template("inputs", "transformer").config)
+    config = config.merge(read_template("inputs", "frozen").config)
+    model = config["components"][TAGGER]["model"]
+    context = {key: model["tok2vec"][key] for key in ("@architectures", "n_layers", "upstream")}
+    model["tok2vec"] = {
+        "@architectures": "spacy_psa.ConcatTok2Vec.v1",
+        "dropout": dropout,
+        "*": {"words": words, "context": {**context, "transformer": None}},
+    }
+    config["nlp"]["pipeline"] = ["transformer", TAGGER]
+    config["components"]["transformer"]["model"]["name"] = transformers[plan.lang]
     return config
 
 

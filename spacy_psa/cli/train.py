@@ -4,6 +4,7 @@ import json
 import logging
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,13 @@ def train_cli(
         int | None,
         typer.Option(help="Steps between checkpoints; by default, at each evaluation"),
     ] = None,
+    keep_epochs: Annotated[
+        str,
+        typer.Option(
+            help="Epochs after which the pipeline is also kept in a folder of its own, such as "
+            "5,15,38, for epoch-5, epoch-15 and epoch-38"
+        ),
+    ] = "",
     code_path: Annotated[
         Path | None,
         typer.Option(
@@ -82,8 +90,18 @@ def train_cli(
             overrides=overrides,
             resume=resume,
             checkpoint_every=checkpoint_every,
+            keep_epochs=parse_epochs(keep_epochs),
             use_gpu=use_gpu,
         )
+
+
+def parse_epochs(text: str) -> list[int]:
+    """Read numbers of epochs, separated by commas."""
+    words = text.replace(",", " ").split()
+    if not all(word.isdecimal() and int(word) for word in words):
+        problem = "--keep-epochs takes numbers from 1 on, separated by commas, such as 5,15,38"
+        raise ValueError(Errors.P297.format(epochs=repr(text), problem=problem))
+    return sorted({int(word) for word in words})
 
 
 def train(
@@ -93,6 +111,7 @@ def train(
     overrides: dict[str, Any] | None = None,
     resume: bool = False,
     checkpoint_every: int | None = None,
+    keep_epochs: Sequence[int] = (),
     use_gpu: int = -1,
 ) -> None:
     """Train a pipeline.
@@ -102,6 +121,7 @@ def train(
     overrides (Optional[Dict[str, Any]]): Settings that replace those of the config.
     resume (bool): Whether to resume from the checkpoint in the folder, if there is one.
     checkpoint_every (Optional[int]): Steps between checkpoints; None for one at each evaluation.
+    keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     RAISES (ValueError): If the folder has an unfinished run, or the run to resume is damaged or has
         another config or corpus; or if a corpus or the vectors are missing, the config is not
@@ -161,6 +181,7 @@ def train(
         output_path,
         config=settings,
         checkpoint_every=checkpoint_every,
+        keep_epochs=keep_epochs,
         resume_from=saved,
         use_gpu=use_gpu,
         stdout=sys.stdout,

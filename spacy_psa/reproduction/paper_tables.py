@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import singledispatch
 
@@ -37,7 +37,6 @@ of seeds. If a table has several figures for a system, they are in the order of 
 'max' and the difference (ours minus the paper's) refer to the score. The training of our systems is
 noted below each table: epochs and vectors often differ from the papers'.
 """
-SEEDS = "0 1 2 3 4"
 UNTRAINED = "not trained yet"
 BELOW = "by the command"
 
@@ -46,11 +45,12 @@ def to_page(papers: Papers, results: Sequence[Result]) -> str:
     """Format the page with all tables."""
     unique = list({(result.place, result.training): result for result in results}.values())
     parts = [" ".join(p.split("\n")) for p in INTRODUCTION.strip().split("\n\n")]
-    for paper, title in papers.titles.items():
-        parts.append(f"## {title}")
+    for paper, of in papers.papers.items():
+        parts.append(f"## {of.title}")
         for place in papers.contents:
             if place.paper == paper:
                 parts += to_parts(place, papers, unique)
+    parts += missing_parts(papers)
     parts += other_parts(papers, unique)
     return "\n\n".join(parts) + "\n"
 
@@ -76,7 +76,7 @@ def _(table: PaperTable, papers: Papers, results: Sequence[Result]) -> list[str]
         _write(table, [*header, "training"], rows),
         *notes.to_list(),
         *elsewhere,
-        _code(_commands(table, papers.corpora)),
+        _code(commands(table, papers)),
     ]
 
 
@@ -219,6 +219,13 @@ def _elsewhere(table: PaperTable, results: Sequence[Result]) -> list[str]:
     return parts
 
 
+def missing_parts(papers: Papers) -> list[str]:
+    """Format the list of what no command reproduces."""
+    rows = [[papers.papers[m.paper].title.split(",")[0], m.what, m.why] for m in papers.missing]
+    table = Table("", ["paper", "what", "why"], rows).to_markdown().partition("\n\n")[2]
+    return ["## What no command reproduces", table.strip()]
+
+
 def other_parts(papers: Papers, results: Sequence[Result]) -> list[str]:
     """Format the results that belong to no table."""
     known = {
@@ -253,19 +260,34 @@ def _plain_table(
     return [table.strip(), *notes.to_list()]
 
 
-def _commands(table: PaperTable, corpora: dict[str, PaperCorpus]) -> Iterable[str]:
-    """The commands that train the systems of a table."""
-    for corpus, target in dict.fromkeys((row.corpus, row.target) for row in table.rows):
-        rows = [row for row in table.rows if (row.corpus, row.target) == (corpus, target)]
-        systems = " ".join(dict.fromkeys(row.system for row in rows))
-        where, lang = corpora[corpus].data, corpora[corpus].lang
-        more = "" if lang == "en" else f" --lang {lang}"
-        more += f" --target {target}" if target == "pos" else ""
-        yield (
-            f"python -m spacy psa reproduce --corpus-name {corpus} --task {table.task}{more} "
-            f'--data {where} --systems "{systems}" --seeds "{SEEDS}" '
-            "--results metrics/reproduce.json"
-        )
+def commands(table: PaperTable, papers: Papers) -> list[str]:
+    """The commands that train the systems of a table as its paper does: one for each corpus, target
+    and set of options."""
+    paper, systems = papers.papers[table.paper], dict[tuple[str, str, str], dict[str, None]]()
+    for row in table.rows:
+        own = row.options
+        options = _by_corpus(paper.options, row.corpus, papers) if own is None else own
+        systems.setdefault((row.corpus, row.target, options), {})[row.system] = None
+    seeds = " ".join(map(str, range(table.seeds or paper.seeds)))
+    written = []
+    for (name, target, options), names in systems.items():
+        corpus = papers.corpora[name]
+        parts = [
+            f"python -m spacy psa reproduce --corpus-name {name} --task {table.task}",
+            *([] if corpus.lang == "en" else [f"--lang {corpus.lang}"]),
+            *(["--target pos"] if target == "pos" else []),
+            f'--data {corpus.data} --systems "{" ".join(names)}" --seeds "{seeds}"',
+            f"--vectors {_by_corpus(paper.vectors, name, papers)}",
+            *([f'--options "{options}"'] if options else []),
+            "--results metrics/reproduce.json",
+        ]
+        written.append(" ".join(parts))
+    return written
+
+
+def _by_corpus(values: Mapping[str, str], corpus: str, papers: Papers) -> str:
+    """What a paper has for a corpus, or else for its language."""
+    return values.get(corpus, values.get(papers.corpora[corpus].lang, ""))
 
 
 def _summary(summary: Summary) -> list[str]:

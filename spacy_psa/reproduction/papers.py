@@ -1,7 +1,8 @@
 """The tables of the papers: the reported figures, and the systems and settings they correspond to.
 
-The figures in `papers.json` were copied by hand from the papers. Rows are omitted if the system is
-only cited, or if it needs contextual embeddings or other corpora.
+The figures in `papers.json` were copied by hand from the papers, and so was how each trains: seeds,
+vectors, and options where a corpus has other settings than the config. Rows are omitted if the
+system is only cited; `missing` says what no command reproduces.
 
 Most tables compare systems, which `psa reproduce` trains and scores. Tables of figures that other
 commands report for trained pipelines are listings; scores by sentence length are a length figure.
@@ -56,12 +57,45 @@ class Variant:
     system (str): The original system, a template of `psa init-config`.
     what (str): A description of the difference.
     settings (Dict[str, Any]): The settings to override, by their names in the config.
+    features (Dict[str, str]): The transformer whose last layers stand beside words and characters,
+        by language; empty for none.
     """
 
     name: str
     system: str
     what: str
     settings: Mapping[str, Any]
+    features: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and how it trains its systems, apart from what their configs say.
+
+    title (str): Authors and title.
+    seeds (int): How often it trains each system.
+    vectors (Dict[str, str]): The folder of pretrained vectors by corpus, or else by language.
+    options (Dict[str, str]): Settings for `psa reproduce` by corpus, or else by language.
+    """
+
+    title: str
+    seeds: int
+    vectors: Mapping[str, str]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What no command reproduces.
+
+    paper (str): The paper, as a key of `Papers.papers`.
+    what (str): Tables and rows.
+    why (str): The reason, or what comes closest.
+    """
+
+    paper: str
+    what: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -94,6 +128,8 @@ class Row:
     std (Optional[Decimal]): The standard deviation over these runs.
     max (Optional[Decimal]): The best of these runs.
     others (Dict[str, Decimal]): Other figures that the paper reports, by keys of `METRIC_NAMES`.
+    options (Optional[str]): Settings for `psa reproduce` instead of those that the paper has for
+        the corpus; None for these.
     """
 
     label: str
@@ -106,6 +142,7 @@ class Row:
     std: Decimal | None = None
     max: Decimal | None = None
     others: Mapping[str, Decimal] = field(default_factory=dict)
+    options: str | None = None
 
     @property
     def figure(self) -> Decimal | None:
@@ -117,7 +154,7 @@ class Row:
 class PaperItem:
     """A table or figure of a paper.
 
-    paper (str): The paper, as a key of `Papers.titles`.
+    paper (str): The paper, as a key of `Papers.papers`.
     number (str): The number of the table as printed; for a figure, e.g. "Fig. 5".
     caption (str): The caption.
     """
@@ -141,12 +178,14 @@ class PaperTable(PaperItem):
     metrics (Sequence[str]): The metrics in the paper's order, as keys of `METRIC_NAMES`.
     ablation (bool): Whether the table compares variants of a system, which makes sense on any
         corpus.
+    seeds (Optional[int]): How often each system is trained; None as in the paper's other tables.
     """
 
     task: str
     rows: list[Row]
     metrics: Sequence[str]
     ablation: bool = False
+    seeds: int | None = None
 
     @property
     def our_metrics(self) -> list[str]:
@@ -219,16 +258,18 @@ class LengthFigure(PaperItem):
 class Papers:
     """The data of the papers.
 
-    titles (Dict[str, str]): The authors and titles.
+    papers (Dict[str, Paper]): The papers.
     corpora (Dict[str, PaperCorpus]): The corpora.
     variants (Dict[str, Variant]): The variants of systems.
     contents (List[PaperItem]): Tables, listings and figures, in order.
+    missing (List[Missing]): What no command reproduces.
     """
 
-    titles: dict[str, str]
+    papers: dict[str, Paper]
     corpora: dict[str, PaperCorpus]
     variants: dict[str, Variant] = field(default_factory=dict)
     contents: list[PaperItem] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
 
     @property
     def tables(self) -> list[PaperTable]:
@@ -243,10 +284,11 @@ def read_papers() -> Papers:
     data = json.loads(text)
     contents = json.loads(text, parse_float=Decimal)["tables"]
     return Papers(
-        titles=data["papers"],
+        papers={name: Paper(**entry) for name, entry in data["papers"].items()},
         corpora={name: PaperCorpus(**entry) for name, entry in data["corpora"].items()},
         variants={name: Variant(name, **entry) for name, entry in data["variants"].items()},
         contents=[KINDS[entry.get("kind", "table")](entry) for entry in contents],
+        missing=[Missing(**entry) for entry in data["missing"]],
     )
 
 
@@ -261,6 +303,7 @@ def _table(entry: dict[str, Any]) -> PaperTable:
         rows=[Row(**{**common, **row}) for row in entry["rows"]],
         metrics=entry.get("metrics", [METRICS[target]]),
         ablation=entry.get("ablation", False),
+        seeds=entry.get("seeds"),
     )
 
 

@@ -10,7 +10,7 @@ a run is resumed. All other state is in the checkpoint.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from timeit import default_timer
 from typing import IO, Any, cast
@@ -53,11 +53,13 @@ class TrainingRun:
     config (Dict[str, Any]): The config of the run, JSON-serializable. Saved in the checkpoint.
     checkpoint_every (Optional[int]): Number of steps between checkpoints; None for a checkpoint at
         each evaluation.
+    keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`:
+        those of the first evaluation after so many epochs.
     resume_from (Optional[Checkpoint]): The checkpoint to resume from; None for a new run.
     use_gpu (int): The GPU ID, or -1 for the CPU.
     stdout (IO): Standard output, also for the logger.
     stderr (IO): Standard error, for the logger.
-    RAISES (ValueError): If `checkpoint_every` is less than 1.
+    RAISES (ValueError): If `checkpoint_every` is less than 1, or an epoch to keep has passed.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class TrainingRun:
         *,
         config: dict[str, Any],
         checkpoint_every: int | None = None,
+        keep_epochs: Sequence[int] = (),
         resume_from: Checkpoint | None = None,
         use_gpu: int = -1,
         stdout: IO = sys.stdout,
@@ -79,6 +82,12 @@ class TrainingRun:
         self.output = output
         self.config = config
         self.checkpoint_every = checkpoint_every
+        done = -1 if resume_from is None else resume_from.epoch
+        lost = [n for n in keep_epochs if n <= done and not (output / f"epoch-{n}").is_dir()]
+        if lost:
+            problem = f"the run in {output} has passed them. Begin a new run, in another folder"
+            raise ValueError(Errors.P297.format(epochs=lost, problem=problem))
+        self.to_keep = sorted(n for n in keep_epochs if n > done)
         self.saved = resume_from
         self.is_first = resume_from is None
         self.stdout = stdout
@@ -158,6 +167,8 @@ class TrainingRun:
         if info is None:
             raise ValueError(Errors.P299)
         self._finish(info)
+        if self.to_keep:
+            self._write(message.warn(f"Training ended before these epochs to keep: {self.to_keep}"))
         path = self.output / DIR_MODEL_LAST
         self._write(message.good("Saved pipeline to output directory", path))
         return path
@@ -231,6 +242,10 @@ class TrainingRun:
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
             info["output_path"] = str(self.output / DIR_MODEL_LAST)
+            while self.to_keep and self.to_keep[0] <= info.get("epochs", info["epoch"]):
+                copy_folder(
+                    self.output / DIR_MODEL_LAST, self.output / f"epoch-{self.to_keep.pop(0)}"
+                )
         log_step(info if is_best is not None else None)
         # Last, so that a checkpoint implies that all other outputs of its step exist.
         every = self.checkpoint_every

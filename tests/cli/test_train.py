@@ -260,3 +260,19 @@ def test_errors_of_cupy_and_pytorch_are_told_in_one_line(error: type[Exception])
     message = r"P453.*\(invalid device ordinal\)\. Install"
     with pytest.raises(ValueError, match=message), gpu_errors(7):
         raise error("invalid device ordinal.\nCompile with TORCH_USE_CUDA_DSA")
+
+
+def test_pipelines_of_chosen_epochs_are_kept(
+    killed: Path, tmp_path: Path, folder: Path, config: Path
+) -> None:
+    output = succeed("psa", "train", config, "--output", tmp_path / "new", "--keep-epochs", "1,2,9")
+    assert "ended before these epochs to keep: [9]" in output
+    kept = {path.name for path in (tmp_path / "new").glob("epoch-*")}
+    assert kept == {"epoch-1", "epoch-2"}
+    for name, other in (("epoch-2", True), ("epoch-1", False)):
+        same = weights(tmp_path / "new", name) == weights(tmp_path / "new")
+        assert same == other
+    # The killed run has passed its first epoch, of four steps
+    message = fail(config, "--output", folder, "--resume", "--keep-epochs", "1")
+    assert "P297" in message and "[1]" in message
+    assert "P297" in fail(config, "--output", tmp_path / "other", "--keep-epochs", "0")

@@ -168,7 +168,8 @@ def test_commands_name_corpus_language_and_target() -> None:
     page = to_page(PAPERS, [])
     assert (
         "python -m spacy psa reproduce --corpus-name ud-no --task pos --lang nb --target pos "
-        '--data corpus/ud/no --systems "bilstm-crf bilstm-softmax lan" --seeds "0 1 2 3 4" '
+        '--data corpus/ud/no --systems "lan-bilstm-crf lan-bilstm-softmax lan" '
+        '--seeds "0 1 2 3 4" --vectors vectors/polyglot-64-nb '
         "--results metrics/reproduce.json"
     ) in page
     assert "--corpus-name conll2005 --task srl --data corpus/conll2005" in page
@@ -180,3 +181,9 @@ def test_each_training_has_letters_of_its_own() -> None:
     assert letters[:2] == ["a", "b"] and letters[25:28] == ["z", "aa", "bb"]
     assert len(set(letters)) == 60
     assert notes.letter(TrainingSettings(26, "", "")) == "aa"
+
+
+def test_what_no_command_reproduces_is_listed_with_its_reason() -> None:
+    _, _, text = to_page(PAPERS, []).partition("## What no command reproduces")
+    assert "| Wang et al. (2021) | rows [E] of tables 2 to 6 | They need ELMo." in text
+    assert {missing.paper for missing in PAPERS.missing} == set(PAPERS.papers)

@@ -9,7 +9,7 @@ import torch
 from spacy.util import load_model_from_config, registry
 from thinc.api import Config
 
-from spacy_psa.cli._reproduction_runs import Plan, change, make_system
+from spacy_psa.cli._reproduction_runs import Plan, change, make_system, with_features
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.fetch import treebanks
 from spacy_psa.corpora.published import published_corpora
@@ -33,9 +33,10 @@ torch.set_num_threads(1)
 PAPERS = read_papers()
 ROWS = [(table, row) for table in PAPERS.tables for row in table.rows]
 SYSTEMS = {*names("systems"), *PAPERS.variants}
+PLAN = Plan("tiny", "pos", "tag", Path("corpus"), Path("runs"))
 LISTINGS = [place for place in PAPERS.contents if isinstance(place, Listing)]
 LENGTHS = [place for place in PAPERS.contents if isinstance(place, LengthFigure)]
-ROMAN = ("II", "III", "IV")
+ROMAN = ("II", "III", "IV", "V", "VI", "VII", "VIII")
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +56,11 @@ def row(paper: str, number: str, label: str) -> Row:
 def test_everything_that_can_be_trained_or_told_is_there_once() -> None:
     found = [(place.paper, place.number) for place in PAPERS.contents]
     assert len(found) == len(set(found))
-    numbers = {paper: [number for p, number in found if p == paper] for paper in PAPERS.titles}
+    numbers = {paper: [number for p, number in found if p == paper] for paper in PAPERS.papers}
     ensembles = {"1 (ensemble)", "2 (ensemble)"}
     assert numbers["psa"] == [*map(str, range(2, 11)), "Fig. 4", "Fig. 5"]
-    assert numbers["psa-arxiv"] == list(ROMAN)
-    assert numbers["lan"] == [*map(str, range(2, 10))]
+    assert numbers["psa-arxiv"] == [*ROMAN, "Fig. 4", "Fig. 5"]
+    assert numbers["lan"] == [*map(str, range(2, 10)), "Fig. 4"]
     assert numbers["refinement"] == [*map(str, range(2, 11))]
     assert [n for n in numbers["deepatt"] if n not in ensembles] == [*map(str, range(1, 8))]
     assert ensembles < set(numbers["deepatt"])
@@ -88,10 +89,10 @@ def test_rows_of_the_roles_taken_for_others_leave_out_the_right_one() -> None:
 
 
 def test_systems_by_length_are_in_a_table() -> None:
-    (figure,) = LENGTHS
     trained = {(found.corpus, table.task, found.system) for table, found in ROWS}
-    assert len(figure.rows) == 8
-    assert {(found.corpus, found.task, found.system) for found in figure.rows} <= trained
+    assert [len(figure.rows) for figure in LENGTHS] == [8, 6]
+    for figure in LENGTHS:
+        assert {(found.corpus, found.task, found.system) for found in figure.rows} <= trained
 
 
 @pytest.mark.parametrize("table", PAPERS.tables, ids=lambda table: f"{table.paper}-{table.number}")
@@ -108,8 +109,10 @@ def test_rows_are_of_systems_and_corpora_that_exist(table: PaperTable) -> None:
 
 def test_precision_and_recall_give_f1() -> None:
     pairs = [found for _, found in ROWS if "precision" in found.others]
-    assert len(pairs) == 21
+    assert len(pairs) == 27
     for found in pairs:
+        if found.system == "refinement-bert" and found.corpus in ("ontonotes", "conll2003"):
+            continue  # as printed, 0.35 and 0.41 above
         p, r = (float(found.others[name]) for name in ("precision", "recall"))
         # As printed in the papers; on ontonotes4-zh, one F1 is about 0.02 too low
         assert float(str(found.figure)) == pytest.approx(2 * p * r / (p + r), abs=0.1)
@@ -165,7 +168,8 @@ def test_variants_belong_to_a_system_and_to_a_table() -> None:
     used = {found.system for _, found in ROWS}
     for name, variant in PAPERS.variants.items():
         assert variant.system in names("systems") and name.startswith(variant.system)
-        assert name in used and variant.settings
+        assert name in used or name == "refinement-bilstm-crf"  # of a table of speeds
+        assert variant.settings or variant.features
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +185,12 @@ def test_variants_differ_from_their_system_and_can_be_built(
 ) -> None:
     variant = PAPERS.variants[name]
     config = systems[variant.system].copy()
+    if variant.features:
+        pytest.importorskip("spacy_transformers")
+        config = with_features(config, variant.features, PLAN, name)
     change(config, variant.settings, name)
     assert config != systems[variant.system]
-    assert load_model_from_config(config, auto_fill=True).pipe_names == ["psa_tagger"]
+    assert "psa_tagger" in load_model_from_config(config, auto_fill=True).pipe_names
 
 
 def test_variants_are_made_of_their_system(folder: Path, systems: dict[str, Config]) -> None:
@@ -204,7 +211,7 @@ def test_the_concatenation_of_table_8_is_equation_4(systems: dict[str, Config]) 
 
 def test_windows_are_those_of_their_names() -> None:
     for name, variant in PAPERS.variants.items():
-        _, window, size = name.rpartition("psa-window-")
+        _, window, size = name.rpartition("-window-")
         if window:
             assert len(variant.settings) == 4
             assert set(variant.settings.values()) == {int(size)}
