@@ -242,7 +242,7 @@ class TrainingRun:
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
             info["output_path"] = str(self.output / DIR_MODEL_LAST)
-            while self.to_keep and self.to_keep[0] <= info.get("epochs", info["epoch"]):
+            while self.to_keep and self.to_keep[0] <= (info.get("epochs") or info["epoch"]):
                 copy_folder(
                     self.output / DIR_MODEL_LAST, self.output / f"epoch-{self.to_keep.pop(0)}"
                 )
