@@ -23,6 +23,7 @@ from typing import Any
 from tqdm import tqdm
 
 from . import against_worker
+from .machine import commit_of
 from .report import describe, describe_run, make_parser, page, table, write
 
 NAME = "against"
@@ -105,13 +106,6 @@ class Worker:
         self.process.communicate()
 
 
-def commit_of(package: Path) -> str:
-    """RETURNS (str): The commit of a checkout; "unknown" if it is none."""
-    command = ["git", "-C", str(package), "describe", "--always", "--abbrev=10", "--dirty"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.stdout.strip() or "unknown"
-
-
 def compare(old: Worker, new: Worker, repeat: int, what: str) -> dict[str, Any]:
     """Let two versions take turns.
 
@@ -146,20 +140,24 @@ def to_markdown(results: dict[str, Any]) -> str:
     results (Dict[str, Any]): The results.
     RETURNS (str): Markdown.
     """
+    return page("Against an earlier version", NAME, describe(results), tables(results))
+
+
+def tables(results: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): The speeds and the memory, by system and width."""
     rows = []
     for cell, found in results["cells"].items():
         peak = found["peak MiB"]
         speeds = (f"{m:.2f} ({a:.2f}–{b:.2f})" for m, a, b in found["speed"].values())
         rows.append([cell, *speeds, f"{peak['new']:,.0f} / {peak['old']:,.0f}"])
     commits = results["commits"]
-    lines = [
+    return [
         "",
         f"Speed of commit {commits['new']} relative to {commits['old']} (above 1, the newer one "
         "is faster): the median of the ratios of slices in turns, and their quartiles. One "
         "thread. Memory: the highest of the process, in MiB, new / old.",
         *table(["system, width", *against_worker.SLICES, "memory"], rows),
     ]
-    return page("Against an earlier version", NAME, describe(results), lines)
 
 
 if __name__ == "__main__":

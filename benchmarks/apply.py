@@ -40,7 +40,7 @@ from .pipelines import load_system
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 SAMPLE = ROOT / "assets" / "sample" / "train.conll"
-BLOCK_SIZE = 1 << 14
+BLOCK_SIZE = 1 << 17
 SECONDS_PER_HOUR = 3600
 
 

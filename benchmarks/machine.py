@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,3 +37,10 @@ def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     if "cpu family" in fields and "model" in fields:
         name += f" (family {fields['cpu family']}, model {fields['model']})"
     return name
+
+
+def commit_of(folder: Path) -> str:
+    """RETURNS (str): The commit of a checkout; "unknown" if it is none."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=10", "--dirty"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"

@@ -3,13 +3,14 @@
 import argparse
 import json
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from .machine import describe_machine
-from .systems import RESULTS
+from .machine import commit_of, describe_machine
+from .systems import RESULTS, ROOT
 from .timing import CLOCKS, DEVICES
 
 
@@ -32,13 +33,15 @@ def describe_run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Describe what figures are measured on, and how.
 
     arguments (Namespace): The options of `make_parser`.
-    RETURNS (Dict[str, Any]): Machine, clock, device and repetitions.
+    RETURNS (Dict[str, Any]): Machine, commit, date, clock, device and repetitions.
     """
     machine = {**describe_machine(), "threads": torch.get_num_threads()}
     if arguments.device == "cuda":
         machine["gpu"] = torch.cuda.get_device_name()
     return {
         "machine": machine,
+        "commit": commit_of(ROOT),
+        "date": date.today().isoformat(),
         "clock": arguments.clock,
         "device": arguments.device,
         "repetitions": arguments.repeat,

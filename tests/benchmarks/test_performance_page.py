@@ -13,6 +13,7 @@ import pytest
 from benchmarks import __main__ as suite
 from benchmarks import performance_page
 from benchmarks.performance_page import NO_GPU, PAGE, SECTIONS, make_page
+from benchmarks.performance_summary import span
 from benchmarks.systems import RESULTS
 
 MACHINE = {"processor": "P", "threads": 1, "torch": "2", "spacy": "3"}
@@ -73,6 +74,24 @@ def test_results_are_shown_with_their_pictures(
     assert "| psa | 1.50 | 1.25 | -0.100 | 0.50 |" in page
     assert "Measured on G, with P, 1 thread(s)" in page
     assert NO_GPU not in page
+
+
+def test_the_page_begins_with_a_screen_of_figures(tmp_path: Path) -> None:
+    summary = make_page(RESULTS, PAGE.parent).partition("## Run the benchmarks")[0].splitlines()
+    assert 10 < len(summary) <= 35
+    (tmp_path / "startup.json").write_text(json.dumps(STARTUP), encoding="utf8")
+    (tmp_path / "quantization.json").write_text(json.dumps(QUANTIZATION), encoding="utf8")
+    summary = make_page(tmp_path, tmp_path).partition("## Run the benchmarks")[0].splitlines()
+    rows = [line for line in summary if line.startswith("| ") and "](" in line]
+    assert rows == [
+        "| Tagging in bfloat16 against float32 | psa 1.50 | [quantization](quantization.md) |",
+        "| What `import spacy_psa` adds to spaCy and PyTorch | 0.10 s | [startup](startup.md) |",
+    ]
+
+
+def test_a_summary_has_the_lowest_and_the_highest_figure() -> None:
+    assert span([2.0, 10.0, 9.0]) == "2.00 to 10.00"
+    assert span([0.501, 0.502]) == "0.50"
 
 
 def run_suite(monkeypatch: pytest.MonkeyPatch, options: str) -> list[list[str]]:
