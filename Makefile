@@ -22,11 +22,12 @@ test: export OMP_NUM_THREADS = 1
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
-# Takes hours: 10,000 examples where `make test` has 100, and the tests marked `nightly`.
+# Takes hours: 10,000 examples where `make test` has 50, and the tests marked `nightly`.
 nightly: export OMP_NUM_THREADS = 1
 nightly: export PSA_TESTS = nightly
 nightly: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m 'nightly or not nightly' tests/robustness tests/inference $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m nightly --ignore tests/robustness --ignore tests/inference $(PYTEST_ARGS)
 
 # Tests the oldest and newest supported releases with each installed Python.
 test-matrix:

@@ -24,7 +24,7 @@ COMMON = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-settings.register_profile("ci", max_examples=100, derandomize=True, **COMMON)
+settings.register_profile("ci", max_examples=50, derandomize=True, **COMMON)
 settings.register_profile("nightly", max_examples=10_000, **COMMON)
 settings.load_profile(PROFILE)
 
@@ -41,16 +41,46 @@ INTERPRETED_NIGHTLY = {
     "test_invariance.py",
     "test_smoothing.py",
 }
+# Where the parameter "cpu" means that kernels are interpreted
+OF_KERNELS = {"test_chains.py", "test_padded_chains.py", "test_score_kernels.py"}
+
+
+def spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """As few cases of a test as have each value of each parameter once."""
+    missing = {pair for item in items for pair in parameters(item)}
+    kept: list[pytest.Item] = []
+    while missing or not kept:
+        kept.append(max(items, key=lambda item: len(parameters(item) & missing)))
+        missing -= parameters(kept[-1])
+    return kept
+
+
+def parameters(item: pytest.Item) -> set[tuple[str, int]]:
+    """The name of each parameter of a case, and which of its values the case has."""
+    if not hasattr(item, "callspec"):
+        return set()
+    return {(name, id(value)) for name, value in item.callspec.params.items()}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of "fused" unless its kernels run on the CPU: otherwise, it is another backend."""
+    """Have kernels interpreted for a few cases of each test, and for the rest with `nightly`.
+
+    Interpreting takes a hundred times as long as what the CPU's backends do. Without an
+    interpreter, the tests of "fused" are skipped: it is another backend then.
+    """
     skip = pytest.mark.skip(reason="no Triton that interprets kernels: see tests/inference/triton")
     interpreted = kernels_run_on(torch.device("cpu"))
+    of_tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if getattr(item, "callspec", None) and item.callspec.params.get("backend") == "fused":
-            if not interpreted:
-                item.add_marker(skip)
-            elif item.path.name in INTERPRETED_NIGHTLY:
-                item.add_marker(pytest.mark.nightly)
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        if values.get("backend") == "fused" and not interpreted:
+            item.add_marker(skip)
+        elif values.get("backend") == "fused" or (
+            values.get("device") == "cpu" and item.path.name in OF_KERNELS
+        ):
+            of_tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in of_tests.values() if interpreted else ():
+        kept = [] if cases[0].path.name in INTERPRETED_NIGHTLY else spread(cases)
+        for item in set(cases).difference(kept):
+            item.add_marker(pytest.mark.nightly)

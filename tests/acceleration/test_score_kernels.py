@@ -110,9 +110,9 @@ def test_what_was_asked_for_in_inference_mode_serves_training(device: torch.devi
 def test_pairs_with_padding_are_zero_and_have_no_gradient(
     dtype: torch.dtype, device: torch.device
 ) -> None:
-    tensors = inputs(4, 35, 35, 7)
+    tensors = inputs(4, 18, 18, 7)
     tensors[0][1, 3:], tensors[1][1, 3:] = torch.nan, torch.nan
-    lengths = (35, 3, 0, 16)
+    lengths = (18, 3, 0, 16)
     clean = [tensor.nan_to_num(0.0) for tensor in tensors]
     expected = fused_scores(*(t.to(device, dtype) for t in clean), lengths)
     found = fused_scores(*(t.to(device, dtype) for t in tensors), lengths)
@@ -124,9 +124,9 @@ def test_pairs_with_padding_are_zero_and_have_no_gradient(
 
 
 @interpreted
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
-    lengths=st.lists(st.integers(0, 20), min_size=1, max_size=3),
+    lengths=st.lists(st.integers(0, 20), min_size=1, max_size=2),
     width=st.integers(1, 40),
     size=st.sampled_from([0.1, 1.0, 30.0, 1e4]),
     seed=st.integers(0, 99),
@@ -141,7 +141,7 @@ def test_any_sizes(lengths: list[int], width: int, size: float, seed: int) -> No
 
 
 def test_gradients_pass_gradcheck(device: torch.device) -> None:
-    tensors = [tensor.to(device).requires_grad_() for tensor in inputs(2, 3, 4, 3)]
+    tensors = [tensor.to(device).requires_grad_() for tensor in inputs(1, 2, 3, 2)]
     assert torch.autograd.gradcheck(fused_scores, tensors)
 
 

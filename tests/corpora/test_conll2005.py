@@ -204,7 +204,11 @@ def test_the_reader_puts_frames_on_docs(tmp_path):
 
 @pytest.mark.parametrize(
     "name,n_sentences,n_propositions",
-    [("train", 12542, 40479), ("dev", 1974, 4977), ("test", 2062, 4799)],
+    [
+        pytest.param("train", 12542, 40479, marks=pytest.mark.nightly),
+        ("dev", 1974, 4977),
+        ("test", 2062, 4799),
+    ],
 )
 def test_both_shapes_of_a_published_corpus_have_the_same_frames(name, n_sentences, n_propositions):
     folder = shared_corpus("ewt_srl")

@@ -191,7 +191,7 @@ def test_frozen_components_stay_as_they_were_sourced(
     assert weights(tmp_path / "killed")["tagger"] == source
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_process_that_is_killed_leaves_a_run_to_go_on_with(tmp_path: Path, config: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     # A run that never ends on its own, so that the signal arrives while it is training.

@@ -88,7 +88,7 @@ def test_float32(fields: tuple[str, ...], n_labels: int, device: torch.device) -
 
 
 @interpreted
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     lengths=st.lists(st.integers(0, 7), min_size=1, max_size=4).filter(any),
     n_labels=st.integers(1, 20),
@@ -126,7 +126,7 @@ def test_tiles_and_stretches_change_nothing(
     monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.TILE", numbers)
     monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.WIDE_TILE", numbers)
     monkeypatch.setattr("spacy_psa.inference.engines.triton.chains.STRETCH", 3)
-    for n_labels, lengths in ((13, (6, 4, 1)), (37, (2, 1))):
+    for n_labels, lengths in ((13, (4, 1)), (37, (2,))):
         potentials = random_potentials(n_labels, lengths, dtype=torch.float32, fields=fields)
         assert_like_the_cpu(on(device, potentials))
 
@@ -138,7 +138,7 @@ def test_few_programs(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_long_chain_loses_nothing_in_float32(device: torch.device) -> None:
-    potentials = random_potentials(6, (300,), dtype=torch.float32, scale=5.0)
+    potentials = random_potentials(6, (100,), dtype=torch.float32, scale=15.0)
     exact = LinearChain(potentials.map(Tensor.double))
     recursion = fused(on(device, potentials))
     # Hundreds of nats: messages are relative, and their shifts are summed in float64
