@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
@@ -17,14 +16,12 @@ from typing import Any
 import pytest
 import srsly
 import torch
-import typer
 from click import Command
-from spacy.cli._util import app
 from thinc.api import Config
 from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util.config import substitute_project_variables
 
-from .cli.commands import run, succeed
+from .cli.commands import run, spacy_command, succeed
 from .corpora.shared import shared_corpus
 from .documentation import ROOT
 
@@ -61,7 +58,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def called(words: Sequence[str]) -> tuple[Command, list[str]]:
     """The command that a line calls, and the rest of the line."""
-    callee, rest = typer.main.get_command(app), list(words[3:])
+    callee, rest = spacy_command(), list(words[3:])
     while rest and rest[0] in getattr(callee, "commands", {}):
         callee, rest = callee.commands[rest[0]], rest[1:]
     return callee, rest
@@ -257,25 +254,16 @@ def test_conll2000_is_taken_from_a_local_folder(
         assert (project_copy / "assets" / "conll2000" / f"{split}.txt").read_text() == TEXT
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_conll2000_with_another_checksum_is_refused(tmp_path: Path, project_copy: Path) -> None:
     local = tmp_path / "local"
     local.mkdir()
     for split in ("train", "test"):
         (local / f"{split}.txt").write_text(TEXT)
-    command = [
-        sys.executable,
-        "-m",
-        "spacy",
-        "project",
-        "run",
-        "conll2000-fetch",
-        str(project_copy),
-    ]
-    done = subprocess.run(
-        [*command, "--vars.conll2000_local", str(local)], capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert "[P130]" in done.stdout
+    command = ["project", "run", "conll2000-fetch", project_copy]
+    result = run(*command, "--vars.conll2000_local", local)
+    assert result.exit_code == 1
+    assert "[P130]" in result.output
     assert list((project_copy / "assets").glob("conll2000/*")) == []
 
 

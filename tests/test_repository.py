@@ -74,8 +74,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf8"))
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """The absolute names of all modules imported anywhere in a module."""
+    return frozenset(imported(path))
+
+
+def imported(path: Path) -> Iterator[str]:
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
@@ -93,11 +98,11 @@ def own_folders(path: Path) -> set[str]:
     return {p[1] for p in parts if p[0] == "spacy_psa" and len(p) > 1 and p[1] in FOLDERS}
 
 
-def calls(path: Path) -> Iterator[str]:
+@cache
+def calls(path: Path) -> frozenset[str]:
     """The source code of everything that a module calls."""
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func)
+    nodes = ast.walk(parsed(path))
+    return frozenset(ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call))
 
 
 def in_new_process(script: str) -> str:
@@ -195,7 +200,7 @@ def test_importing_the_commands_does_not_import_torch() -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_data_is_run_as_code(path: Path) -> None:
-    names = set(imports(path))
+    names = imports(path)
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
     assert {name.split(".")[0] for name in names}.isdisjoint(forbidden)
     assert {name for name in names if "pickle" in name} == set()
@@ -211,7 +216,7 @@ def test_no_shell_is_started() -> None:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.keyword) and node.arg == "shell":
                 raise AssertionError(f"{path}:{node.lineno}")
-        assert "subprocess" not in set(imports(path)), path
+        assert "subprocess" not in imports(path), path
 
 
 def test_private_names_of_others_are_in_one_module() -> None:
@@ -228,10 +233,10 @@ def test_private_names_of_others_are_in_one_module() -> None:
 def test_text_reaches_terminals_and_markup_only_in_printable_form() -> None:
     for path in modules():
         name = str(path.relative_to(PACKAGE))
-        raw = {"wasabi.msg", "wasabi.Printer", "tqdm", "tqdm.tqdm"} & set(imports(path))
+        raw = {"wasabi.msg", "wasabi.Printer", "tqdm", "tqdm.tqdm"} & imports(path)
         assert not raw or name == "terminal.py", name
         assert "html.escape" not in imports(path), name
-        prints = {"print", "typer.echo", "html.escape"} & set(calls(path))
+        prints = {"print", "typer.echo", "html.escape"} & calls(path)
         assert not prints or name in ("terminal.py", "printable.py", "cli/_util.py"), name
 
 

@@ -86,8 +86,15 @@ def losses_in(output: str) -> list[float]:
     return [float(row) for row in rows]
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("system", SYSTEMS)
+# Each system, and each task several times; all of both with `nightly`
+PAIRS = [
+    pytest.param(system, task, marks=[pytest.mark.nightly] if (i - j) % len(TASKS) else [])
+    for i, system in enumerate(SYSTEMS)
+    for j, task in enumerate(TASKS)
+]
+
+
+@pytest.mark.parametrize(("system", "task"), PAIRS)
 def test_trains_from_the_command_line(system: str, task: str, corpus: Path, tmp_path: Path) -> None:
     epochs = assemble(system, task, characters=None, device="cpu").settings["epochs"]
     changes = {

@@ -14,20 +14,17 @@ import pytest
 import srsly
 from click.exceptions import ClickException
 from spacy import util
-from spacy.cli._util import app, parse_config_overrides
+from spacy.cli._util import parse_config_overrides
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
-from typer.main import get_command
-from typer.testing import CliRunner
-from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util import load_project_config
 
-import spacy_psa.cli  # noqa: F401  (adds the commands to spaCy's)
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.fetch import treebanks
 from spacy_psa.cli.init_config import make_config
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.published import markdown_table, published_corpora
+from tests.cli.commands import run, spacy_command
 from tests.corpora.shared import shared_corpus
 
 ROOT = Path(__file__).parents[1]
@@ -88,7 +85,7 @@ def run_step(name, **variables):
     for line in commands(**variables)[name]["script"]:
         words = shlex.split(line)
         assert words[:3] == PYTHON
-        result = CliRunner().invoke(app, words[3:])
+        result = run(*words[3:])
         output += result.output
         if result.exit_code:
             return result.exit_code, output
@@ -100,19 +97,10 @@ def flat(text):
     return " ".join(text.split())
 
 
-def test_project_file_is_valid():
-    assert validate(ProjectConfigSchema, RAW) == []
-
-
 def test_every_published_corpus_has_a_workflow():
     names = {re.sub("^ud-.*", "ud", name) for name in published_corpora()}
     assert names == set(CORPUS_WORKFLOWS)
     assert names <= set(RAW["workflows"])
-
-
-def test_every_step_is_a_command_and_every_command_a_step():
-    steps = {step for steps in RAW["workflows"].values() for step in steps}
-    assert steps == {command["name"] for command in RAW["commands"]} - {"clean"}
 
 
 SEMANTIC_ROLES = ("conll2005", "conll2012-srl", "ewt-srl")
@@ -129,39 +117,13 @@ def test_workflows_get_convert_check_train_and_evaluate(name):
     assert kinds[4:] == [*([] if is_fit else ["config"]), "train", "evaluate"]
 
 
-@pytest.mark.parametrize("name", RAW["workflows"])
-def test_dependencies_are_made_before_or_belong_to_the_project(name):
-    """Or `psa require` names them and says where to get them."""
-    made = {"assets/sample", "configs", load()["vars"]["vectors_file"], "benchmarks/results"}
-    steps = commands()
-    if name == "reproduce":  # needs a corpus converted by its own workflow
-        made.update(steps[f"{load()['vars']['corpus']}-convert"]["outputs"])
-    for step in RAW["workflows"][name]:
-        command = steps[step]
-        for path in command.get("deps", []):
-            parents = {str(parent) for parent in Path(path).parents} | {path}
-            assert parents & made, f"{step} needs {path}"
-        made.update(command.get("outputs", []))
-        for line in command["script"]:
-            words = shlex.split(line)
-            if words[3:5] == ["psa", "require"]:
-                made.update(words[5 : words.index("--corpus")])
-
-
-def test_project_files_that_workflows_need_are_there():
-    for command in commands().values():
-        for path in command.get("deps", []):
-            if path.startswith(("assets/sample", "configs")):
-                assert (ROOT / path).is_file(), path
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [pair for pair in scripts() if pair[1][3:4] == ["psa"]],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[4:7]),
 )
 def test_lines_of_scripts_are_commands_with_their_options(name, words):
-    group = get_command(app).commands["psa"]
+    group = spacy_command().commands["psa"]
     command = group.commands[words[4]]
     try:
         command.make_context(words[4], words[5:])
@@ -481,7 +443,7 @@ def fetch_assets(project, server, checksum):
     assets = [asset for asset in config["assets"] if "url" not in asset]
     asset = {**config["assets"][0], "url": f"{server}/vectors.txt", "checksum": checksum}
     srsly.write_yaml(project / "project.yml", {**config, "assets": [asset, *assets]})
-    result = CliRunner().invoke(app, ["project", "assets", str(project), "--extra"])
+    result = run("project", "assets", project, "--extra")
     return project / asset["dest"], result
 
 
@@ -493,7 +455,7 @@ def test_assets_are_downloaded_and_verified(project, server, monkeypatch):
     assert path.read_bytes() == b"the 0.1 0.2\n"
     assert "Checksum doesn't match" not in flat(result.output)
     assert flat(result.output).count("You need to add this file yourself") == 6
-    again = CliRunner().invoke(app, ["project", "assets", str(project), "--extra"])
+    again = run("project", "assets", project, "--extra")
     assert "Skipping download with matching checksum" in flat(again.output)
 
 
@@ -587,7 +549,7 @@ def test_documented_variables_and_commands_exist():
     known = set(load()["vars"])
     assert set(re.findall(r"--vars\.(\w+)", DOCS)) <= known
     assert set(re.findall(r"--vars\.(\w+)", RAW["description"])) <= known
-    group = get_command(app).commands["psa"]
+    group = spacy_command().commands["psa"]
     assert set(re.findall(r"spacy psa (\w+)", DOCS)) <= set(group.commands)
 
 

@@ -53,6 +53,12 @@ def look(nlp: Language, text: str = TEXT, **settings: int) -> Insight:
     return look_inside(ours(nlp), nlp.make_doc(text), **settings)
 
 
+@cache
+def page_of(system: str) -> str:
+    """The page of the text of these tests, which takes seconds to draw."""
+    return attention_page(look(pipeline(system)), system)
+
+
 def titles(page: str) -> list[str]:
     return [svg.findtext(f"{SVG}title") for svg in parse(page).iter(f"{SVG}svg")]
 
@@ -77,7 +83,7 @@ def test_all_systems_have_their_figures_named() -> None:
 @pytest.mark.parametrize("system", FIGURES)
 def test_a_system_shows_what_it_has_and_nothing_else(system: str) -> None:
     insight = look(pipeline(system))
-    page = attention_page(insight, system)
+    page = page_of(system)
     check_page(page)
     assert titles(page) == FIGURES[system]
     assert [parse(s).findtext(f"{SVG}title") for s in attention_images(insight).values()] == titles(
@@ -97,7 +103,7 @@ def test_semantic_roles_have_a_page() -> None:
 @pytest.mark.parametrize("system", ["psa", "transformer"])
 def test_numbers_of_attention_are_those_of_the_layers(system: str) -> None:
     insight = look(pipeline(system))
-    found = tables(attention_page(insight, system))
+    found = tables(page_of(system))
     each = [f"{layer}, head {i}" for layer in SELF_ATTENTIONS for i in range(1, 9)]
     heads = {"psa": FUSIONS, "transformer": each}[system]
     layers = [x.view.values["attention"] for x in insight.passages[0].layers]
@@ -110,7 +116,7 @@ def test_numbers_of_attention_are_those_of_the_layers(system: str) -> None:
 def test_numbers_of_gates_and_labels_are_those_of_the_layers() -> None:
     insight = look(pipeline("psa"))
     [passage] = insight.passages
-    found = tables(attention_page(insight, "psa"))
+    found = tables(page_of("psa"))
     rows = found["Tokens and their labels"][1:]
     assert [row[0] for row in rows] == TEXT.split()
     assert [row[1] for row in rows] == passage.tags
@@ -127,7 +133,7 @@ def test_numbers_of_gates_and_labels_are_those_of_the_layers() -> None:
 
 def test_numbers_of_transitions_are_those_of_the_model() -> None:
     insight = look(pipeline("bilstm-crf"))
-    table = tables(attention_page(insight, "crf"))[TRANSITIONS]
+    table = tables(page_of("bilstm-crf"))[TRANSITIONS]
     [scores] = insight.transitions.values()
     places = {tag: i for i, tag in enumerate(insight.tags)} | {"(start)": -1, "(end)": -1}
     rows = [places[row[0]] for row in table[1:]]
@@ -137,7 +143,7 @@ def test_numbers_of_transitions_are_those_of_the_model() -> None:
 
 
 def test_numbers_of_the_bias_are_those_of_a_curve() -> None:
-    found = tables(attention_page(look(pipeline("psa")), "psa"))
+    found = tables(page_of("psa"))
     # Six tokens, none of which attends to itself.
     distances = [f"{d:+d}" for d in range(-5, 6) if d]
     for layer in ("context fusion 1", "context fusion 2"):
@@ -177,7 +183,7 @@ def test_page_says_how_much_of_a_long_text_is_drawn() -> None:
     page = attention_page(look(pipeline("psa"), text, n_tokens=7), "")
     assert "The first 7 of 40 tokens are shown." in page
     assert "+33 more" in tables(page)[FUSIONS[0]][0]
-    assert "All 6 tokens are shown." in attention_page(look(pipeline("psa")), "")
+    assert "All 6 tokens are shown." in page_of("psa")
 
 
 def many_labels(n: int, **parts: dict) -> Language:
@@ -270,7 +276,7 @@ def test_names_of_images_are_safe_and_in_order() -> None:
 
 
 def test_wide_tables_can_be_scrolled_by_keyboard() -> None:
-    root = parse(attention_page(look(pipeline("psa")), ""))
+    root = parse(page_of("psa"))
     boxes = [node for node in root.iter("div") if node.get("class") == "wide"]
     assert len(boxes) == len(list(root.iter("table")))
     for box in boxes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import spacy.cli  # noqa: F401  (registers the commands)
-from click.testing import Result
+from click import Command
+from click.testing import CliRunner, Result
 from spacy.cli._util import app
-from typer.testing import CliRunner
+from typer.main import get_command
 
 import spacy_psa.cli  # noqa: F401  (registers the commands of spacy-psa)
 
@@ -38,9 +40,15 @@ class SmallCorpus:
         return ["--paths.train", str(self.train), "--paths.dev", str(self.dev)]
 
 
+@cache
+def spacy_command() -> Command:
+    """spaCy's commands with ours; Typer's runner builds them anew for each call."""
+    return get_command(app)
+
+
 def run(*arguments: object) -> Result:
     """Run one of spaCy's commands."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(spacy_command(), [str(argument) for argument in arguments])
 
 
 def succeed(*arguments: object) -> str:

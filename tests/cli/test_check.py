@@ -10,6 +10,8 @@ from spacy_psa.cli.convert import convert
 from spacy_psa.corpora import published
 from tests.corpora.shared import shared_corpus
 
+from .commands import run as run_spacy
+
 STATS = """<?xml version="1.0" encoding="UTF-8"?>
 <treebank>
   <size>
@@ -21,7 +23,7 @@ STATS = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "check", *map(str, arguments)])
+    return run_spacy("psa", "check", *arguments)
 
 
 def flat(text):

@@ -2,16 +2,16 @@ import gzip
 import json
 
 import pytest
-from spacy.cli._util import app
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
-from typer.testing import CliRunner
 
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.cli.convert import convert
 from spacy_psa.corpora.columns import read_columns
 from spacy_psa.errors import Errors
 from tests.corpora.shared import shared_corpus
+
+from .commands import run as run_spacy
 
 CHUNKS = "He PRP B-NP\nruns VBZ B-VP\n\n! . O\n\nStop VB B-VP\n"
 ENTS = "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\ntalks NNS I-NP O\n\nDone VBN O O\n"
@@ -36,7 +36,7 @@ def load(path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "convert", *map(str, arguments)])
+    return run_spacy("psa", "convert", *arguments)
 
 
 def test_format_is_told_by_the_columns(tmp_path, chunks_path, ents_path):

@@ -14,6 +14,8 @@ from spacy_psa.cli.export import export
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.sentence import Sentence
 
+from .commands import run as run_spacy
+
 SENTENCES = [
     Sentence(
         ["He", "sleeps"],
@@ -34,7 +36,7 @@ def docs_path(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "export", *map(str, arguments)])
+    return run_spacy("psa", "export", *arguments)
 
 
 def test_command_writes_a_column_file(tmp_path, docs_path):

@@ -4,11 +4,11 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from spacy.cli._util import app
-from typer.testing import CliRunner
 
 from spacy_psa.cli.fetch import download, fetch
 from tests.corpora.shared import shared_corpus
+
+from .commands import run as run_spacy
 
 TEXT = b"He PRP B-NP\n" * 10_000
 SHA256 = hashlib.sha256(TEXT).hexdigest()
@@ -68,7 +68,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "fetch", *map(str, arguments)])
+    return run_spacy("psa", "fetch", *arguments)
 
 
 @pytest.mark.parametrize("name", ["train.txt", "train.txt.gz"])

@@ -30,6 +30,8 @@ from .commands import ROOT, plain, run, succeed
 SYSTEMS, TASKS = names("systems"), names("tasks")
 ROLE_SYSTEMS = names("srl")
 PAIRS = [(system, task) for system in SYSTEMS for task in TASKS]
+# Each system, and each task several times
+DIFFERENT = [(system, TASKS[i % len(TASKS)]) for i, system in enumerate(SYSTEMS)]
 TARGETS = {"chunk": "spans", "ner": "ents", "pos": "tag"}
 SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
 
@@ -368,7 +370,12 @@ def test_the_best_recipe_is_the_default_and_complete(system: str, task: str) -> 
     assert training["optimizer"]["grad_clip"] == 0.0
     resolved = registry.resolve(training, schema=ConfigSchemaTraining)
     assert resolved["max_steps"] % resolved["eval_frequency"] == 0
-    assert load_model_from_config(config.interpolate(), validate=True).pipe_names == ["psa_tagger"]
+
+
+@pytest.mark.parametrize(("system", "task"), DIFFERENT)
+def test_a_system_by_the_best_recipe_can_be_built(system: str, task: str) -> None:
+    config = config_of(system, task, recipe="best").interpolate()
+    assert load_model_from_config(config, validate=True).pipe_names == ["psa_tagger"]
 
 
 @pytest.mark.parametrize("system", ROLE_SYSTEMS)

@@ -1,10 +1,10 @@
 import json
 
 import pytest
-from spacy.cli._util import app
-from typer.testing import CliRunner
 
 from spacy_psa.cli.scores import read_metrics, score_tables
+
+from .commands import run as run_spacy
 
 PSA = {
     "token_acc": 1.0,
@@ -40,7 +40,7 @@ def write(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "scores", *map(str, arguments)])
+    return run_spacy("psa", "scores", *arguments)
 
 
 def test_main_scores_come_in_a_fixed_order_in_percent():

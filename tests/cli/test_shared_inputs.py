@@ -26,7 +26,7 @@ from spacy_psa.cli.init_config import make_config
 from ..pipeline import srl_data
 from ..tiny_transformer import write_transformer
 from .commands import plain, run, succeed
-from .test_init_config import SCORES, blocks
+from .test_init_config import DIFFERENT, SCORES, blocks
 
 WORDS = ["Ann", "saw", "New", "York"]
 ENCODERS = {
@@ -71,7 +71,10 @@ def learn(
     steps: int = 60,
     make: Callable[[Language], list[Example]] = make_examples,
 ) -> tuple[Language, list[Example]]:
-    """Train a pipeline at a high rate, on a transformer with the optimizer of its config."""
+    """Train a small pipeline at a high rate, on a transformer with the optimizer of its config."""
+    for _, _, block in blocks(config["components"]):
+        if "hidden_width" in block:
+            block["hidden_width"] = 32
     if "transformer" in config["components"]:
         config["training"]["optimizer"]["learn_rate"] = 0.01
     else:
@@ -100,6 +103,11 @@ def test_every_system_and_task_stands_on_a_transformer(bert: Path, system: str, 
     assert tok2vec["@architectures"] == "spacy-transformers.TransformerListener.v1"
     assert config["training"]["score_weights"][SCORES[task]] == 1.0
     assert config["components"]["transformer"]["model"]["name"] == str(bert)
+
+
+@pytest.mark.parametrize(("system", "task"), DIFFERENT)
+def test_a_system_on_a_transformer_can_be_built(bert: Path, system: str, task: str) -> None:
+    config = config_of(system, task, bert)
     assert load_model_from_config(config, auto_fill=True).pipe_names == config["nlp"]["pipeline"]
 
 

@@ -6,14 +6,13 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from spacy.cli._util import app
 from spacy.util import get_lang_class
-from typer.testing import CliRunner
 
 from spacy_psa.cli.fetch import SPLITS, fetch_treebank, treebanks
 from tests.corpora.shared import shared_corpus
 
 from .commands import contents
+from .commands import run as run_spacy
 
 CODES = ["cs", "da", "en", "fr", "nl", "no", "pt", "sv"]
 
@@ -29,7 +28,7 @@ def write_release(folder, code):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "treebank", *map(str, arguments)])
+    return run_spacy("psa", "treebank", *arguments)
 
 
 def test_treebanks_are_those_of_the_papers_and_spacy_knows_their_languages():

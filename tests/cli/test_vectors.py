@@ -5,10 +5,10 @@ from string import ascii_letters
 
 import pytest
 import spacy
-from spacy.cli._util import app
-from typer.testing import CliRunner
 
 from spacy_psa.cli.vocabulary import make_vectors
+
+from .commands import run as run_spacy
 
 TEXT = "the 0.5 1.0\ncat 2.0 -1.0\n"
 
@@ -21,7 +21,7 @@ def source(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["psa", "vectors", *map(str, arguments)])
+    return run_spacy("psa", "vectors", *arguments)
 
 
 def test_vectors_of_a_text_file_can_be_loaded(source, tmp_path):

@@ -1,5 +1,7 @@
 """DocBins built without Docs are byte-identical to spaCy's."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import srsly
@@ -71,7 +73,7 @@ def sentences(draw):
 
 
 @given(corpus=st.lists(sentences(), max_size=4), n_sents=st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_sentences_give_the_bytes_of_spacy(corpus, n_sents):
     made = make_doc_bin(group_sentences(corpus, n_sents=n_sents))
     assert made.to_bytes() == with_docs(corpus, n_sents).to_bytes()
@@ -126,7 +128,7 @@ def test_groups_may_be_streamed():
     ],
 )
 def test_published_corpora_give_the_bytes_of_spacy(folder, name, form):
-    corpus = list(get_format(form).read(shared_corpus(folder) / name))
+    corpus = list(islice(get_format(form).read(shared_corpus(folder) / name), 500))
     with quick_msgpack():
         expected = with_docs(corpus, n_sents=3).to_bytes()
     assert make_doc_bin(group_sentences(corpus, n_sents=3)).to_bytes() == expected

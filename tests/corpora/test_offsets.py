@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from spacy_psa.corpora import offsets
 from spacy_psa.corpora.detection import detect
 from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.formats import FORMATS
@@ -66,6 +68,14 @@ LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"text": TEXT, "ner": [r["value"] for r in results()], "annotation_id": 3},
     ),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tokenizers_made_once() -> Iterator[None]:
+    """Keep the tokenizer of a language, which takes longer to make than all else here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offsets, "_blank", cache(offsets._blank))
+        yield
 
 
 @pytest.fixture

@@ -119,7 +119,6 @@ def test_a_layer_without_units_has_no_plots_but_a_page():
     assert "svg" not in checked(to_html([report], "Title")).seen
 
 
-@pytest.mark.slow
 def test_a_browser_shows_the_page(tmp_path: Path):
     browser = shutil.which("chromium")
     if browser is None:

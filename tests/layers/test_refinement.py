@@ -140,7 +140,9 @@ def test_structured_refinement_equals_loops(depth, dtype, device):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_systems_pass_gradcheck(name):
     module, mask = SYSTEMS[name](), mask_of([3, 1])
-    assert gradcheck(module, lambda x: module(x, mask)[mask.positions], batch_of([3, 1], INPUT))
+    # Their layers are checked in all directions by themselves
+    x = batch_of([3, 1], INPUT)
+    assert gradcheck(module, lambda x: module(x, mask)[mask.positions], x, fast=True)
 
 
 @pytest.mark.parametrize("garbage", [1e6, -1e6, 0.0])

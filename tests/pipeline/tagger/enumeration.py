@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -68,11 +67,9 @@ def all_labelings(tagger: PSATagger, doc: Doc) -> Labelings:
     start = 0
     for length in potentials.lengths:
         sentence = doc[start : start + length]
-        chain = {
-            names: p
-            for names, p in _chain(tagger, potentials, start, length).items()
-            if tagger.cfg["allow_space"] or not touches_space(sentence, tagger, names)
-        }
+        chain = _chain(tagger, potentials, start, length)
+        if not tagger.cfg["allow_space"] and any(token.is_space for token in sentence):
+            chain = {n: p for n, p in chain.items() if not touches_space(sentence, tagger, n)}
         total = sum(chain.values())
         chain = {names: p / total for names, p in chain.items()}
         found = {a + b: p * q for a, p in found.items() for b, q in chain.items()}
@@ -86,24 +83,29 @@ def touches_space(doc: Doc | Span, tagger: PSATagger, tags: Sequence[str]) -> bo
     return any(doc[start].is_space or doc[end - 1].is_space for start, end, _ in spans)
 
 
+@cache
+def _is_allowed(names: tuple[str, ...]) -> bool:
+    return not BIOES.problems(names)
+
+
 def _chain(tagger: PSATagger, potentials: Potentials, start: int, length: int) -> Labelings:
     tags, temperature = tagger.tags, tagger.cfg["temperature"]
     scores = {name: tensor.double().numpy() for name, tensor in potentials.tensors().items()}
+    labels = np.array(list(product(range(len(tags)), repeat=length)))
+    totals = np.zeros(len(labels))
+    for t in range(length):
+        totals += scores["emissions"][start + t, labels[:, t]]
+        if t and "transitions" in scores:
+            totals += scores["transitions"][labels[:, t - 1], labels[:, t]]
+        if t and "pairwise" in scores:
+            totals += scores["pairwise"][start + t, labels[:, t - 1], labels[:, t]]
+    totals += scores["start"][labels[:, 0]] if "start" in scores else 0.0
+    totals += scores["end"][labels[:, -1]] if "end" in scores else 0.0
     found = {}
-    for labels in product(range(len(tags)), repeat=length):
-        names = tuple(tags[i] for i in labels)
-        if tagger.target.has_spans and BIOES.problems(names):
-            continue
-        total = 0.0
-        for t, i in enumerate(labels):
-            total += scores["emissions"][start + t, i]
-            if t and "transitions" in scores:
-                total += scores["transitions"][labels[t - 1], i]
-            if t and "pairwise" in scores:
-                total += scores["pairwise"][start + t, labels[t - 1], i]
-        total += scores["start"][labels[0]] if "start" in scores else 0.0
-        total += scores["end"][labels[-1]] if "end" in scores else 0.0
-        found[names] = math.exp(total / temperature)
+    for row, value in zip(labels.tolist(), np.exp(totals / temperature).tolist(), strict=True):
+        names = tuple(tags[i] for i in row)
+        if not tagger.target.has_spans or _is_allowed(names):
+            found[names] = value
     partition = sum(found.values())
     return {names: value / partition for names, value in found.items()}
 
