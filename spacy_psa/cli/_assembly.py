@@ -13,6 +13,15 @@ ROLES = "srl"
 # The recipe that was found by experiment, and the settings of the papers
 BEST, PAPER = RECIPES = ("best", "paper")
 TASKS = [*names("tasks"), ROLES]
+# What a component writes, as in its setting `target`, and the papers' word for what trains it
+TARGETS = {
+    "tag": "pos",
+    "pos": "upos",
+    "morph": "morph",
+    "ents": "ner",
+    "spans": "chunk",
+    "roles": ROLES,
+}
 
 
 def assemble_roles(
@@ -71,6 +80,20 @@ def assemble(
     return template
 
 
+def task_of(targets: str) -> str:
+    """Find the tasks that train targets.
+
+    targets (str): A target or, separated by blanks, several; `spans:KEY` is one, too.
+    RETURNS (str): The tasks, separated by blanks.
+    RAISES (ValueError): If there is no such target.
+    """
+    names_ = targets.split()
+    for name in names_ or [targets]:
+        if name not in TARGETS and not name.startswith("spans:"):
+            raise ValueError(unknown("target", name, [*TARGETS]))
+    return " ".join(TARGETS.get(name, name) for name in names_)
+
+
 def check_recipe(recipe: str) -> str:
     """Check the name of a recipe.
 
@@ -103,6 +126,8 @@ def choose(option: str, name: str, folder: str | None = None) -> Template:
     RETURNS (Template): The template.
     RAISES (ValueError): If there is no such template.
     """
+    if option == "task" and name in names("targets"):
+        return read_template("targets", name)
     folder = folder or FOLDERS[option]
     options = TASKS if option == "task" else names(folder)
     if name not in options:

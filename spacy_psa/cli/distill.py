@@ -14,7 +14,7 @@ from ..atomic_files import atomic_path, check_writable
 from ..errors import Errors
 from ..terminal import ProgressBar, msg
 from ._config_errors import config_errors
-from ._util import gpu_errors, psa_cli, read_docs, user_errors
+from ._util import TRAIN, gpu_errors, psa_cli, read_docs, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -29,7 +29,9 @@ N_KNOWN = 200
 
 
 @psa_cli.command(
-    "distill", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    "distill",
+    rich_help_panel=TRAIN,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def distill_cli(
     ctx: typer.Context,

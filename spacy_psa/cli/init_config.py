@@ -8,7 +8,17 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg
-from ._assembly import BEST, PAPER, RECIPES, ROLES, TASKS, assemble, assemble_roles
+from ._assembly import (
+    BEST,
+    PAPER,
+    RECIPES,
+    ROLES,
+    TARGETS,
+    TASKS,
+    assemble,
+    assemble_roles,
+    task_of,
+)
 from ._pretrained import read_settings
 from ._schedule import epoch_settings, size_settings
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
@@ -55,17 +65,24 @@ def init_config_cli(
             help=f"One of: {', '.join(names('systems'))}; for {ROLES}: {', '.join(names(ROLES))}",
         ),
     ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            help=f"What to annotate: {', '.join(TARGETS)}; or several, for as many components on "
+            "one tok2vec or transformer, e.g. 'tag ents spans:genes'",
+        ),
+    ] = None,
     task: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--task",
             "-t",
             "--pipeline",
             "-p",
-            help=f"One of: {', '.join(TASKS)}; or several, for as many components on one tok2vec "
-            "or transformer, e.g. 'pos ner spans:genes'",
+            help=f"Instead of --target, as the papers say: {', '.join(TASKS)}",
         ),
-    ],
+    ] = None,
     recipe: Annotated[
         str,
         typer.Option(
@@ -124,8 +141,11 @@ def init_config_cli(
     """
     from spacy.util import is_package
 
+    if (target is None) == (task is None):
+        raise typer.BadParameter("give one of them", param_hint="--target or --task")
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
+        task = task_of(target) if task is None else task  # type: ignore[arg-type]
         is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
         if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))
