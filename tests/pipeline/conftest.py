@@ -252,7 +252,12 @@ def assert_same_weights(actual: dict[str, NDArray], expected: dict[str, NDArray]
         np.testing.assert_array_equal(actual[name], value, err_msg=name)
 
 
-@pytest.fixture(params=TARGETS)
+# Where it only matters whether spans are predicted, and where to: the others are like "tag"
+LIKE_TAG = ("pos", "morph")
+KINDS = [pytest.param(t, marks=[pytest.mark.nightly] * (t in LIKE_TAG)) for t in TARGETS]
+
+
+@pytest.fixture(params=KINDS)
 def target(request: pytest.FixtureRequest) -> str:
-    """Each of the targets."""
+    """A target of each kind."""
     return request.param

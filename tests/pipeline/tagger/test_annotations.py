@@ -13,6 +13,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from ..conftest import (
+    TARGETS,
     WORDS,
     annotation,
     initialized_nlp,
@@ -23,6 +24,12 @@ from ..conftest import (
     tiny_model,
     trained_nlp,
 )
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """Each of the targets, which are read and written in ways of their own."""
+    return request.param
 
 
 def loss_of(nlp: Language, examples: list[Example]) -> float:

@@ -14,6 +14,7 @@ from ..conftest import (
     LABELS,
     NAME,
     SCORES,
+    TARGETS,
     WORDS,
     annotation,
     assert_same_weights,
@@ -28,6 +29,12 @@ from ..conftest import (
     trained_nlp,
     weights,
 )
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """Each of the targets, which are read and written in ways of their own."""
+    return request.param
 
 
 @pytest.mark.parametrize("lang", ["en", "de", "xx"])

@@ -22,6 +22,7 @@ from spacy_psa.training.optimizers import create_adadelta, create_sgd
 
 from ..conftest import (
     NAME,
+    TARGETS,
     annotation,
     assert_same_weights,
     initialized_nlp,
@@ -50,6 +51,12 @@ DECODERS: dict[str, dict[str, Any]] = {
 NEW = {"tag": "NEW", "pos": "ADP", "morph": "Case=Voc", "ents": "TEAM", "spans": "PP"}
 TEAMS = ("Ajax", "Celtic", "Lazio", "Arsenal", "Porto")
 W433 = pytest.warns(UserWarning, match=r"W433.*'psa_tagger'.*'TEAM'")
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """Each of the targets, which are read and written in ways of their own."""
+    return request.param
 
 
 @cache

@@ -11,6 +11,7 @@ from spacy_psa.pipeline.tagger.scorer import tagger_score
 from ..conftest import (
     NAME,
     SCORES,
+    TARGETS,
     gold_doc,
     make_docs,
     make_examples,
@@ -27,6 +28,12 @@ NAMES = {
     "ents": {"ents_p", "ents_r", "ents_f", "ents_per_type"},
     "spans": {"spans_sc_p", "spans_sc_r", "spans_sc_f", "spans_sc_per_type"},
 }
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """Each of the targets, which are read and written in ways of their own."""
+    return request.param
 
 
 def test_scores_have_spacys_names(target: str) -> None:
