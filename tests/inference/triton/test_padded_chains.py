@@ -74,7 +74,7 @@ def test_marginals_and_gradients(
 
 
 @interpreted
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4),
     more=st.integers(0, 3),
