@@ -1145,6 +1145,38 @@ class Errors(metaclass=_Coded):
         "ray.data.Dataset, with the folder or name of the pipeline; or the paths of files, with an "
         "output folder."
     )
+    # Training by several processes (P520-P529)
+    P520 = (
+        "The environment does not say which rank this process is: {problem}. Start it with "
+        "torchrun, or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or none of "
+        "them to train in one process."
+    )
+    P521 = (
+        "The other ranks of this training cannot be reached: {problem}. If one of them has ended, "
+        "its own message says why. Start all again; --resume goes on from the last checkpoint."
+    )
+    P522 = (
+        "Rank {rank} needs GPU {gpu} and NCCL, but PyTorch finds {n} GPUs here. Start no more "
+        "processes on a machine than it has GPUs, or leave out --gpu-id to train on CPUs."
+    )
+    P523 = (
+        "The ranks do not read the same batches. All must see the same corpus, and its reader must "
+        "not shuffle by random numbers of its own: those of `random` and NumPy are the same for "
+        "all."
+    )
+    P524 = (
+        "Rank {rank} initialized another pipeline than rank 0: labels or layers differ. All ranks "
+        "must see the same config, code, corpus and vectors."
+    )
+    P525 = (
+        "--workers starts the processes of one machine, but this one was started by torchrun or "
+        "its like: {names} is set. Leave out --workers."
+    )
+    P526 = "--workers must be at least 1, not {n}."
+    P527 = (
+        "Rank {rank} {how}, which ended the training. Start it again with --resume: it goes on "
+        "from the last checkpoint, if there is one."
+    )
 
     # Distillation (P530-P549)
     P530 = (

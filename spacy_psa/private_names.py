@@ -127,6 +127,17 @@ def gradient_scaler_of(shim: Any) -> Any:
     return getattr(shim, "_grad_scaler", None) if is_mixed else None
 
 
+def set_overflow(scaler: Any, has_overflowed: bool) -> None:
+    """Tell a gradient scaler that gradients have overflowed, here or in another process. If that is
+    kept elsewhere, the processes' scales may come to differ, and with them which updates they skip.
+
+    scaler (PyTorchGradScaler): The gradient scaler.
+    has_overflowed (bool): Whether any has.
+    """
+    if hasattr(scaler, "_found_inf"):
+        scaler._found_inf = has_overflowed
+
+
 def scaler_state(shim: Any) -> dict[str, Tensor]:
     """RETURNS (Dict[str, Tensor]): The state of a shim's gradient scaler, by name; empty if it is
     off, or if it is kept elsewhere: a resumed run then begins with the initial scale."""

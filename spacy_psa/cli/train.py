@@ -1,12 +1,17 @@
 """`spacy psa train`: `spacy train` with checkpoints, from which runs resume exactly."""
 
+from __future__ import annotations
+
 import json
 import logging
+import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +32,10 @@ from ._util import (
     psa_cli,
     user_errors,
 )
+
+if TYPE_CHECKING:
+    from ..training.checkpoint import Checkpoint
+    from ..training.ranks import Group
 
 
 @psa_cli.command(
@@ -69,11 +78,16 @@ def train_cli(
         bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
     ] = False,
     use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that share each batch; on GPUs, each has its own"),
+    ] = None,
 ) -> None:
     """
     Train a pipeline like `spacy train`, with checkpoints. Resume an interrupted run with --resume:
     it ends with the same weights as without the interruption. To override settings of the config,
-    use options such as --training.max_steps 100.
+    use options such as --training.max_steps 100. With --workers, or under torchrun, several
+    processes take the steps of one.
     """
     from spacy.util import logger
 
@@ -82,6 +96,15 @@ def train_cli(
     if verbose:
         logger.setLevel(logging.DEBUG)
     overrides = config_overrides(ctx.args)
+    if workers is not None:
+        from ..training.ranks.launch import check_workers, launch
+
+        with user_errors():
+            check_workers(workers)
+            if workers > 1:
+                arguments = _arguments(ctx)
+                launch(workers, ["-m", "spacy", "psa", "train", *arguments])
+                return
     import_code(code_path)
     with user_errors():
         train(
@@ -102,6 +125,19 @@ def parse_epochs(text: str) -> list[int]:
         problem = "--keep-epochs takes numbers from 1 on, separated by commas, such as 5,15,38"
         raise ValueError(Errors.P297.format(epochs=repr(text), problem=problem))
     return sorted({int(word) for word in words})
+
+
+def _arguments(ctx: typer.Context) -> list[str]:
+    """The arguments of this command, without --workers."""
+    given = {name: value for name, value in ctx.params.items() if name != "workers"}
+    arguments = [str(given.pop("config_path")), *ctx.args]
+    options = {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
+    for name, value in given.items():
+        if value is True:
+            arguments.append(options[name])
+        elif value not in (None, False):
+            arguments += [options[name], str(value)]
+    return arguments
 
 
 def train(
@@ -128,22 +164,108 @@ def train(
         valid, or the GPU cannot be used.
     RAISES (OutputError): If something cannot be written. Files saved earlier are unchanged.
     """
+    from ..training.ranks import find_place, join
+
+    run = partial(
+        _train,
+        config_path,
+        output_path,
+        overrides=overrides or {},
+        resume=resume,
+        checkpoint_every=checkpoint_every,
+    )
+    place = find_place(os.environ)
+    if place is None:
+        run(use_gpu=use_gpu, group=None)
+        return
+    device = use_gpu + place.local_rank if use_gpu >= 0 else -1
+    with join(place, device) as group, ExitStack() as muted:
+        if not group.is_first:
+            devnull = muted.enter_context(open(os.devnull, "w", encoding="utf8"))
+            muted.enter_context(redirect_stdout(devnull))
+        run(use_gpu=device, group=group)
+
+
+def _train(
+    config_path: Path,
+    output_path: Path,
+    *,
+    overrides: dict[str, Any],
+    resume: bool,
+    checkpoint_every: int | None,
+    use_gpu: int,
+    group: Group | None,
+) -> None:
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
     from ..private_names import setup_gpu, show_validation_error
-    from ..training.checkpoint import read_checkpoint
+    from ..training.ranks import RankedRun
     from ..training.run import CHECKPOINT, TrainingRun
+
+    def check() -> Checkpoint | None:
+        """Read the checkpoint, after checking what can be checked at once."""
+        if checkpoint_every is not None and checkpoint_every < 1:
+            raise ValueError(Errors.P288.format(n=checkpoint_every))
+        with show_validation_error(config_path), config_errors():
+            config = load_config(config_path, overrides=overrides, interpolate=False)
+            settings = json.loads(json.dumps(config.interpolate()))
+        check_sections(config)
+        check_numbers(settings["training"])
+        warn_of_unknown_settings(config)
+        saved = _read_saved(settings, output_path, resume)
+        if saved is not None and saved.finished:
+            msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
+            return saved
+        with config_errors():
+            check_training_files(config)
+        check_writable(output_path / CHECKPOINT)
+        return saved
+
+    saved = check() if group is None else group.first(check)
+    if saved is not None and saved.finished:
+        return
+    with show_validation_error(config_path):
+        config = load_config(config_path, overrides=overrides, interpolate=False)
+    with gpu_errors(use_gpu):
+        setup_gpu(use_gpu)
+    is_first = group is None or group.is_first
+    if is_first and not output_path.exists():
+        with output_errors(output_path):
+            output_path.mkdir(parents=True)
+        msg.good(f"Created output directory: {output_path}")
+    msg.info(f"Saving to output directory: {output_path}")
+    msg.divider("Initializing pipeline")
+    with config_errors():
+        nlp = init_nlp(config, use_gpu=use_gpu)
+    msg.good("Initialized pipeline")
+    msg.divider("Training pipeline")
+    make = TrainingRun if group is None else partial(RankedRun, group=group)
+    settings = json.loads(json.dumps(config.interpolate()))
+    make(
+        nlp,
+        output_path,
+        config=settings,
+        checkpoint_every=checkpoint_every,
+        resume_from=saved,
+        use_gpu=use_gpu,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+    ).train()
+    best = output_path / "model-best"
+    if is_first and best.is_dir():
+        dev = settings.get("paths", {}).get("dev") or "dev.spacy"
+        msg.info(
+            f"Next: {shlex.join(['python', '-m', 'spacy', 'psa', 'evaluate', str(best), dev])}"
+        )
+
+
+def _read_saved(settings: dict[str, Any], output_path: Path, resume: bool) -> Checkpoint | None:
+    """Read the checkpoint of the run to resume, if there is one."""
+    from ..training.checkpoint import read_checkpoint
+    from ..training.run import CHECKPOINT
     from ..training.saving import learning_settings
 
-    if checkpoint_every is not None and checkpoint_every < 1:
-        raise ValueError(Errors.P288.format(n=checkpoint_every))
-    with show_validation_error(config_path), config_errors():
-        config = load_config(config_path, overrides=overrides or {}, interpolate=False)
-        settings = json.loads(json.dumps(config.interpolate()))
-    check_sections(config)
-    check_numbers(settings["training"])
-    warn_of_unknown_settings(config)
     folder = output_path / CHECKPOINT
     saved = read_checkpoint(folder)
     if not resume and saved is not None:
@@ -155,44 +277,11 @@ def train(
     if saved is not None:
         before, now = map(learning_settings, (saved.config, settings))
         _check_config(before, now, output_path)
-        if saved.finished:
-            msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
-            return
-        msg.info(f"Resuming the run in {output_path} after step {saved.step}")
+        if not saved.finished:
+            msg.info(f"Resuming the run in {output_path} after step {saved.step}")
     elif resume:
         msg.info(f"There is no checkpoint in {output_path}: starting a new run")
-    with config_errors():
-        check_training_files(config)
-    check_writable(output_path / CHECKPOINT)
-    with gpu_errors(use_gpu):
-        setup_gpu(use_gpu)
-    if not output_path.exists():
-        with output_errors(output_path):
-            output_path.mkdir(parents=True)
-        msg.good(f"Created output directory: {output_path}")
-    msg.info(f"Saving to output directory: {output_path}")
-    msg.divider("Initializing pipeline")
-    with config_errors():
-        nlp = init_nlp(config, use_gpu=use_gpu)
-    msg.good("Initialized pipeline")
-    msg.divider("Training pipeline")
-    TrainingRun(
-        nlp,
-        output_path,
-        config=settings,
-        checkpoint_every=checkpoint_every,
-        keep_epochs=keep_epochs,
-        resume_from=saved,
-        use_gpu=use_gpu,
-        stdout=sys.stdout,
-        stderr=sys.stderr,
-    ).train()
-    best = output_path / "model-best"
-    if best.is_dir():
-        dev = settings.get("paths", {}).get("dev") or "dev.spacy"
-        msg.info(
-            f"Next: {shlex.join(['python', '-m', 'spacy', 'psa', 'evaluate', str(best), dev])}"
-        )
+    return saved
 
 
 def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -> None:

@@ -35,11 +35,12 @@ class GradientScaler(PyTorchGradScaler):
     bfloat16 has the range of float32 and needs no scaling.
 
     mixed_precision (Optional[str]): The setting.
+    has_scaled (bool): Whether gradients have been scaled since the last update.
     """
 
     def __init__(self, mixed_precision: str | None) -> None:
         super().__init__(mixed_precision == "fp16")
-        self._has_scaled = False
+        self.has_scaled = False
 
     @property
     def is_on(self) -> bool:
@@ -77,7 +78,7 @@ class GradientScaler(PyTorchGradScaler):
                 leaf.grad = gradient if leaf.grad is None else leaf.grad.add_(gradient)
 
     def _scale_down(self, gradients: list[Tensor]) -> None:
-        self._has_scaled = True
+        self.has_scaled = True
         # `unscale` returns whether any batch of this update has overflowed
         has_overflowed, self._found_inf = self._found_inf, False
         if self.unscale(gradients):
@@ -90,10 +91,10 @@ class GradientScaler(PyTorchGradScaler):
     def update(self) -> None:
         """Set the scale of the next update: halve it if this one has overflowed, double it if none
         has for a long time. Updates without gradients do not count."""
-        if self._has_scaled:
+        if self.has_scaled:
             super().update()
         self.forget()
 
     def forget(self) -> None:
         """Forget the batches seen since the last update."""
-        self._has_scaled = self._found_inf = False
+        self.has_scaled = self._found_inf = False

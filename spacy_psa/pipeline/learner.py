@@ -63,7 +63,11 @@ class Learner(ABC):
     tagset (TagSet): Its labels.
     monitor (DivergenceMonitor): Stops training if it diverges.
     stagnation (StagnationMonitor): Warns if it goes nowhere.
+    begin_sum (Optional[Callable[[float], Callable[[], float]]]): Starts to add up a number over the
+        processes that share a batch, and returns what waits for the sum; None without others.
     """
+
+    begin_sum: Callable[[float], Callable[[], float]] | None = None
 
     def __init__(self, pipe: TrainablePipe, tagset: TagSet) -> None:
         self.pipe = pipe
@@ -88,6 +92,10 @@ class Learner(ABC):
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
         """Compute the loss of the model's output for examples, and its gradient."""
+
+    @abstractmethod
+    def n_averaged(self, examples: Sequence[Example]) -> int:
+        """Over how much of the examples the loss is a mean, e.g. their sentences."""
 
     def initialize(
         self,
@@ -149,8 +157,23 @@ class Learner(ABC):
         self.check_trainable()
         self.tagset.take_new(examples)
         docs, inputs = [eg.predicted for eg in examples], self.inputs(examples)
-        get_loss = partial(self.pipe.get_loss, examples)
+        get_loss = self._shared_loss(examples)
         return self.step(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+    def _shared_loss(
+        self, examples: Sequence[Example]
+    ) -> Callable[[Potentials], tuple[float, Potentials]]:
+        """The component's loss: if the batch is shared, the part of these examples in it."""
+        if self.begin_sum is None:
+            return partial(self.pipe.get_loss, examples)
+        n = self.n_averaged(examples)
+        total = self.begin_sum(n)
+
+        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
+            loss, gradient = self.pipe.get_loss(examples, potentials)
+            return weighted(loss, gradient, n / max(1.0, total()))
+
+        return get_loss
 
     def check_trainable(self) -> None:
         """Raise a ValueError if the precision of a network has been reduced."""
@@ -204,6 +227,12 @@ class Learner(ABC):
         scale_gradients(model, scale)
         model.finish_update(skip_update if skips_update(model) else sgd)
         self.monitor.check_update(pipe.name, model)
+
+
+def weighted(loss: float, gradient: Potentials, weight: float) -> tuple[float, Potentials]:
+    """The part of a loss in a mean over more than these examples, and its gradient."""
+    tensors = {name: weight * tensor for name, tensor in gradient.tensors().items()}
+    return weight * loss, Potentials(lengths=gradient.lengths, **tensors)
 
 
 def loss_and_gradient(

@@ -44,6 +44,8 @@ class Checkpoint:
     random (Dict[str, Any]): The random state after the step.
     device (Dict[str, Any]): The random state of the GPU after the step.
     optimizer (Dict[str, Any]): The optimizer's state apart from tensors, e.g. its counters.
+    others (List[Dict[str, Any]]): The random states of the other ranks, `random` and `device`, in
+        their order.
     """
 
     config: dict[str, Any]
@@ -58,6 +60,7 @@ class Checkpoint:
     random: dict[str, Any] = field(default_factory=dict)
     device: dict[str, Any] = field(default_factory=dict)
     optimizer: dict[str, Any] = field(default_factory=dict)
+    others: list[dict[str, Any]] = field(default_factory=list)
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:

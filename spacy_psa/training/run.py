@@ -29,6 +29,7 @@ from spacy.training.loop import (
 )
 from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed, set_gpu_allocator
+from torch import Tensor
 
 from ..atomic_files import copy_folder, recover, remove_folder
 from ..errors import Errors
@@ -37,7 +38,7 @@ from ..terminal import SafePrinter, SafeStream
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .parameter_names import note_pipeline
 from .random_state import RandomState, capture_device, isolated, restore_device
-from .replay import ReplayedPipeline
+from .replay import ReplayedPipeline, Scores
 from .saving import with_atomic_save
 from .state import read_state, write_state
 
@@ -78,7 +79,7 @@ class TrainingRun:
         if checkpoint_every is not None and checkpoint_every < 1:
             raise ValueError(Errors.P288.format(n=checkpoint_every))
         note_pipeline(nlp)
-        self.nlp = nlp
+        self.nlp = self.evaluated = nlp
         self.output = output
         self.config = config
         self.checkpoint_every = checkpoint_every
@@ -117,11 +118,8 @@ class TrainingRun:
         RAISES (OutputError): If an output cannot be written. Earlier outputs are then unchanged.
         """
         message = SafePrinter(no_print=True)
-        for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
-            recover(self.output / name)
-        if self.saved is None:
-            remove_checkpoint(self.output / CHECKPOINT)
-        else:
+        self._prepare_output()
+        if self.saved is not None:
             self.stream_start = RandomState.from_dict(self.saved.stream)
         self._write(message.info(f"Pipeline: {self.nlp.pipe_names}"))
         if self.frozen:
@@ -130,17 +128,11 @@ class TrainingRun:
             annotating = self.T["annotating_components"]
             self._write(message.info(f"Set annotations on update for: {annotating}"))
         self._write(message.info(f"Initial learn rate: {self.optimizer.learn_rate}"))
-        pipeline = ReplayedPipeline(
-            self.nlp,
-            create_evaluation_callback(self.nlp, self.dev_corpus, self.T["score_weights"]),
-            self.T["before_update"],
-            self.saved.scores if self.saved else [],
+        pipeline = self._make_pipeline(
+            create_evaluation_callback(self.evaluated, self.dev_corpus, self.T["score_weights"])
         )
         pipeline.is_live = self.saved is None
-        with self.nlp.select_pipes(disable=self.frozen):
-            log_step, finalize_logger = self.T["logger"](
-                self.nlp, SafeStream(self.stdout), self.stderr
-            )
+        log_step, finalize_logger = self._make_logger()
         info: Info | None = None
         must_save = True
         try:
@@ -172,6 +164,20 @@ class TrainingRun:
         path = self.output / DIR_MODEL_LAST
         self._write(message.good("Saved pipeline to output directory", path))
         return path
+
+    def _prepare_output(self) -> None:
+        for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
+            recover(self.output / name)
+        if self.saved is None:
+            remove_checkpoint(self.output / CHECKPOINT)
+
+    def _make_pipeline(self, evaluate: Callable[[], Scores]) -> ReplayedPipeline:
+        scores = self.saved.scores if self.saved else []
+        return ReplayedPipeline(self.nlp, evaluate, self.T["before_update"], scores)
+
+    def _make_logger(self) -> tuple[Callable[[Info | None], None], Callable[[], None]]:
+        with self.nlp.select_pipes(disable=self.frozen):
+            return self.T["logger"](self.nlp, SafeStream(self.stdout), self.stderr)
 
     def _steps(self, pipeline: ReplayedPipeline) -> Iterator[tuple[Info, bool | None]]:
         """Run spaCy's loop; yield the last step again if it was not evaluated in the loop."""
@@ -256,12 +262,22 @@ class TrainingRun:
         """Restore the state of the checkpoint and resume training from it."""
         if info["words"] != saved.words:
             self._refuse_corpus(info, saved)
-        tensors = read_tensors(self.output / CHECKPOINT)
+        tensors = self._read_tensors()
         write_state(self.nlp, self.optimizer, self.frozen, tensors, saved.optimizer)
         info["losses"].update(saved.losses)
+        self._restore_random(saved)
+        self.started, self.seconds_before = default_timer(), saved.seconds
+
+    def _read_tensors(self) -> dict[str, Tensor]:
+        return read_tensors(self.output / CHECKPOINT)
+
+    def _restore_random(self, saved: Checkpoint) -> None:
         RandomState.from_dict(saved.random).restore()
         restore_device(saved.device)
-        self.started, self.seconds_before = default_timer(), saved.seconds
+
+    def _random_states(self) -> list[dict[str, Any]]:
+        """The states of this process's random number generators."""
+        return [{"device": capture_device(), "random": RandomState.capture().to_dict()}]
 
     def _refuse_corpus(self, info: Info | None, saved: Checkpoint) -> None:
         found, path = info["words"] if info else 0, self.output
@@ -283,7 +299,9 @@ class TrainingRun:
         self.is_first = False
 
     def _save_checkpoint(self, info: Info, losses: dict[str, float]) -> None:
-        device = capture_device()
+        states = self._random_states()
+        if not states:
+            return
         tensors, counts = read_state(self.nlp, self.optimizer, self.frozen)
         checkpoint = Checkpoint(
             **self._progress(info),
@@ -291,15 +309,18 @@ class TrainingRun:
             scores=[float(score) for score, _ in info["checkpoints"]],
             losses={name: float(loss) for name, loss in losses.items()},
             stream=self.stream_start.to_dict(),
-            random=RandomState.capture().to_dict(),
-            device=device,
+            **states[0],
             optimizer=counts,
+            others=states[1:],
         )
-        write_checkpoint(self.output / CHECKPOINT, checkpoint, tensors)
+        self._write_checkpoint(checkpoint, tensors)
 
     def _finish(self, info: Info) -> None:
         checkpoint = Checkpoint(**self._progress(info), finished=True)
-        write_checkpoint(self.output / CHECKPOINT, checkpoint, {})
+        self._write_checkpoint(checkpoint, {})
+
+    def _write_checkpoint(self, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
+        write_checkpoint(self.output / CHECKPOINT, checkpoint, tensors)
 
     def _progress(self, info: Info) -> dict[str, Any]:
         return {

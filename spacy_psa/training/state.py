@@ -6,7 +6,7 @@ identified by its path: the component, the index of the layer in the model's wal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import srsly
@@ -22,11 +22,12 @@ from ..private_names import network_of, scaler_state
 
 MEMORIES = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
+Owner = tuple[Model | PyTorchShim, str]
 ATTRIBUTES = "attributes"
 
 
 def read_state(
-    nlp: Language, optimizer: Optimizer, frozen: list[str]
+    nlp: Language, optimizer: Optimizer, frozen: Sequence[str]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the state of a training run.
 
@@ -60,7 +61,7 @@ def read_state(
 def write_state(
     nlp: Language,
     optimizer: Optimizer,
-    frozen: list[str],
+    frozen: Sequence[str],
     tensors: dict[str, Tensor],
     rest: dict[str, Any],
 ) -> None:
@@ -101,17 +102,40 @@ def write_state(
     optimizer._radam_buffer = [list(entry) for entry in rest["radam"]]
     # An optimizer with momentum updates parameters that have a gradient, even if it is zero.
     for path in rest["gradients"]:
-        _set_zero_grad(*owners[path])
+        zero_gradient(*owners[path])
 
 
-def _labelers(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Any]]:
+def trained_owners(nlp: Language, frozen: Sequence[str]) -> list[Owner]:
+    """Find the parameters of all trained components, in the same order in each process.
+
+    nlp (Language): The pipeline.
+    frozen (Sequence[str]): Components that are not trained.
+    RETURNS (List[Tuple[Model or PyTorchShim, str]]): The owner of each, and the name under which
+        it has it. One that several components share is found once.
+    """
+    owners = (owner for _, owner in _owners(dict(_nodes(nlp, frozen))))
+    return list({(id(owner), name): (owner, name) for owner, name in owners}.values())
+
+
+def trained_shims(nlp: Language, frozen: Sequence[str]) -> list[PyTorchShim]:
+    """Find the networks of all trained components.
+
+    nlp (Language): The pipeline.
+    frozen (Sequence[str]): Components that are not trained.
+    RETURNS (List[PyTorchShim]): Their shims, each once.
+    """
+    shims = _shims(dict(_nodes(nlp, frozen)))
+    return list({id(shim): shim for _, shim in shims}.values())
+
+
+def _labelers(nlp: Language, frozen: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Find the trained components of this package."""
     for name, pipe in nlp.pipeline:
         if name not in frozen and hasattr(pipe, "tagset"):
             yield name, pipe
 
 
-def _nodes(nlp: Language, frozen: list[str]) -> Iterator[tuple[str, Model]]:
+def _nodes(nlp: Language, frozen: Sequence[str]) -> Iterator[tuple[str, Model]]:
     """Find the layers of all trained components, each with its path."""
     for name, pipe in nlp.pipeline:
         if name in frozen or not getattr(pipe, "is_trainable", False):
@@ -147,7 +171,7 @@ def _weights(nodes: dict[str, Model]) -> Iterator[tuple[str, Tensor]]:
             yield f"{path}:{name}", tensor
 
 
-def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, tuple[Model | PyTorchShim, str]]]:
+def _owners(nodes: dict[str, Model]) -> Iterator[tuple[str, Owner]]:
     """Find the owner of each parameter, and the name under which it has it."""
     for path, node in nodes.items():
         for name in node.param_names:
@@ -170,7 +194,12 @@ def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
     return network_of(owner).get_parameter(name).grad is not None
 
 
-def _set_zero_grad(owner: Model | PyTorchShim, name: str) -> None:
+def zero_gradient(owner: Model | PyTorchShim, name: str) -> None:
+    """Give a parameter a gradient of zeros.
+
+    owner (Model or PyTorchShim): The layer or shim that it belongs to.
+    name (str): The name under which that has it.
+    """
     if isinstance(owner, Model):
         owner.set_grad(name, owner.ops.xp.zeros_like(owner.get_param(name)))
     else:

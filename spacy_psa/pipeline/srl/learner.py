@@ -59,6 +59,14 @@ class RoleLearner(Learner):
         annotated = {frame.predicate: frame for frame in frames}
         return [(predicate, annotated.get(predicate)) for predicate in said.predicates]
 
+    def n_averaged(self, examples: Sequence[Example]) -> int:
+        """See `Learner`: the number of labels."""
+        n = 0
+        for example, predicates in zip(examples, self.inputs(examples)[1], strict=True):
+            places = labeled_propositions(self.pipe.model, example.predicted, predicates)
+            n += sum(place.end - place.start for place in places)
+        return n
+
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:

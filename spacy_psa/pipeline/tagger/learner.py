@@ -55,6 +55,10 @@ class TagLearner(Learner):
         """See `Learner`."""
         return [eg.predicted for eg in examples]
 
+    def n_averaged(self, examples: Sequence[Example]) -> int:
+        """See `Learner`: the number of sentences."""
+        return sum(len(sentence_lengths(eg.predicted)) for eg in examples)
+
     def check_labels(self) -> None:
         """See `Learner`. There must be labels, also those with a weight or a threshold."""
         name, cfg = self.pipe.name, self.pipe.cfg

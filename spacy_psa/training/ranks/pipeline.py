@@ -1,0 +1,161 @@
+"""The pipeline in the training loop of one rank."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from functools import partial
+from timeit import default_timer
+from typing import Any, cast
+
+from spacy.language import Language
+from spacy.scorer import Scorer
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ...errors import Errors
+from ..replay import ReplayedPipeline, Scores
+from .gradients import sum_gradients
+from .group import Group
+from .shares import digest, shares
+
+# What spacy-transformers keeps of its output: large, and nothing that is scored
+TRANSFORMER_OUTPUT = ("._.", "trf_data", None, None)
+
+
+class RankedPipeline(ReplayedPipeline):
+    """A stand-in for the pipeline, which learns from this rank's share of each batch, and adds up
+    the gradients and losses of all ranks before the update.
+
+    nlp (Language): The pipeline.
+    evaluate (Callable[[], Tuple[float, Dict[str, Any]]]): Evaluates the pipeline.
+    before_update (Optional[Callable[[Language, Dict], None]]): The callback from the config.
+    scores (List[float]): The main scores of the evaluations that are not repeated.
+    frozen (Sequence[str]): Components that are not trained.
+    group (Group): The ranks.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        evaluate: Callable[[], Scores],
+        before_update: Callable[[Language, dict[str, Any]], None] | None,
+        scores: list[float],
+        *,
+        frozen: Sequence[str],
+        group: Group,
+    ) -> None:
+        super().__init__(nlp, evaluate, before_update, scores)
+        self._frozen = frozen
+        self._group = group
+        self._digest = 0
+        self._losses: dict[str, float] = {}  # of this rank, since the last update
+        self._total: dict[str, float] = {}  # of all ranks, kept by the loop
+        for learner in self._learners():
+            learner.begin_sum = group.begin_sum
+
+    @property
+    def pipeline(self) -> list[tuple[str, Any]]:
+        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` is called next. The
+        loop asks for them once in each update, when all gradients are there: they are added up
+        here."""
+        if self.is_live:
+            self._sum()
+        return super().pipeline
+
+    def update(self, examples: Sequence[Example], **kwargs: Any) -> None:
+        """Learn from this rank's share of a batch, see `Language.update`."""
+        if not self.is_live:
+            return
+        place = self._group.place
+        self._digest = digest(examples, self._digest)
+        for learner in self._learners():
+            # Labels that are new to the pipeline may be in the share of any rank
+            learner.tagset.take_new(examples)
+        divided = shares([len(eg.predicted) for eg in examples], place.size)
+        share = [examples[i] for i in divided[place.rank]]
+        self._total = kwargs.pop("losses")
+        if share:
+            self._nlp.update(share, losses=self._losses, **kwargs)
+        else:
+            for learner in self._learners():
+                learner.begin_sum(0.0)
+        if not divided[-1]:
+            # Some ranks drew nothing here, and spaCy's parsers expect all to draw alike
+            random.setstate(self._group.share(random.getstate()))
+
+    def _learners(self) -> list[Any]:
+        """What trains this package's components: their losses are means over the batch."""
+        pipes = [(name, pipe) for name, pipe in self._nlp.pipeline if name not in self._frozen]
+        return [pipe.learner for _, pipe in pipes if hasattr(pipe, "learner")]
+
+    def _sum(self) -> None:
+        """Add up the gradients and the losses."""
+        # In the pipeline's order, which is the same on all ranks
+        names = self._nlp.pipe_names
+        losses = [float(self._losses.pop(name, 0.0)) for name in names]
+        numbers = [float(self._digest), *losses]
+        digests, *sums = sum_gradients(self._nlp, self._frozen, self._group, numbers)
+        if digests != self._digest * self._group.place.size:
+            raise ValueError(Errors.P523)
+        for name, loss in zip(names, sums, strict=True):
+            if name not in self._frozen:
+                self._total[name] = self._total.get(name, 0.0) + loss
+        # What a component of others calls by another name is not added up
+        self._total.update(self._losses)
+        self._losses = {}
+        self._digest = 0
+
+
+def evaluated_together(nlp: Language, group: Group) -> Language:
+    """Make the ranks share out the documents when a pipeline is evaluated.
+
+    nlp (Language): The pipeline, which is not modified.
+    group (Group): The ranks.
+    RETURNS (Language): A shallow copy of the pipeline with another `evaluate`.
+    """
+    result = copy(nlp)
+    result.evaluate = partial(_evaluate, nlp, group)  # type: ignore[method-assign]
+    return result
+
+
+def _evaluate(nlp: Language, group: Group, examples: Iterable[Example]) -> dict[str, Any]:
+    """Each rank annotates its share; rank 0 scores all documents as one corpus."""
+    start = default_timer()
+    rows = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
+    place = group.place
+    divided = shares([len(eg.predicted) for eg in rows], place.size)
+    docs = nlp.pipe(rows[i].predicted for i in divided[place.rank])
+    parts = group.collect([_to_bytes(doc) for doc in docs])
+    seconds = default_timer() - start
+    return group.share(_score(nlp, rows, divided, parts, seconds) if group.is_first else {})
+
+
+def _score(
+    nlp: Language,
+    rows: Sequence[Example],
+    divided: Sequence[Sequence[int]],
+    parts: Sequence[Sequence[bytes]],
+    seconds: float,
+) -> dict[str, Any]:
+    """As `Language.evaluate` does."""
+    for indices, part in zip(divided, parts, strict=True):
+        for i, data in zip(indices, part, strict=True):
+            rows[i].predicted = Doc(nlp.vocab).from_bytes(data)
+    scores = Scorer(nlp=nlp).score(rows)
+    scores["speed"] = sum(len(eg.predicted) for eg in rows) / seconds
+    return cast(dict[str, Any], _plain(scores))
+
+
+def _to_bytes(doc: Doc) -> bytes:
+    user_data: dict[Any, Any] = doc.user_data
+    user_data.pop(TRANSFORMER_OUTPUT, None)
+    return doc.to_bytes(exclude=["tensor"])
+
+
+def _plain(value: Any) -> Any:
+    """Replace numbers of NumPy or CuPy by Python's."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.item() if hasattr(value, "item") else value
