@@ -167,7 +167,7 @@ def train(
     from ..training.ranks import find_place, join
 
     run = partial(
-        _train,
+        train_as_rank,
         config_path,
         output_path,
         overrides=overrides or {},
@@ -186,7 +186,7 @@ def train(
         run(use_gpu=device, group=group)
 
 
-def _train(
+def train_as_rank(
     config_path: Path,
     output_path: Path,
     *,
@@ -196,6 +196,10 @@ def _train(
     use_gpu: int,
     group: Group | None,
 ) -> None:
+    """Train a pipeline in one of several processes, or in this one alone. See `train`.
+
+    group (Optional[Group]): The processes; None for one alone.
+    """
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 

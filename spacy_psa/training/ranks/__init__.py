@@ -8,6 +8,6 @@ part of it (see `Learner`). Only rank 0 writes files.
 
 from .group import Group, join
 from .place import Place, find_place
-from .run import RankedRun
+from .ranked_run import RankedRun
 
 __all__ = ["Group", "Place", "RankedRun", "find_place", "join"]

@@ -18,7 +18,7 @@ from ..replay import ReplayedPipeline, Scores
 from ..run import Info, TrainingRun
 from ..state import read_state, write_state
 from .group import Group
-from .pipeline import RankedPipeline, evaluated_together
+from .ranked_pipeline import RankedPipeline, evaluated_together
 
 
 class RankedRun(TrainingRun):

@@ -1,0 +1,80 @@
+"""Two processes that train together, started by the tests.
+
+python -m tests.training.ranks.pair RUNS: a JSON file with a list of runs, of which each has the
+`config`, the `output`, and optionally `resume` and `killed`: the update in which rank 1 is killed.
+With `after`, the process `rank` is killed after so many seconds of it, wherever it is then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import torch
+from spacy.language import Language
+
+from spacy_psa.cli.train import train_as_rank
+from spacy_psa.training.ranks import find_place, join
+from spacy_psa.training.ranks.launch import launch
+
+from ...documentation import ROOT
+
+
+def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
+    """Make runs, one after the other, in two processes.
+
+    folder (Path): Where to write what they are to do.
+    runs (List[Dict[str, Any]]): See above.
+    """
+    path = folder / "runs.json"
+    path.write_text(json.dumps(runs, default=str), encoding="utf8")
+    before = Path.cwd()
+    try:
+        os.chdir(ROOT)
+        launch(2, ["-m", __name__, str(path)])
+    finally:
+        os.chdir(before)
+
+
+def _kill_in(update: int) -> None:
+    original, done = Language.update, 0
+
+    def mortal_update(self: Language, *args: Any, **kwargs: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done > update:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, *args, **kwargs)
+
+    Language.update = mortal_update  # type: ignore[method-assign]
+
+
+def main(path: Path) -> None:
+    """Make the runs of a file as one of the ranks."""
+    torch.set_num_threads(1)
+    place = find_place(os.environ)
+    assert place is not None
+    with join(place, -1) as group:
+        for run in json.loads(path.read_text(encoding="utf8")):
+            if "killed" in run and place.rank == 1:
+                _kill_in(run["killed"])
+            if place.rank == run.get("rank"):
+                Timer(run["after"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+            train_as_rank(
+                Path(run["config"]),
+                Path(run["output"]),
+                overrides={},
+                resume=run.get("resume", False),
+                checkpoint_every=None,
+                use_gpu=-1,
+                group=group,
+            )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

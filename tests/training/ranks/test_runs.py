@@ -1,0 +1,107 @@
+"""Two ranks train as one process does."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+import torch
+from thinc.api import Adam
+
+from spacy_psa.cli.train import train
+from spacy_psa.training.checkpoint import read_checkpoint
+from spacy_psa.training.state import read_state
+
+from ..runs import log, weights
+from .conftest import SYSTEMS
+from .pair import run_pair
+
+torch.set_num_threads(1)
+
+NAMES = (*SYSTEMS, "shared tok2vec", "roles")
+
+
+@pytest.fixture(scope="module")
+def together(
+    corpora: Path, configs: dict[str, Path], drawing: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The runs of two ranks, uninterrupted."""
+    output = tmp_path_factory.mktemp("together")
+    runs = [{"config": path, "output": output / name} for name, path in configs.items()]
+    run_pair(output, [*runs, {"config": drawing, "output": output / "drawing"}])
+    return output
+
+
+def tensors(output: Path) -> dict[str, torch.Tensor]:
+    """The weights of a run's last pipeline."""
+    found, _ = read_state(spacy.load(output / "model-last"), Adam(0.001), [])
+    return {name: t for name, t in found.items() if name.startswith("weights/")}
+
+
+def difference(first: Path, second: Path) -> float:
+    """The largest difference between the weights of two runs."""
+    one, two = tensors(first), tensors(second)
+    assert one.keys() == two.keys()
+    pairs = [(one[name].double(), two[name].double()) for name in one if one[name].numel()]
+    return max(float((a - b).abs().max()) for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_ranks_take_the_steps_of_one_process(
+    name: str, configs: dict[str, Path], together: Path, tmp_path: Path
+) -> None:
+    train(configs[name], tmp_path)
+    assert difference(tmp_path, together / name) < 1e-5
+    one, two = log(tmp_path), log(together / name)
+    assert len(one) == len(two) == 3
+    for expected, found in zip(one, two, strict=True):
+        assert found["scores"] == pytest.approx(expected["scores"])
+        assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4, abs=1e-6)
+
+
+def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
+    drawing: Path, together: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "run"
+    with pytest.raises(ValueError, match=r"\[P527\] Rank 1 was killed by SIGKILL.*--resume"):
+        run_pair(tmp_path, [{"config": drawing, "output": output, "killed": 13}])
+    saved = read_checkpoint(output / "checkpoint")
+    assert saved is not None and saved.step == 10
+    [other] = saved.others  # each rank draws its own numbers, but for those of `random`
+    assert other["random"]["numpy"] != saved.random["numpy"]
+    assert other["random"]["torch"] != saved.random["torch"]
+    assert other["random"]["python"] == saved.random["python"]
+    shutil.copytree(output, tmp_path / "alone")
+    run_pair(tmp_path, [{"config": drawing, "output": output, "resume": True}])
+    assert weights(output) == weights(together / "drawing")
+    assert log(output) == log(together / "drawing")
+    # Another number of processes draws other random numbers
+    train(drawing, tmp_path / "alone", resume=True)
+    assert [entry["step"] for entry in log(tmp_path / "alone")] == [0, 5, 10, 15, 19]
+
+
+@pytest.mark.nightly
+def test_nothing_is_lost_when_ranks_are_killed_again_and_again(
+    drawing: Path, together: Path, tmp_path: Path
+) -> None:
+    rng, output, n_killed = random.Random(0), tmp_path / "run", 0
+    run = {"config": drawing, "output": output, "resume": True}
+    for i in range(20):
+        # Longer each time, so that the run gets to its end
+        kill = {"rank": rng.randrange(2), "after": rng.uniform(0.0, 0.5 + 0.1 * i)}
+        try:
+            run_pair(tmp_path, [{**run, **kill}])
+        except ValueError as error:
+            assert f"Rank {kill['rank']} was killed by SIGKILL" in str(error)
+            n_killed += 1
+        saved = read_checkpoint(output / "checkpoint")
+        if saved is not None and saved.finished:
+            assert weights(output) == weights(together / "drawing")
+            assert log(output) == log(together / "drawing")
+            shutil.rmtree(output)
+    assert n_killed
+    run_pair(tmp_path, [run])
+    assert weights(output) == weights(together / "drawing")
