@@ -135,7 +135,7 @@ def _arguments(ctx: typer.Context) -> list[str]:
     for name, value in given.items():
         if value is True:
             arguments.append(options[name])
-        elif value not in (None, False):
+        elif value not in (None, False, ""):
             arguments += [options[name], str(value)]
     return arguments
 
@@ -173,6 +173,7 @@ def train(
         overrides=overrides or {},
         resume=resume,
         checkpoint_every=checkpoint_every,
+        keep_epochs=keep_epochs,
     )
     place = find_place(os.environ)
     if place is None:
@@ -193,6 +194,7 @@ def train_as_rank(
     overrides: dict[str, Any],
     resume: bool,
     checkpoint_every: int | None,
+    keep_epochs: Sequence[int] = (),
     use_gpu: int,
     group: Group | None,
 ) -> None:
@@ -251,6 +253,7 @@ def train_as_rank(
         output_path,
         config=settings,
         checkpoint_every=checkpoint_every,
+        keep_epochs=keep_epochs,
         resume_from=saved,
         use_gpu=use_gpu,
         stdout=sys.stdout,

@@ -32,6 +32,8 @@ class RankedRun(TrainingRun):
     """
 
     def __init__(self, nlp: Language, output: Path, *, group: Group, **settings: Any) -> None:
+        if not group.is_first:
+            settings["keep_epochs"] = ()
         super().__init__(nlp, output, **settings)
         self.group = group
         self.evaluated = evaluated_together(nlp, group)
