@@ -10,6 +10,12 @@ from collections.abc import Sequence
 from ...errors import Errors
 from .place import NUMBERS
 
+# Which it handles, and goes on handling
+SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+    if hasattr(signal, name)
+]
 LAUNCHER_LOGGERS = ("torch.distributed.launcher", "torch.distributed.elastic")
 
 
@@ -57,6 +63,7 @@ def launch(n: int, arguments: Sequence[str]) -> None:
         max_restarts=0,
         monitor_interval=0.1,
     )
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         elastic_launch(config, sys.executable)(*arguments)
     except SignalException as error:
@@ -70,3 +77,6 @@ def launch(n: int, arguments: Sequence[str]) -> None:
         rank, number = killed[0]
         how = f"was killed by {signal.Signals(number).name}"
         raise ValueError(Errors.P527.format(rank=rank, how=how)) from error
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
