@@ -6,9 +6,11 @@ python -m tests.public
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
+import textwrap
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -31,9 +33,10 @@ INTRODUCTION = """\
 
 What may be imported from `spacy_psa`. Everything else is private and may change. Names are \
 imported from the folder that lists them, e.g. `from spacy_psa.inference import LinearChain`; most \
-folders import them only when they are asked for. Arguments are described in the docstrings, and \
-those that a config may set in [configuration.md](configuration.md). [crf.md](crf.md) shows the \
-CRF and the layers without spaCy. `spacy_psa.apply` is `apply` of `spacy_psa.scale`.
+folders import them only when they are asked for. Arguments, listed below each table, are \
+described in the docstrings, and those that a config may set in \
+[configuration.md](configuration.md). [crf.md](crf.md) shows the CRF and the layers without spaCy. \
+`spacy_psa.apply` is `apply` of `spacy_psa.scale`.
 """
 
 
@@ -121,6 +124,32 @@ def first_sentence(text: str) -> str:
     return (sentence[0] if sentence else paragraph).rstrip(".:").replace("|", "\\|")
 
 
+def arguments(found: Any) -> str:
+    """The arguments of a function or class as in its source, on one line."""
+    function = found
+    if inspect.isclass(found):
+        if dataclasses.is_dataclass(found):
+            return ", ".join(field.name for field in dataclasses.fields(found) if field.init)
+        if hasattr(found, "_fields"):
+            return ", ".join(found._fields)
+        function = found.__init__
+    if not inspect.isfunction(function):
+        return ""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    return re.sub(r"^self(, )?", "", ast.unparse(node.args))
+
+
+def signatures(found: dict[str, Any]) -> str:
+    """How the functions and classes among public names are called."""
+    lines = [
+        f"{name}({arguments(value)})"
+        for name, value in found.items()
+        if inspect.isclass(value) or inspect.isfunction(value)
+    ]
+    return "\n".join(["", "```text", *lines, "```"]) if lines else ""
+
+
 def page() -> str:
     """The page that lists everything public."""
     parts = [INTRODUCTION]
@@ -131,7 +160,8 @@ def page() -> str:
             for name, found in public(folder).items()
         ]
         heading = f"## `spacy_psa.{folder}`\n\n{first_sentence(text)}.\n"
-        parts.append("\n".join([heading, "| name | what it is |", "| --- | --- |", *rows, ""]))
+        table = [heading, "| name | what it is |", "| --- | --- |", *rows]
+        parts.append("\n".join([*table, signatures(public(folder)), ""]))
     return "\n".join(parts)
 
 
