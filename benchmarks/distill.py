@@ -1,0 +1,280 @@
+"""Students of a transformer: on gold alone, and distilled with and without unlabeled text.
+
+    python -m benchmarks.distill --teachers trained --data corpora --vectors vectors --texts unlabeled
+
+trains each student on each corpus with the training of `psa init-config`, all with the same number
+of updates: on the annotation alone (`gold`), distilled on the training text (`0`), and with that
+many unlabeled texts. `teachers` has a folder for each corpus, with model-best; `corpora` one with
+train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz and biomedical.txt.gz. Every
+training has a process and a file of results of its own; those that are there already are left out,
+so a run that was stopped goes on. What a teacher says of texts is shared by the students. Test
+scores are those of the weights with the best score on the development set.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import spacy
+import torch
+from thinc.api import Config
+
+from spacy_psa.cli.distill import CACHE, distill
+from spacy_psa.cli.init_config import make_config
+from spacy_psa.cli.train import train
+from spacy_psa.distillation.blocks_on_disk import read_manifest
+from spacy_psa.distillation.filling import Settings
+
+from .machine import describe_machine
+from .transformers import evaluate, read, spread
+
+RESULTS = Path(__file__).parent / "results" / "distill"
+TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz"}
+WIDTHS = (300, 150)
+TEACHER = "teacher"
+
+
+def main() -> None:
+    """Train what has no results yet, and write the page of all results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--teachers", type=Path, metavar="FOLDER")
+    parser.add_argument("--data", type=Path, metavar="FOLDER")
+    parser.add_argument("--vectors", type=Path, help="pipeline with vectors")
+    parser.add_argument("--texts", type=Path, metavar="FOLDER")
+    parser.add_argument("--runs", type=Path, help="folder for trained pipelines")
+    parser.add_argument("--corpora", nargs="+", choices=TEXTS, default=list(TEXTS))
+    parser.add_argument("--students", nargs="+", default=["bilstm-crf", "psa"])
+    parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
+    parser.add_argument("--amounts", nargs="+", default=["gold", "0", "5000", "20000"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--updates", type=int, default=2000)
+    parser.add_argument("--gold-share", type=float, default=0.5)
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--seconds", type=int, default=7200, help="limit for one training")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.cell is not None:
+        run_cell(arguments, arguments.cell)
+        return
+    for cell in () if arguments.page else cells(arguments):
+        print(run_process(arguments, sys.argv[1:], cell), flush=True)
+    write_page(arguments.output)
+
+
+def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What to train, with the first seed of everything first."""
+    for seed in range(arguments.seeds):
+        for corpus in arguments.corpora:
+            for student in arguments.students:
+                for width in arguments.widths:
+                    for amount in arguments.amounts:
+                        yield {
+                            "corpus": corpus,
+                            "student": student,
+                            "width": width,
+                            "texts": amount,
+                            "gold_share": arguments.gold_share,
+                            "temperature": arguments.temperature,
+                            "updates": arguments.updates,
+                            "seed": seed,
+                        }
+    if not arguments.seeds:
+        return
+    for corpus in arguments.corpora:
+        yield {"corpus": corpus, "student": TEACHER, "seed": 0}
+
+
+def name_of(cell: dict[str, Any]) -> str:
+    """RETURNS (str): The name of a training."""
+    if cell["student"] == TEACHER:
+        return f"{cell['corpus']}-{TEACHER}"
+    how = cell["texts"]
+    if how != "gold":
+        how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}"
+    parts = (cell["corpus"], cell["student"], cell["width"], how, cell["updates"], cell["seed"])
+    return "-".join(map(str, parts))
+
+
+def run_process(arguments: argparse.Namespace, given: Sequence[str], cell: dict[str, Any]) -> str:
+    """Run one training in a process of its own, unless it has results.
+
+    arguments (argparse.Namespace): The options.
+    given (Sequence[str]): The same, as they were given.
+    cell (Dict[str, Any]): What to train.
+    RETURNS (str): What became of it.
+    """
+    name = name_of(cell)
+    if (arguments.output / f"{name}.json").exists():
+        return f"{name}: there already"
+    command = [sys.executable, "-m", "benchmarks.distill", *given, "--cell", json.dumps(cell)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    try:
+        done = subprocess.run(command, env=environment, timeout=arguments.seconds)
+    except subprocess.TimeoutExpired:
+        return f"{name}: stopped after {arguments.seconds} s"
+    return f"{name}: {'failed' if done.returncode else 'done'}"
+
+
+def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
+    """Train and evaluate one student, or evaluate the teacher, and write the results."""
+    torch.set_num_threads(1)
+    data, start = arguments.data / cell["corpus"], time.process_time()
+    extra: dict[str, Any] = {}
+    if cell["student"] == TEACHER:
+        path = teacher_of(arguments, cell["corpus"])
+    else:
+        folder = arguments.runs / name_of(cell)
+        extra = train_student(arguments, cell, data, folder)
+        path = folder / "model-best"
+    seconds = time.process_time() - start
+    nlp = spacy.load(path)
+    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), "ner")
+    tests = read(nlp, data / "test.spacy")
+    begun = time.process_time()
+    test, _ = evaluate(nlp, tests, "ner")
+    speed = sum(len(eg.predicted) for eg in tests) / (time.process_time() - begun)
+    result = {
+        **cell,
+        **extra,
+        "dev": dev,
+        "test": test,
+        "seconds": round(seconds, 1),
+        "megabytes": round(size_of(path), 1),
+        "words_per_second": round(speed),
+        "machine": {**describe_machine(), "threads": 1},
+    }
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    (arguments.output / f"{name_of(cell)}.json").write_text(json.dumps(result, indent=2) + "\n")
+    print(f"{name_of(cell)}: dev {dev:.2f}, test {test:.2f}, {seconds:.0f} s", flush=True)
+
+
+def teacher_of(arguments: argparse.Namespace, corpus: str) -> Path:
+    """RETURNS (Path): The teacher of a corpus."""
+    (found,) = arguments.teachers.glob(f"{corpus}-crf-*/model-best")
+    return Path(found)
+
+
+def size_of(path: Path) -> float:
+    """RETURNS (float): The size of a pipeline in MB, vectors included."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
+
+
+def train_student(
+    arguments: argparse.Namespace, cell: dict[str, Any], data: Path, folder: Path
+) -> dict[str, Any]:
+    """Train a student, on the annotation alone or with what the teacher says of texts.
+
+    arguments (argparse.Namespace): The options.
+    cell (Dict[str, Any]): What to train.
+    data (Path): The folder of the corpus.
+    folder (Path): The folder for the pipelines.
+    RETURNS (Dict[str, Any]): The size of what the teacher said.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    config_of(arguments, cell, data).to_disk(folder / "student.cfg")
+    if cell["texts"] == "gold":
+        train(folder / "student.cfg", folder, resume=True)
+        return {}
+    amount, texts = int(cell["texts"]), arguments.texts / TEXTS[cell["corpus"]]
+    kept = arguments.runs / f"{cell['corpus']}-{amount}-{cell['temperature']:g}"
+    if kept.exists() and not (folder / CACHE).exists():
+        shutil.copytree(kept, folder / CACHE)
+    distill(
+        [str(teacher_of(arguments, cell["corpus"]))],
+        folder / "student.cfg",
+        folder,
+        texts=[str(texts)] if amount else [],
+        words=True,
+        limit=amount or None,
+        gold=data / "train.spacy",
+        gold_share=cell["gold_share"],
+        settings=Settings(temperature=cell["temperature"]),
+        resume=True,
+    )
+    if not kept.exists():
+        shutil.copytree(folder / CACHE, kept)
+    info = read_manifest(kept)["info"]
+    n_bytes = sum(path.stat().st_size for path in kept.glob("*.safetensors"))
+    return {
+        "sentences": int(info["docs"]),
+        "tokens": int(info["tokens"]),
+        "bytes_per_token": round(n_bytes / info["tokens"], 2),
+        "bytes_of_scores": 4 * len(info["tags"]),
+    }
+
+
+def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -> Config:
+    """Make the config of `psa init-config`, of the width and the length to compare."""
+    text = make_config(
+        cell["student"],
+        "ner",
+        name="student.cfg",
+        corpus=data / "train.spacy",
+        vectors=str(arguments.vectors),
+    )
+    config = Config().from_str(text, interpolate=False)
+    updates, training = cell["updates"], config["training"]
+    training.update(max_steps=updates, eval_frequency=max(1, updates // 8), patience=0)
+    training["optimizer"]["learn_rate"].update(warmup_steps=updates // 10, total_steps=updates)
+    training["logger"]["progress_bar"] = None
+    encoder = config["components"]["psa_tagger"]["model"]["encoder"]
+    encoder.get("recurrent", encoder)["hidden_width"] = cell["width"]
+    config["system"]["seed"] = cell["seed"]
+    config["paths"]["dev"] = str(data / "dev.spacy")
+    return config
+
+
+def write_page(folder: Path) -> None:
+    """Write the table of all results in a folder."""
+    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for result in results:
+        fields = ("corpus", "student", "width", "texts", "gold_share", "temperature", "updates")
+        rows.setdefault(tuple(result.get(field) for field in fields), []).append(result)
+    lines = [
+        "# Distillation",
+        "",
+        "Written by `python -m benchmarks.distill`. F1 in %, of the development set and of the "
+        "test set, with the deviation over seeds. `texts` is `gold` for the annotation alone, else "
+        "the number of unlabeled texts beside the training text. Sizes include pretrained vectors. "
+        "Speed is that of `nlp.pipe` on one thread, by processor time; the cells were measured at "
+        "different times on a machine that others used as well.",
+        "",
+        "| corpus | pipeline | width | texts | gold share | temperature | updates | seeds | dev "
+        "| test | MB | words/s | teacher's bytes a token |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for (corpus, student, width, texts, share, temperature, updates), found in rows.items():
+        dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
+        is_taught = texts not in (None, "gold")
+        cells_of_row = [
+            corpus,
+            student,
+            width or "",
+            texts or "",
+            f"{share:g}" if is_taught else "",
+            f"{temperature:g}" if is_taught else "",
+            f"{updates:,}" if updates else "",
+            len(found),
+            dev,
+            test,
+            f"{found[0]['megabytes']:.1f}",
+            f"{found[0]['words_per_second']:,}",
+            found[0].get("bytes_per_token", ""),
+        ]
+        lines.append(f"| {' | '.join(map(str, cells_of_row))} |")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf8")
+
+
+if __name__ == "__main__":
+    main()
