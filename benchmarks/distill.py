@@ -1,6 +1,7 @@
-"""Students of a transformer: on gold alone, and distilled with and without unlabeled text.
+r"""Students of a transformer: on gold alone, and distilled with and without unlabeled text.
 
-    python -m benchmarks.distill --teachers trained --data corpora --vectors vectors --texts unlabeled
+    python -m benchmarks.distill --teachers trained --data corpora --vectors vectors \
+        --texts unlabeled --runs runs
 
 trains each student on each corpus with the training of `psa init-config`, all with the same number
 of updates: on the annotation alone (`gold`), distilled on the training text (`0`), and with that
@@ -87,8 +88,6 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                             "updates": arguments.updates,
                             "seed": seed,
                         }
-    if not arguments.seeds:
-        return
     for corpus in arguments.corpora:
         yield {"corpus": corpus, "student": TEACHER, "seed": 0}
 

@@ -36,9 +36,7 @@ N_KNOWN = 200
 def distill_cli(
     ctx: typer.Context,
     teacher: Annotated[str, typer.Argument(metavar="TEACHER", help="Pipeline name or folder")],
-    config_path: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Config of the student", exists=True)
-    ],
+    config_path: Annotated[Path, typer.Argument(metavar="CONFIG", help="Config of the student")],
     output_path: Annotated[Path, typer.Option("--output", "-o", help="Output folder")],
     texts: Annotated[
         list[str] | None,
@@ -149,6 +147,8 @@ def distill(
     from ._predictions import load_pipeline
     from .train import train
 
+    if not config_path.is_file():
+        raise ValueError(Errors.P109.format(path=config_path))
     check_writable(output / CACHE)
     with show_validation_error(config_path), config_errors():
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from spacy_psa.distillation.teachers import aligned, averaged
 from spacy_psa.inference.edge_marginals import EdgeMarginals
 from spacy_psa.pipeline.teaching import Teaching
 
+from ..documentation import ROOT, code_blocks
 from ..pipeline.conftest import NAME, WORDS, gold_doc, make_docs, tiny_model, trained_nlp
 from .commands import contents, plain, run, succeed
 
@@ -212,3 +215,29 @@ def test_sentences_with_other_tokens_are_left_out() -> None:
     moved = aligned(said_of(5, (2, 2, 1), 0), theirs, own)
     assert moved.lengths == (2, 3, 1)
     assert moved.edges.token.tolist() == [0, 1, 5]
+
+
+def test_the_commands_of_the_page(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    shutil.copytree(folder / "teacher", "teacher")
+    for name in ("train", "dev", "test"):
+        shutil.copy(folder / "gold.spacy", f"{name}.spacy")
+    Path("texts.txt").write_text("\n".join(" ".join(words) for words in WORDS))
+    (block,) = code_blocks(ROOT / "docs" / "distillation.md", "bash")
+    lines = [shlex.split(line)[3:] for line in block.splitlines()]
+    assert [line[: 1 + (line[0] == "psa")] for line in lines] == [
+        ["psa", "init-config"],
+        ["psa", "distill"],
+        ["evaluate"],
+        ["package"],
+    ]
+    for line in lines:
+        short = ["--training.max_steps", "2"] if line[:2] == ["psa", "distill"] else []
+        if line[0] == "package":
+            Path("packages").mkdir()
+            line = [word if word != "wheel" else "none" for word in line]
+        succeed(*line, *short)
+    assert Path("packages", "en_student-0.0.0", "setup.py").exists()
