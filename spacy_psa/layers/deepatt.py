@@ -151,7 +151,13 @@ class FeedForwardSublayer(PackedLayer, nn.Module):
             nn.init.orthogonal_(layer.weight)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Transform each token (batch_size, n, width), or (tokens, width) without padding."""
+        """Transform each token.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): The same shape.
+        """
         return self.output(self.dropout(self.hidden(x).relu()))
 
 
@@ -183,7 +189,13 @@ class RecurrentSublayer(PackedLayer, nn.Module):
                 nn.init.normal_(parameter, std=width**-0.5)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Read sentences (batch_size, n, width), or (tokens, width) without padding, both ways."""
+        """Read the sentences in both directions.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, width), or (tokens, width) without
+            padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): The same shape.
+        """
         return self.bilstm(x, mask).unflatten(-1, (2, self.width)).sum(dim=-2)
 
 

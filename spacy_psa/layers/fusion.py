@@ -104,7 +104,12 @@ class FusionGate(nn.Module):
         return torch.sigmoid(self.output(hidden))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
-        """Mix token vectors x with their contexts s̃, (..., d) each, in the type of x."""
+        """Mix tokens with their contexts.
+
+        x (Tensor): Token vectors. Shape: (..., d).
+        context (Tensor): Their contexts s̃. Shape: (..., d).
+        RETURNS (Tensor): The mixtures, in the type of x. Shape: (..., d).
+        """
         gate = self.gate(x, context)
         # In mixed precision, the token's own share is not rounded
         return torch.lerp(context.to(x.dtype), x, gate.to(x.dtype))

@@ -34,7 +34,12 @@ class Concatenation(nn.Module):
         self.residual = residual
 
     def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
-        """Combine hidden states H and label context Ĥ, (..., d) each. Shape: (..., 2d)."""
+        """Combine hidden states and label context.
+
+        hidden (Tensor): H. Shape: (..., d).
+        refined (Tensor): Ĥ. Shape: (..., d).
+        RETURNS (Tensor): H̃. Shape: (..., 2d).
+        """
         return torch.cat([hidden, refined + hidden if self.residual else refined], dim=-1)
 
 
@@ -56,7 +61,12 @@ class ResidualNorm(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, hidden: Tensor, refined: Tensor) -> Tensor:
-        """Combine hidden states H and label context Ĥ, (..., d) each. Shape: (..., d)."""
+        """Combine hidden states and label context.
+
+        hidden (Tensor): H. Shape: (..., d).
+        refined (Tensor): Ĥ. Shape: (..., d).
+        RETURNS (Tensor): H̃. Shape: (..., d).
+        """
         return self.norm(hidden + torch.relu(refined))
 
 
