@@ -1007,6 +1007,11 @@ class Errors(metaclass=_Coded):
         "{path} has no vectors: its first line announces {rows:,} vectors of {width:,} numbers, "
         "for which {size:,} bytes of text are too few. Correct the line, or get an intact copy."
     )
+    P425 = (
+        "'{name}' is not saved: it has no setting '{setting}' in `cfg`, and could not be loaded "
+        "with it. Remove it with `del nlp.get_pipe('{name}').cfg['{setting}']`; the attribute of "
+        "the component, if it has one of that name, is what counts."
+    )
 
     # Robustness: bad training data (P430-P439)
     P430 = (
@@ -1079,7 +1084,7 @@ class Errors(metaclass=_Coded):
         "written by psa convert."
     )
     P472 = "No corpus path is set in [{section}]. Set it with {option} FILE."
-    # Bulk annotation (P500-P517)
+    # Bulk annotation (P500-P518)
     P500 = (
         "{what} needs the package '{package}', which is not installed. Install it with `pip "
         "install 'spacy-psa[{extra}]'`."
@@ -1144,6 +1149,10 @@ class Errors(metaclass=_Coded):
         "Cannot annotate this {kind} in memory. Give a pyarrow Table or a pandas DataFrame; or a "
         "ray.data.Dataset, with the folder or name of the pipeline; or the paths of files, with an "
         "output folder."
+    )
+    P518 = (
+        "A {kind} is annotated in this process, but n_process is {n}. Leave n_process out; or give "
+        "the paths of files, with an output folder."
     )
     # Training by several processes (P520-P529)
     P520 = (

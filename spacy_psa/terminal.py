@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, Literal
 
 from tqdm import tqdm
@@ -51,6 +54,33 @@ def show(text: str, end: str = "\n") -> None:
 
 
 msg = SafePrinter()
+
+# How messages of spaCy and of this package begin
+CODE = re.compile(r"\[W\d+\]")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings of spaCy and of this package to standard error as one line, each once, without
+    the place in the code that Python's own format begins with.
+    """
+    usual, shown, line = warnings.formatwarning, set(), SafePrinter(no_print=True)
+
+    def format_warning(message: Any, *args: Any, **kwargs: Any) -> str:
+        text = str(message)
+        if not CODE.match(text):
+            return usual(message, *args, **kwargs)
+        if text in shown:
+            return ""
+        shown.add(text)
+        return f"{line.warn(text)}\n"
+
+    warnings.formatwarning = format_warning
+    try:
+        yield
+    finally:
+        if warnings.formatwarning is format_warning:
+            warnings.formatwarning = usual
 
 
 # wasabi limits columns to 30 characters, and longer cells shift the columns after them

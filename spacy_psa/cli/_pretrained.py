@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from ..errors import Errors
 
 # Of a transformer whose positions are not limited
 MAX_PIECES = 512
+# How long the hub may take to answer, in seconds
+PATIENCE = 2.0
 
 
 def read_settings(name: str) -> dict[str, Any]:
@@ -39,19 +43,65 @@ def max_pieces(name: str) -> int:
     """
     if find_spec("spacy_transformers") is None:
         raise ValueError(Errors.P195)
-    _check_folder(name)
     from transformers import AutoConfig, AutoTokenizer
 
     from ..pipeline.pretrained import NO_LIMIT, n_positions
 
+    config, tokenizer = (_load(auto.from_pretrained, name) for auto in (AutoConfig, AutoTokenizer))
+    limits = [tokenizer.model_max_length, n_positions(config) or MAX_PIECES]
+    return min(limit for limit in limits if limit < NO_LIMIT)
+
+
+def check_transformer(name: str) -> None:
+    """Check that a transformer is in a folder or the local cache, or can be downloaded.
+
+    name (str): Its folder or name.
+    RAISES (ValueError): If it is not.
+    """
+    from transformers import AutoConfig
+
+    _load(AutoConfig.from_pretrained, name)
+
+
+def _load(load: Callable[..., Any], name: str) -> Any:
+    """Load a part of a transformer: from its folder, the local cache, or the hub. transformers
+    itself would ask a hub that does not answer for half a minute.
+    """
+    _check_folder(name)
     try:
-        config = AutoConfig.from_pretrained(name)
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        try:
+            return load(name, local_files_only=True)
+        except (OSError, ValueError):
+            if Path(name).is_dir():
+                raise
+        if not _hub_answers():
+            problem = "it is not in the cache of this computer, and the Hugging Face Hub does not "
+            raise OSError(problem + "answer")
+        return load(name)
     except (OSError, ValueError) as err:
         problem = " ".join(str(err).split()).partition(". ")[0].rstrip(".")
         raise ValueError(Errors.P197.format(name=name, problem=problem)) from err
-    limits = [tokenizer.model_max_length, n_positions(config) or MAX_PIECES]
-    return min(limit for limit in limits if limit < NO_LIMIT)
+
+
+def _hub_answers() -> bool:
+    """Whether the hub answers soon. In a thread, since looking up its address has no time limit."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    answers = []
+
+    def ask() -> None:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=PATIENCE)
+        except Exception:  # whatever stands in the way
+            return
+        answers.append(True)
+
+    if not constants.HF_HUB_OFFLINE:
+        thread = Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+    return bool(answers)
 
 
 def _check_folder(name: str) -> None:

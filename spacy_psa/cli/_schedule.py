@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 UPDATES, GROWTH = 5.0, 0.75
 FEWEST = 300
 EVALUATIONS = 10
+# Evaluations without a better score. In benchmarks/results/recipes, no training has its best score
+# after more than two of them in a row.
+PATIENCE = 3
 # Sentences in a batch, and from which size of a corpus on it is doubled
 BATCH, DOUBLED_FROM = 16, 50_000
 # Sentences of the corpus if there is none
@@ -57,7 +60,7 @@ class Schedule:
         return {
             "training.max_steps": self.updates,
             "training.eval_frequency": self.every,
-            "training.patience": self.updates // 2,
+            "training.patience": PATIENCE * self.every,
             f"{rate}.warmup_steps": self.updates // 10,
             f"{rate}.total_steps": self.updates,
             **({"training.batcher.size": self.batch} if in_sentences else {}),

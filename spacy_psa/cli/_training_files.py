@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
+from ._pretrained import check_transformer
 
 if TYPE_CHECKING:
     from thinc.api import Config
 
+TRANSFORMER = "spacy-transformers.TransformerModel."
 VARIABLE = re.compile(r"\$\{([\w.]+)\}")
 
 
 def check_training_files(config: Config) -> None:
-    """Check that the corpora and the vectors of a config can be read.
+    """Check that the corpora, vectors and transformers of a config can be read.
 
     spaCy reads the development corpus only at the first evaluation, when the model has been updated
     and the pipeline of an earlier run replaced. No corpus is loaded here: column files are read up
@@ -36,6 +39,8 @@ def check_training_files(config: Config) -> None:
         for name, block in _readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
     _check_vectors(settings["initialize"].get("vectors"))
+    for component in settings["components"].values():
+        _check_transformer(component.get("model", {}))
 
 
 def _section(settings: Mapping[str, Any], name: Any) -> Any:
@@ -86,6 +91,12 @@ def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
         corpus = registry.resolve({"corpus": block})["corpus"]
         if isinstance(corpus, ColumnCorpus):
             corpus.check()
+
+
+def _check_transformer(model: Mapping[str, Any]) -> None:
+    of_transformer = str(model.get("@architectures")).startswith(TRANSFORMER)
+    if of_transformer and isinstance(model.get("name"), str) and find_spec("transformers"):
+        check_transformer(model["name"])
 
 
 def _check_vectors(name: str | None) -> None:

@@ -24,7 +24,7 @@ from ..atomic_files import atomic_path, check_writable, descriptor
 from ..errors import Errors
 from ..output_errors import PrintedError, output_errors
 from ..printable import printable
-from ..terminal import msg
+from ..terminal import msg, plain_warnings
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin
@@ -175,7 +175,7 @@ def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
     from ..corpora.lines import keep_pipes
 
     try:
-        with keep_pipes():
+        with keep_pipes(), plain_warnings():
             yield
         sys.stdout.flush()
     except OSError as err:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..evaluation.report import Report
 
 N_LABELS = 30  # in the terminal; files have all labels
+N_ERRORS = 10  # in files; the terminal has those that --errors asks for
 
 
 @psa_cli.command("evaluate", rich_help_panel=PREDICT)
@@ -73,8 +74,11 @@ def evaluate_cli(
     ] = 0.95,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the bootstrap", min=0)] = 0,
     errors: Annotated[
-        int, typer.Option("--errors", help="Number of worst sentences to show", min=0)
-    ] = 10,
+        int | None,
+        typer.Option(
+            "--errors", help=f"Worst sentences to show; in files {N_ERRORS} by default", min=0
+        ),
+    ] = None,
     outputs: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", help="Output file, .json, .md or .html; repeatable"),
@@ -103,11 +107,11 @@ def evaluate_cli(
             n_resamples=resamples,
             confidence=confidence,
             seed=seed,
-            n_errors=errors,
+            n_errors=N_ERRORS if errors is None else errors,
             gpu_id=gpu_id,
         )
         for report in reports:
-            print_report(report)
+            print_report(report, worst=errors is not None)
         title = f"Evaluation of {model} on {join_names(data)}"
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
@@ -129,7 +133,7 @@ def evaluate_files(
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-    n_errors: int = 10,
+    n_errors: int = N_ERRORS,
     gpu_id: int = -1,
 ) -> list[Report]:
     """Evaluate a pipeline, or predictions."""
@@ -196,8 +200,8 @@ def parse_lengths(text: str) -> list[int]:
         raise ValueError(Errors.P260.format(lengths=text)) from None
 
 
-def print_report(report: Report) -> None:
-    """Print a report to the terminal."""
+def print_report(report: Report, *, worst: bool = True) -> None:
+    """Print a report to the terminal, with or without the worst sentences."""
     from ..evaluation.rendering import (
         mistake_line,
         notes,
@@ -212,9 +216,10 @@ def print_report(report: Report) -> None:
         show(f"\n{table.title}{table.to_text()}", end="")
     for note in notes(report):
         show(f"\n{note}")
-    if report.worst:
+    sentences = report.worst if worst else []
+    if sentences:
         show("\nWorst sentences")
-    for sentence in report.worst:
+    for sentence in sentences:
         show(f"\n{sentence_heading(sentence, report.unit)}")
         for mistake in sentence.mistakes:
             show(f"  {mistake_line(mistake)}")

@@ -20,6 +20,10 @@ LENGTHS = (5, 10, 20, 40)
 """The lower bounds of the sentence length buckets, except 1."""
 
 VOCABULARY_CLASSES = ("IV", "OOTV", "OOEV", "OOBV")
+VOCABULARY_NOTE = (
+    "IV: all words are in the training data and in the vectors; OOTV: some are not in the training "
+    "data; OOEV: some have no vector; OOBV: both. Training data:"
+)
 # An atom can have features: S[dcl], NP[nb]; punctuation marks are atoms, too.
 _ATOM = r"[^\s()\[\]/\\|]+(?:\[[^\s()\[\]/\\|]+\])?"
 _CATEGORY = re.compile(rf"\(*{_ATOM}\)*(?:[/\\]\(*{_ATOM}\)*)*")
@@ -222,7 +226,7 @@ def _by_vocabulary(
     rows = break_down(
         sentences, settings.vocabulary, settings, lambda names: list(VOCABULARY_CLASSES)
     )
-    return Breakdown("By vocabulary", rows, settings.vocabulary_note)
+    return Breakdown("By vocabulary", rows, f"{VOCABULARY_NOTE} {settings.vocabulary_note}")
 
 
 def _by_complexity(

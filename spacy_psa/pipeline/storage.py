@@ -51,6 +51,7 @@ class Storage:
 
     def __init__(self, pipe: TrainablePipe, learner: Learner) -> None:
         self.pipe, self.learner = pipe, learner
+        self._known = frozenset(pipe.cfg)
 
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
         """Serialize the component to bytes."""
@@ -70,6 +71,8 @@ class Storage:
 
     def _check_saving(self, exclude: Iterable[str]) -> None:
         if CFG not in exclude:
+            for setting in self.pipe.cfg.keys() - self._known:
+                raise ValueError(Errors.P425.format(name=self.pipe.name, setting=setting))
             self.pipe.check_cfg()
         if "model" not in exclude:
             self.learner.monitor.check_saving(self.pipe.name, self.pipe.model)

@@ -72,7 +72,8 @@ def apply(
     document (str): What a document of a .txt file is: "line" or "file".
     engine (str): "local", or "ray" for a cluster.
     n_process (Optional[int]): The number of processes, 1 by default (a Table or DataFrame is always
-        annotated in this one); of Ray's actors, by default one for each core, or for each GPU.
+        annotated in this one: more are an error); of Ray's actors, by default one for each core, or
+        for each GPU.
     address (Optional[str]): The address of a Ray cluster; by default, Ray starts on this machine.
     batch_size (Optional[int]): The number of documents in a batch; by default the pipeline's.
     block_size (int): The bytes of input for each shard, about.
@@ -85,6 +86,8 @@ def apply(
         documents fail, or if a package that this needs is not installed.
     RAISES (OutputError): If the output cannot be written.
     """
+    if output is not None and isinstance(nlp, str | Path):
+        _check_pipeline(str(nlp))
     require("pyarrow", "apply", "scale")
     if engine == "ray" or type(source).__module__.startswith("ray."):
         require("ray", "the engine 'ray'", "ray")
@@ -117,6 +120,14 @@ def apply(
         progress=progress,
     )
     return apply_to_files(nlp, [str(path) for path in paths], str(output), settings)
+
+
+def _check_pipeline(name: str) -> None:
+    """Check that there is a pipeline, with spaCy's own error if not, before anything else fails."""
+    from spacy.util import is_package, load_model
+
+    if not (is_package(name) or Path(name).exists()):
+        load_model(name)
 
 
 def require(package: str, what: str, extra: str) -> None:

@@ -35,6 +35,8 @@ def apply_to_table(
         return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id)
     if kind not in ("DataFrame", "Table"):
         raise ValueError(Errors.P517.format(kind=kind))
+    if n_process not in (None, 1):
+        raise ValueError(Errors.P518.format(kind=kind, n=n_process))
     use_gpu(gpu_id)
     loaded = nlp if isinstance(nlp, Language) else spacy.load(nlp)
     annotator = Annotator.of(loaded, batch_size)

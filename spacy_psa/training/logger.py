@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from timeit import default_timer
 from typing import IO, Any
@@ -17,7 +18,7 @@ from thinc.api import Optimizer
 from ..atomic_files import atomic_path
 from ..errors import Errors, suggestion
 from ..output_errors import output_errors
-from ..terminal import SafeStream
+from ..terminal import SafeStream, plain_warnings
 from .corpora import check_corpora
 from .parameter_names import note_pipeline
 from .progress import SCOPES, Progress
@@ -50,10 +51,13 @@ def jsonl_logger(
     def start(
         nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
     ) -> tuple[LogStep, Callable[[], None]]:
+        clean = ExitStack()
+        clean.enter_context(plain_warnings())
         check_corpora(nlp.config.interpolate())
         table = console_logger_v3(console_output=console_output)(nlp, SafeStream(stdout), stderr)
         log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
-        return log.log_step, log.finalize
+        clean.callback(log.finalize)
+        return log.log_step, clean.close
 
     return start
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
@@ -21,8 +23,9 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_psa.cli import _templates
-from spacy_psa.cli._schedule import Schedule, steps_per_epoch
+from spacy_psa.cli._schedule import PATIENCE, Schedule, steps_per_epoch
 from spacy_psa.cli._templates import names, read_template
+from spacy_psa.cli._util import user_errors
 from spacy_psa.cli.init_config import init_config_cli, make_config
 
 from .commands import ROOT, plain, run, succeed
@@ -426,3 +429,41 @@ def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> Non
     result = run(*options, "--vectors", "nowhere")
     assert result.exit_code == 1 and "[P249] There are no vectors 'nowhere'" in plain(result.output)
     assert not (tmp_path / "a.cfg").exists()
+
+
+def test_patience_outlasts_what_the_measured_trainings_needed() -> None:
+    files = (Path(__file__).parents[2] / "benchmarks" / "results" / "recipes").glob("*.json")
+    logs = [json.loads(path.read_text(encoding="utf8")) for path in files]
+    ours = [log for log in logs if log["system"] != "spacy"]
+    assert ours
+    for log in ours:
+        best, idle = -1.0, 0
+        for point in log["curve"]:
+            assert idle < PATIENCE or point["dev"] <= best
+            idle = 0 if point["dev"] > best else idle + 1
+            best = max(best, point["dev"])
+
+
+def test_the_papers_training_for_a_small_corpus(tmp_path: Path) -> None:
+    corpus = tmp_path / "train.spacy"
+    DocBin(docs=[Doc(Vocab(), words=["word"])] * 600).to_disk(corpus)
+    options = ("--system", "psa", "--task", "ner", "--corpus", corpus)
+    paper = succeed("psa", "init-config", tmp_path / "p.cfg", *options, "--recipe", "paper")
+    assert "600 Docs" in paper and "--recipe best" in paper
+    best = succeed("psa", "init-config", tmp_path / "b.cfg", *options)
+    assert "600 Docs" not in best
+    assert "vectors/en" in (tmp_path / "p.cfg").read_text(encoding="utf8")
+    assert "vectors/en" not in (tmp_path / "b.cfg").read_text(encoding="utf8")
+
+
+def test_warnings_are_one_line() -> None:
+    usual = warnings.formatwarning
+    with user_errors():
+        assert "package.py" in warnings.formatwarning("other", UserWarning, "package.py", 1)
+        lines = [
+            plain(warnings.formatwarning("[W436] few", UserWarning, "package.py", 1))
+            for _ in range(2)
+        ]
+    assert lines[0].endswith("[W436] few\n") and "package.py" not in lines[0]
+    assert lines[1] == ""
+    assert warnings.formatwarning is usual

@@ -21,6 +21,7 @@ from thinc.api import Adam, Config
 from spacy_psa.cli import _pretrained
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
+from spacy_psa.cli._training_files import check_training_files
 from spacy_psa.cli.init_config import make_config
 
 from ..pipeline import srl_data
@@ -308,14 +309,45 @@ def test_what_does_not_go_together_or_is_not_there(
 
 
 def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
+    def fail(name: str, **_: bool) -> None:
         raise OSError(f"We couldn't connect to load {name}.\nCheck your internet connection.")
 
+    monkeypatch.setattr(_pretrained, "_hub_answers", lambda: True)
     monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", fail)
     with pytest.raises(
         ValueError, match=r"P197.*'tiny-bert'.*couldn't connect to load tiny-bert\)\. Check"
     ):
         config_of("psa", "ner", Path("tiny-bert"))
+
+
+def test_a_hub_that_does_not_answer_is_not_asked_for_files(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def load(name: str, **options: bool) -> None:
+        asked.append(options)
+        raise OSError("not there")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no route")
+
+    hub = pytest.importorskip("huggingface_hub.utils")
+    session = type("Session", (), {"head": refuse})
+    monkeypatch.setattr(hub, "get_session", session)
+    monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", load)
+    with pytest.raises(ValueError, match=r"P197.*not in the cache.*does not answer"):
+        config_of("psa", "ner", Path("tiny-bert"))
+    assert asked == [{"local_files_only": True}]
+    model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": "tiny-bert"}
+    settings = {"components": {"transformer": {"factory": "transformer", "model": model}}}
+    files = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
+    for path in files.values():
+        path.touch()
+    reader = {"@readers": "spacy.Corpus.v1"}
+    settings["corpora"] = {part: {**reader, "path": str(path)} for part, path in files.items()}
+    with pytest.raises(ValueError, match=r"P197.*tiny-bert"):
+        check_training_files(Config(settings))
 
 
 def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:

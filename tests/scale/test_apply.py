@@ -349,4 +349,18 @@ def test_a_missing_package_is_one_error(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ValueError, match=rf"P500.*{package}"):
-        spacy_psa.apply("none", texts, "out", **settings)
+        spacy_psa.apply(texts.parent, texts, "out", **settings)
+
+
+def test_a_missing_pipeline_is_named_before_a_missing_package(
+    monkeypatch: pytest.MonkeyPatch, texts: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(OSError, match=r"E050.*'none'"):
+        spacy_psa.apply("none", texts, "out")
+
+
+def test_a_table_is_annotated_in_one_process(nlp: Language) -> None:
+    table = pa.table({"text": SENTENCES[:1]})
+    with pytest.raises(ValueError, match=r"P518.*Table.*n_process is 2"):
+        spacy_psa.apply(nlp, table, n_process=2)

@@ -246,6 +246,15 @@ def test_damaged_settings_are_refused(tmp_path: Path, cfg: str) -> None:
     assert_refused(nlp, lambda: tagger_of(nlp).from_disk(tmp_path), "P311")
 
 
+def test_a_setting_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    nlp = trained_nlp()
+    tagger_of(nlp).cfg["threads"] = 1
+    with pytest.raises(ValueError, match=r"P425.*'threads'"):
+        tagger_of(nlp).to_disk(tmp_path / "saved")
+    del tagger_of(nlp).cfg["threads"]
+    tagger_of(nlp).to_disk(tmp_path / "saved")
+
+
 def test_spacy_load_names_the_component(tmp_path: Path) -> None:
     nlp = trained_nlp()
     nlp.to_disk(tmp_path)
