@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--system", default="psa")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--limit", type=int, default=0, help="sentences to read; 0 for all")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -77,7 +78,7 @@ def main() -> None:
         config = make_config(arguments, folder)
         results: dict[str, Any] = {
             "machine": describe_machine(),
-            **{key: getattr(arguments, key) for key in ("system", "batch", "steps")},
+            **{key: getattr(arguments, key) for key in ("system", "batch", "steps", "limit")},
             "load": os.getloadavg()[0],
         }
         for n in (1, 2):
@@ -101,6 +102,7 @@ def make_config(arguments: argparse.Namespace, folder: Path) -> Path:
         vectors=str(arguments.vectors),
     )
     config["corpora"]["dev"]["limit"] = 10
+    config["corpora"]["train"]["limit"] = arguments.limit
     config["training"].update(max_epochs=0, max_steps=arguments.steps + WARM_UP - 1)
     config["training"].update(eval_frequency=10**6, patience=0)
     size = {"@batchers": "spacy.batch_by_sequence.v1", "size": arguments.batch}

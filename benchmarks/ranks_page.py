@@ -73,7 +73,8 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "# Training by several processes",
         "",
         f"Made by `python -m benchmarks.ranks`. The system `{results['system']}` for chunks, "
-        f"{results['1'][0]['steps']} steps on batches of {results['batch']} sentences, "
+        f"{results['1'][0]['steps']} steps on batches of {results['batch']} sentences "
+        f"from {results['limit'] or 'all'} of the corpus, "
         f"one thread in each process, on {machine['processor']} with {machine['cores']} cores "
         f"(load {results['load']:.1f} at the start). Rates are by processor time; `passed` is by "
         "the time that passes, and depends on what else the machine does. Communication is a part "

@@ -95,7 +95,8 @@ def train_cli(
 
     if verbose:
         logger.setLevel(logging.DEBUG)
-    overrides = config_overrides(ctx.args)
+    # Which takes them out of the list
+    overrides = config_overrides(list(ctx.args))
     if workers is not None:
         from ..training.ranks.launch import check_workers, launch
 
