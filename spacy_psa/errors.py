@@ -1118,6 +1118,7 @@ class Errors(metaclass=_Coded):
         "The manifest '{path}' is damaged: {reason}. Choose another folder, or remove this one to "
         "start anew."
     )
+    P519 = "{path} does not describe a pipeline: {problem}."
     P509 = (
         "The output folder '{path}' has the shards of another run, with another {key}: {old}, not "
         "{new}. Repeat that run, or choose another folder."

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     annotate,
     apply,
     calibrate,
+    card,
     check,
     compare,
     conlleval,

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from ..exports import exports
 
 if TYPE_CHECKING:
+    from .card import Card as Card
+    from .card import Speed as Speed
+    from .card import Trust as Trust
     from .comparison import Comparison as Comparison
     from .comparison import compare as compare
     from .conlleval import ConllevalResult as ConllevalResult
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = exports(
     __name__,
     {
+        "card": ["Card", "Speed", "Trust"],
         "comparison": ["Comparison", "compare"],
         "conlleval": ["ConllevalResult", "score_tags"],
         "layers": ["LAYERS", "LAYERS_OF_FACTORIES", "layers_of", "make_layer"],

@@ -1,0 +1,186 @@
+"""`spacy psa card`: write the model card of a trained pipeline."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..disk import sha256_of, walk
+from ..errors import Errors
+from ..terminal import msg
+from ._outputs import check_outputs, save_output
+from ._predictions import join_names, load_pipeline, read_data, use_gpu, words_alone
+from ._util import GpuOption, atomic_path, check_writable, psa_cli, user_errors
+from .calibrate import predict
+from .evaluate import evaluate_files
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..evaluation.card import Card, Speed, Trust
+
+META = "meta.json"
+# What spaCy's meta.json says of a pipeline that its files do not
+FIELDS = ("name", "version", "description", "author", "email", "url", "license", "sources")
+N_RUNS = 3
+
+
+@psa_cli.command("card")
+def card_cli(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of the pipeline")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="TEST...", help=".spacy files to evaluate it on, or folders"),
+    ],
+    meta: Annotated[
+        Path | None,
+        typer.Option("--meta", "-m", help=f"JSON file with {', '.join(FIELDS)}: any of them"),
+    ] = None,
+    title: Annotated[
+        str, typer.Option("--data-name", help="Name of the data in the card; by default its files")
+    ] = "",
+    outputs: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="Further output file, .json or .md; repeatable"),
+    ] = None,
+    gpu_id: GpuOption = -1,
+) -> None:
+    """
+    Write the model card of a pipeline, from its evaluation on test data: scores with intervals, the
+    quality of its probabilities, its weaknesses, its speed on this machine, and checksums.
+
+    The card becomes the notes in the pipeline's meta.json. spacy package adds them to the README of
+    the package, below the description, sources, licence and labels.
+    """
+    with user_errors():
+        check_outputs(outputs or [], (".json", ".md"), charts=())
+        check_writable(model / META)
+        fields = {} if meta is None else read_fields(meta)
+        use_gpu(gpu_id)
+        card = describe(model, data, title or join_names(data), gpu_id)
+        write_meta(model, fields, card.to_markdown())
+        msg.good(f"Wrote the card into {model / META}")
+        writers = {".json": _to_json, ".md": _to_markdown}
+        for path in outputs or []:
+            save_output(path, writers[path.suffix](model, card), "card")
+
+
+def describe(model: Path, data: Sequence[Path], title: str, gpu_id: int) -> Card:
+    """Evaluate a pipeline for its card."""
+    from ..evaluation.card import Card
+
+    reports = evaluate_files(str(model), data, n_errors=0, gpu_id=gpu_id)
+    nlp = load_pipeline(model)
+    gold = read_data(data, nlp.vocab)
+    # meta.json has the card itself
+    files = [path for path in walk(model) if path.name != META]
+    return Card(
+        title,
+        reports,
+        trust(nlp, gold),
+        speed(nlp, gold, gpu_id),
+        {path.relative_to(model).as_posix(): sha256_of(path) for path in files},
+        sum(path.stat().st_size for path in files),
+    )
+
+
+def trust(nlp: Language, gold: Sequence[Doc]) -> list[Trust]:
+    """Compare the probabilities of each psa_tagger with the gold standard, where there is one."""
+    from ..calibration.held_out import confidences
+    from ..calibration.reliability import expected_calibration_error
+    from ..evaluation.card import Trust
+    from ..evaluation.layers import make_layer
+    from ..pipeline.tagger import PSATagger
+
+    found = []
+    for name, pipe in nlp.pipeline:
+        if not isinstance(pipe, PSATagger):
+            continue
+        layer = make_layer(pipe.cfg["target"], pipe.cfg["spans_key"])
+        if not any(len(doc) and layer.is_annotated(doc) for doc in gold):
+            continue
+        units = confidences(pipe, predict(nlp, name, gold), pipe.cfg["temperature"])
+        for unit, of in units.items():
+            n, nan = len(of.correct), float("nan")
+            means = (of.correct.mean(), of.confidence.mean()) if n else (nan, nan)
+            error = expected_calibration_error(of.confidence, of.correct)
+            found.append(Trust(name, unit, n, *map(float, means), error))
+    return found
+
+
+def speed(nlp: Language, gold: Sequence[Doc], gpu_id: int) -> Speed:
+    """Measure how fast a pipeline annotates, without its tokenizer."""
+    import torch
+
+    from ..evaluation.card import Speed
+
+    times = []
+    for _ in range(N_RUNS):
+        docs = list(words_alone(gold, nlp.vocab))
+        start = perf_counter()
+        for _doc in nlp.pipe(docs):
+            pass
+        times.append(perf_counter() - start)
+    threads = torch.get_num_threads()
+    machine = f"{_processor()}, {threads} thread{'s' * (threads != 1)}"
+    if gpu_id >= 0:
+        machine = f"{torch.cuda.get_device_name(gpu_id)}; {machine}"
+    return Speed(sum(map(len, gold)), median(times), machine)
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """Read what a user says of a pipeline."""
+    import srsly
+
+    try:
+        fields = srsly.read_json(path)
+    except ValueError as error:
+        raise ValueError(Errors.P519.format(path=path, problem=error)) from None
+    if not isinstance(fields, dict):
+        raise ValueError(Errors.P519.format(path=path, problem="it is no JSON object"))
+    unknown = sorted(set(fields) - set(FIELDS))
+    if unknown:
+        problem = f"it has {', '.join(unknown)}; it may have {', '.join(FIELDS)}"
+        raise ValueError(Errors.P519.format(path=path, problem=problem))
+    return fields
+
+
+def write_meta(model: Path, fields: dict[str, Any], notes: str) -> None:
+    """Add fields and the card to the description of a pipeline."""
+    import srsly
+
+    written = {**srsly.read_json(model / META), **fields, "notes": notes}
+    with atomic_path(model / META) as temporary:
+        srsly.write_json(temporary, written)
+
+
+def _processor() -> str:
+    # platform.processor() is only the architecture on Linux
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf8").splitlines() if info.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _to_json(model: Path, card: Card) -> str:
+    import srsly
+
+    return srsly.json_dumps(card.to_dict(), indent=2) + "\n"
+
+
+def _to_markdown(model: Path, card: Card) -> str:
+    # As spacy package writes it
+    import srsly
+    from spacy.cli.package import generate_readme
+
+    return generate_readme(srsly.read_json(model / META)) + "\n"
+
+
+__all__ = ["card_cli", "describe", "read_fields", "write_meta"]
