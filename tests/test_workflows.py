@@ -136,6 +136,7 @@ def test_other_lines_are_of_spacy_or_remove_files():
         [*PYTHON, "train"],
         [*PYTHON, "benchmark", "accuracy"],
         [*PYTHON, "init", "vectors"],
+        [*PYTHON, "package"],
         ["rm", "-rf"],
     )
     for name, words in scripts():

@@ -16,7 +16,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_outputs, save_output
 from ._predictions import join_names, load_pipeline, read_data, use_gpu, words_alone
-from ._util import GpuOption, atomic_path, check_writable, psa_cli, user_errors
+from ._util import TRAIN, GpuOption, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
 from .evaluate import evaluate_files
 
@@ -32,7 +32,7 @@ FIELDS = ("name", "version", "description", "author", "email", "url", "license",
 N_RUNS = 3
 
 
-@psa_cli.command("card")
+@psa_cli.command("card", rich_help_panel=TRAIN)
 def card_cli(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of the pipeline")],
     data: Annotated[
@@ -109,9 +109,9 @@ def trust(nlp: Language, gold: Sequence[Doc]) -> list[Trust]:
         units = confidences(pipe, predict(nlp, name, gold), pipe.cfg["temperature"])
         for unit, of in units.items():
             n, nan = len(of.correct), float("nan")
-            means = (of.correct.mean(), of.confidence.mean()) if n else (nan, nan)
+            correct, confidence = (of.correct.mean(), of.confidence.mean()) if n else (nan, nan)
             error = expected_calibration_error(of.confidence, of.correct)
-            found.append(Trust(name, unit, n, *map(float, means), error))
+            found.append(Trust(name, unit, n, float(correct), float(confidence), error))
     return found
 
 
