@@ -75,7 +75,7 @@ class Card:
     size: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The card, for JSON."""
+        """RETURNS (Dict[str, Any]): The card, for JSON."""
         return {
             "data": self.data,
             "reports": [report.to_dict() for report in self.reports],
@@ -88,7 +88,7 @@ class Card:
         }
 
     def to_markdown(self) -> str:
-        """The sections that follow spaCy's own table of the pipeline in its README."""
+        """RETURNS (str): The sections that follow spaCy's table of the pipeline in its README."""
         return "\n".join(line for part in self._sections() for line in part)
 
     def _sections(self) -> Iterator[Iterator[str]]:
