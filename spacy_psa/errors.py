@@ -1284,10 +1284,6 @@ class Warnings(metaclass=_Coded):
         "{found:.3f} and {expected:.3f} nats. Are these texts in the language and of the kind that "
         "it was trained on?"
     )
-    W531 = (
-        "{n_left_out} of {n} sentences of a text are left out, since the teacher's tokens are not "
-        "the student's: '{text}'."
-    )
     # Robustness: bad training data (W430-W439)
     W430 = (
         "The labels {labels} occur in the evaluation data, but '{name}' was not trained on them, "
