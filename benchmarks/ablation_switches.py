@@ -56,7 +56,8 @@ def _definition(kind: type[Ops], name: str) -> tuple[tuple[Any, str, Any], ...]:
 
 
 _JOINED = _definition(CPUTraining, "bilstm")
-_PACKED = _definition(CPUPrediction, "last_states")
+_CACHE = ((CPUPrediction, "last_states", CPUPrediction._read_words),)
+_PACKED = ((CPUPrediction, "_read_words", Ops.last_states),)
 _ORDER = _definition(CPUPrediction, "bilstm")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 
@@ -65,12 +66,15 @@ SWITCHES = {
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
     "packed character LSTM": Switch(_PACKED),
+    "character cache": Switch(_CACHE, (TAGGING,)),
     "kept order of LSTM weights": Switch(_ORDER, (TAGGING,)),
     "scaled CRF": Switch(_SCALED, (TRAINING,)),
     "row rounding": Switch(((bfloat16, "rounded_up", lambda n: n),), (TAGGING,), "bf16"),
     "kept order of bfloat16 weights": Switch(
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
-    "all but tiled scores and padding removal": Switch((*_JOINED, *_PACKED, *_ORDER, *_SCALED)),
+    "all but tiled scores and padding removal": Switch(
+        (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_SCALED)
+    ),
     "nothing (noise)": Switch(()),
 }

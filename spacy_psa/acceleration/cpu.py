@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..layers.mask import SequenceMask
 from ..layers.ops import Ops, full_precision, lstm_precision
+from .character_cache import CharacterCache, can_be_cached
 from .joined_lstm import joined_bilstm
 from .joined_rows import join
 from .ordered_lstm import OrderedLSTM, can_be_ordered
@@ -25,6 +26,7 @@ class CPUPrediction(Ops):
 
     def __init__(self) -> None:
         self._ordered: WeakKeyDictionary[nn.LSTM, OrderedLSTM] = WeakKeyDictionary()
+        self._caches: WeakKeyDictionary[nn.Module, CharacterCache] = WeakKeyDictionary()
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """See `Ops`."""
@@ -88,7 +90,27 @@ class CPUPrediction(Ops):
         forwards: nn.Module,
         backwards: nn.Module,
     ) -> Tensor:
-        """See `Ops`."""
+        """See `Ops`. The representations of words are kept until the weights change."""
+        parts = embedding, forwards, backwards
+
+        def read(characters: Tensor, mask: SequenceMask) -> Tensor:
+            return self._read_words(characters, mask, *parts)
+
+        if not can_be_cached(parts):
+            return read(characters, mask)
+        cache = self._caches.get(forwards)
+        if cache is None:
+            cache = self._caches.setdefault(forwards, CharacterCache())
+        return cache.represent(parts, read, characters, mask)
+
+    def _read_words(
+        self,
+        characters: Tensor,
+        mask: SequenceMask,
+        embedding: nn.Module,
+        forwards: nn.Module,
+        backwards: nn.Module,
+    ) -> Tensor:
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         if len(mask.lengths) <= self._few_words:
             vectors = embedding(characters)
@@ -98,7 +120,7 @@ class CPUPrediction(Ops):
                 found = left.read(vectors.transpose(0, 1).contiguous()), right.read(turned)
                 return torch.cat([mask.last(part.transpose(0, 1)) for part in found], dim=1)
         if len(mask.lengths) <= self._few_words or not may_be_packed(*directions):
-            return super().last_states(characters, mask, embedding, *directions)
+            return Ops.last_states(self, characters, mask, embedding, *directions)
         sizes, places, last = steps_of(mask)
         inputs = embedding(characters.flatten()[places])
         states = packed_bilstm(inputs, sizes, *directions)
@@ -109,6 +131,17 @@ class CPUTraining(CPUPrediction):
     """What is faster on a CPU with gradients."""
 
     _few_words = 0
+
+    def last_states(
+        self,
+        characters: Tensor,
+        mask: SequenceMask,
+        embedding: nn.Module,
+        forwards: nn.Module,
+        backwards: nn.Module,
+    ) -> Tensor:
+        """See `Ops`."""
+        return self._read_words(characters, mask, embedding, forwards, backwards)
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
