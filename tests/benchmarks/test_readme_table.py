@@ -1,0 +1,48 @@
+"""The table of accuracy and speed in the README."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import readme_table
+from benchmarks.readme_table import BEGIN, END, PAGE, insert, make_table
+from benchmarks.systems import RESULTS
+
+
+def test_the_readme_has_the_figures_of_the_results() -> None:
+    page = PAGE.read_text(encoding="utf8")
+    assert page == insert(page, make_table(RESULTS))
+
+
+def test_what_was_cut_short_or_not_measured_is_marked() -> None:
+    rows = {line.split(" | ")[0]: line for line in make_table(RESULTS) if line.startswith("| ")}
+    for path in (RESULTS / "recipes").glob("wnut17-all-*.json"):
+        result = json.loads(path.read_text(encoding="utf8"))
+        title = {"spacy": "spaCy's `ner`"}.get(result["system"], f"`{result['system']}`")
+        star = "*" if result["cut"] else ""
+        assert f"| {result['best']['test']:.2f}{star} |" in rows[f"| {title}"]
+    assert rows["| flair"].count("| – ") == 2
+
+
+def test_a_page_that_is_not_up_to_date_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf8")
+    monkeypatch.setattr(readme_table, "PAGE", page)
+    monkeypatch.setattr(sys, "argv", ["readme_table", "--check"])
+    with pytest.raises(SystemExit, match="not up to date"):
+        readme_table.main()
+    monkeypatch.setattr(sys, "argv", ["readme_table"])
+    readme_table.main()
+    text = page.read_text(encoding="utf8")
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    monkeypatch.setattr(sys, "argv", ["readme_table", "--check"])
+    readme_table.main()
+    page.write_text("no markers", encoding="utf8")
+    with pytest.raises(SystemExit, match="needs the lines"):
+        readme_table.main()
