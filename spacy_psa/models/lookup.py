@@ -82,6 +82,7 @@ class WordLookup:
         halves of that number are read.
     normalize (Optional[Callable[[str], str]]): Returns the normalized form of a word, from which
         characters are always read, e.g. `zero_digits`; None for no normalization.
+    normalize_all (bool): Whether words that would be found are normalized too.
     """
 
     def __init__(
@@ -92,10 +93,11 @@ class WordLookup:
         attr: int,
         max_characters: int,
         normalize: Callable[[str], str] | None = None,
+        normalize_all: bool = False,
     ) -> None:
         self.attr = attr
         self.max_characters = max_characters
-        self.normalize = normalize
+        self.normalize, self.normalize_all = normalize, normalize_all
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
         self._cache: dict[tuple[int, str], _Word] = {}
@@ -141,7 +143,8 @@ class WordLookup:
         forms = [form]
         if self.normalize is not None:
             text = self.normalize(text)
-            forms = list(dict.fromkeys((form, self.normalize(form))))
+            normal = self.normalize(form)
+            forms = [normal] if self.normalize_all else list(dict.fromkeys((form, normal)))
         if len(text) > self.max_characters:
             half = self.max_characters // 2
             text = text[: self.max_characters - half] + text[len(text) - half :]
@@ -178,6 +181,16 @@ def zero_digits(form: str) -> str:
     RETURNS (str): Its normalized form.
     """
     return re.sub(r"\d", "0", form)
+
+
+def one_number(form: str) -> str:
+    """Replace a number by one token: digits, which points, commas, colons, slashes and hyphens may
+    separate, perhaps after a sign or a point. A word with anything else, such as "3rd", remains.
+
+    form (str): A word.
+    RETURNS (str): `<number>`, or the word.
+    """
+    return "<number>" if re.fullmatch(r"[+-]?\.?\d+([.,:/-]\d+)*", form) else form
 
 
 def find_vector(form: str, vectors: Vectors) -> int | None:

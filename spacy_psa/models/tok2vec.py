@@ -22,6 +22,7 @@ from .lookup import (
     UNKNOWN_ROW,
     check_vectors,
     find_vector,
+    one_number,
     read_vectors,
     word_form,
     zero_digits,
@@ -67,6 +68,15 @@ def build_character_cnn(
     )
 
 
+# Each rule for digits, by its name
+DIGITS: dict[bool | str, Callable[[str], str] | None] = {
+    False: None,
+    True: zero_digits,
+    "zero": zero_digits,
+    "token": one_number,
+}
+
+
 def build_word_char_embed(
     characters: CharacterBuilder | None = None,
     width: int | None = None,
@@ -75,7 +85,7 @@ def build_word_char_embed(
     max_characters: int = 50,
     dropout: float = 0.0,
     word_dropout: float = 0.0,
-    digits: bool = False,
+    digits: bool | str = False,
     character_initialization: CharacterInitializer | None = None,
 ) -> Tok2Vec:
     """Embed words and, optionally, their characters.
@@ -97,8 +107,9 @@ def build_word_char_embed(
     dropout (float): Dropout on a token's representation.
     word_dropout (float): The probability of dropping a word's embedding in training, for all of the
         word's occurrences in the batch, so that the model must rely on characters and context.
-    digits (bool): Whether to treat all digits alike: characters are read with every digit replaced
-        by 0, and a word that is not found is looked up in this form.
+    digits (Union[bool, str]): "zero" or true treats all digits alike: characters are read with
+        every digit replaced by 0, and a word that is not found is looked up in this form. "token"
+        replaces every word that is a number by one token, see `one_number`. False changes nothing.
     character_initialization (Optional[CharacterInitializer]): Initializes the character embeddings,
         e.g. `spacy_psa.ProjectedWordVectors.v1`; None for random initialization.
     RETURNS (Tok2Vec): The layer. Output width: the sum of the word and character widths.
@@ -119,11 +130,15 @@ def build_word_char_embed(
     check_dropout("word_dropout", word_dropout)
     if character_initialization is not None and characters is None:
         raise ValueError(Errors.P245)
+    if digits not in DIGITS:
+        expected = "true, false, 'zero' or 'token'"
+        raise ValueError(Errors.P210.format(name="digits", value=repr(digits), expected=expected))
     shim = WordCharacterShim(
         partial(_make_network, characters, dropout, word_dropout),
         attr=intify_attr(attr),
         max_characters=max_characters,
-        normalize=zero_digits if digits else None,
+        normalize=DIGITS[digits],
+        normalize_all=digits == "token",
     )
     return Model(
         "word_char_embed",
@@ -212,11 +227,14 @@ def _count(
         vectors = doc.vocab.vectors
         for token in doc:
             n = 1 if counts is None else counts[token.text]
-            words[word_form(token.lex, shim.attr)] += n
-            characters.update(token.text if n == 1 else dict.fromkeys(token.text, n))
+            form, text = word_form(token.lex, shim.attr), token.text
+            if shim.normalize is not None and shim.normalize_all:
+                form, text = shim.normalize(form), shim.normalize(text)
+            words[form] += n
+            characters.update(text if n == 1 else dict.fromkeys(text, n))
     if vectors is None:
         raise ValueError(Errors.P205)
-    if shim.normalize is None:
+    if shim.normalize is None or shim.normalize_all:
         return words, characters, vectors
     normal_words: Counter[str] = Counter()
     normal_characters: Counter[str] = Counter()

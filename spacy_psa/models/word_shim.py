@@ -20,6 +20,7 @@ class WordCharacterShim(NetworkShim):
     max_characters (int): Maximum number of characters read from a word.
     normalize (Optional[Callable[[str], str]]): Returns the form by which a word is looked up if it
         is not found, and from which characters are read.
+    normalize_all (bool): Whether words that would be found are normalized too.
     """
 
     # Where the words come from: "training" (all of the training data), "sample" (a few documents;
@@ -33,11 +34,12 @@ class WordCharacterShim(NetworkShim):
         attr: int,
         max_characters: int,
         normalize: Callable[[str], str] | None,
+        normalize_all: bool = False,
     ) -> None:
         super().__init__(make)
         self.attr = attr
         self.max_characters = max_characters
-        self.normalize = normalize
+        self.normalize, self.normalize_all = normalize, normalize_all
         self._lookup: WordLookup | None = None
 
     @property
@@ -50,6 +52,7 @@ class WordCharacterShim(NetworkShim):
                 attr=self.attr,
                 max_characters=self.max_characters,
                 normalize=self.normalize,
+                normalize_all=self.normalize_all,
             )
         return self._lookup
 

@@ -95,7 +95,12 @@ class Learner(ABC):
 
     @abstractmethod
     def n_averaged(self, examples: Sequence[Example]) -> int:
-        """Over how much of the examples the loss is a mean, e.g. their sentences."""
+        """Over how much of the examples the loss is a mean or a sum, e.g. their sentences."""
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the loss is a sum over the examples rather than a mean."""
+        return self.pipe.cfg.get("loss_reduction") == "sum"
 
     def initialize(
         self,
@@ -171,7 +176,8 @@ class Learner(ABC):
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             loss, gradient = self.pipe.get_loss(examples, potentials)
-            return weighted(loss, gradient, n / max(1.0, total()))
+            n_total = total()  # waits for the other processes, whatever is done with it
+            return weighted(loss, gradient, 1.0 if self.is_sum else n / max(1.0, n_total))
 
         return get_loss
 

@@ -92,6 +92,7 @@ def _by_label(value: Any, holds: Callable[[Any], bool]) -> bool:
 FLAG = Setting(lambda value: isinstance(value, bool), "true or false")
 TEXT = Setting(_is_text, "a string")
 OPTIONAL_TEXT = Setting(lambda value: value is None or _is_text(value), "a string or null")
+REDUCTION = Setting(lambda value: value in ("mean", "sum"), "'mean' or 'sum'")
 LABELS = Setting(_are_labels, "a list of distinct strings that are not empty")
 MAX_GRAD_NORM = Setting(
     lambda value: value is None or (_is_number(value) and value > 0.0), "greater than 0 or null"

@@ -20,6 +20,7 @@ from spacy_psa.models.lookup import (
     WordFeatures,
     WordLookup,
     find_vector,
+    one_number,
     read_vectors,
     zero_digits,
 )
@@ -191,3 +192,15 @@ def test_read_vectors() -> None:
     found = read_vectors([get_string_id("b"), get_string_id("a")], vectors)
     assert found.tolist() == [[2.0] * 3, [1.0] * 3]
     assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("word", ["7", "1990", "3,000.5", "-3", "+4", ".5", "1/2", "12:30", "1-0"])
+def test_numbers_become_one_token(word: str) -> None:
+    assert one_number(word) == "<number>"
+
+
+@pytest.mark.parametrize(
+    "word", ["3rd", "A7", "1990s", "7%", "1.", "-", "x", "", "1,,2", "<number>"]
+)
+def test_other_words_remain(word: str) -> None:
+    assert one_number(word) == word

@@ -100,6 +100,45 @@ def test_numbers_that_have_vectors_keep_them() -> None:
     np.testing.assert_array_equal(found[1], model.shims[0].network.words.weight[1].detach())
 
 
+def test_zero_is_the_name_of_the_rule_for_true() -> None:
+    docs = [Doc(Vocab(), words=["1990", "A7"])]
+    named, before = (observed(docs, digits=rule).shims[0].cfg for rule in ("zero", True))
+    assert named == before
+    assert named["words"] == ["0000", "A0"]
+
+
+def test_numbers_are_one_token() -> None:
+    vocab = Vocab()
+    vocab.set_vector("1990", np.arange(5, dtype="f"))
+    docs = [Doc(vocab, words=["1990", "7", "A7"])]
+    model = observed(docs, digits="token", min_freq=2)
+    # Numbers are counted together; that a number has a vector does not matter
+    assert model.shims[0].cfg["words"] == ["<number>"]
+    assert observed(docs, digits="token").shims[0].cfg["characters"] == sorted({*"<number>A7"})
+    one, other, mixed = model.predict([Doc(vocab, words=["1990", "-3,000.5", "3rd"])])[0]
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(one[:5], model.shims[0].network.words.weight[1].detach())
+    assert (one != mixed).any()
+
+
+def test_mixed_words_keep_their_row_and_characters() -> None:
+    vocab = Vocab()
+    model = observed([Doc(vocab, words=["3rd", "4th", "3"])], digits="token")
+    assert model.shims[0].cfg["words"] == ["3rd", "4th", "<number>"]
+    features = model.shims[0].lookup.features([Doc(vocab, words=["3rd", "5rd"])], vocab)
+    known, unknown = features.tokens.tolist()
+    assert features.rows[[known, unknown]].tolist() == [1, 0]
+    # The digit is read: that of 5rd is not known
+    same = features.characters[known] == features.characters[unknown]
+    assert same.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("rule", ["none", "tokens"])
+def test_unknown_rules_for_digits_are_an_error(rule: str) -> None:
+    with pytest.raises(ValueError, match=r"P210.*'digits'.*'zero' or 'token'"):
+        make_model(digits=rule)
+
+
 def test_no_documents_are_an_error() -> None:
     with pytest.raises(ValueError, match="P205"):
         observe(make_model(), [])

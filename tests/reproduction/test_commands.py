@@ -55,9 +55,9 @@ class Said(NamedTuple):
 
 
 PSA = Said("section 5.2", 0.015, 0.05, 0.9, 10, 5.0, 0.55, 300, 100, averages=True)
-# Appendix A has LAN's settings, section 5.3 the width. Its code sums the loss of 10 sentences, ours
-# has their mean: rate and norm are scaled by 10. The decay of parts of speech is in its README.
-LAN = Said("section 5.3 and code", 0.1, 0.05, 0.9, 10, 0.5, 0.5, 400, 50)
+# Appendix A has LAN's settings, section 5.3 the width. The decay of parts of speech is in the
+# README of its code, which sums the loss of a batch.
+LAN = Said("section 5.3 and code", 0.01, 0.05, 0.9, 10, 5.0, 0.5, 400, 50)
 REFINEMENT = Said("section 4.2", 0.1, 0.075, 0.15, 10, 5.0, 0.5, 600, 100)
 DEEPATT = Said("'Settings' and 'Learning'", 1.0, None, None, 4096, 1.0, 0.2, 200, None)
 SETTINGS: dict[tuple[str, str], Said] = {

@@ -257,8 +257,9 @@ class PSATagger(TrainablePipe):
 
     @property
     def constraints(self) -> Constraints | None:
-        """RETURNS (Optional[Constraints]): Which tags may follow which, or None for any."""
-        return self.tagset.constraints
+        """RETURNS (Optional[Constraints]): Which tags may follow which in a prediction, or None for
+        any."""
+        return self.tagset.constraints if self.cfg["constrain_decoding"] else None
 
     @property
     def marginal_labels(self) -> list[str]:

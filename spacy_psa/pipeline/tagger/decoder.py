@@ -100,7 +100,13 @@ class TagDecoder:
         if not any(len(doc) for doc in docs):
             return [TagPrediction(np.zeros(0, dtype=np.int64)) for _ in docs]
         distribution = self.queries.distribution(docs)
-        best = split(distribution.argmax.cpu().numpy(), map(len, docs))
+        found = distribution.argmax.cpu().numpy()
+        if self.pipe.constraints is None and self.pipe.target.has_spans:
+            ids = {tag: i for i, tag in enumerate(self.pipe.tags)}
+            chains = split(found, distribution.potentials.lengths)
+            repaired = self.queries.well_formed(chains)
+            found = np.array([ids[tag] for tag in repaired], dtype=np.int64)
+        best = split(found, map(len, docs))
         if cfg["probabilities"] or cfg["threshold"] is not None:
             return self._with_scores(docs, best, distribution)
         return [TagPrediction(ids) for ids in best]

@@ -37,7 +37,9 @@ def make_psa_tagger(
     threshold: float | dict[str, float] | None,
     rules: TagRules | None,
     allow_space: bool,
+    constrain_decoding: bool,
     constrain_training: bool,
+    loss_reduction: str,
     label_smoothing: float,
     label_weights: dict[str, float] | None,
     set_separator: str | None,
@@ -60,9 +62,12 @@ def make_psa_tagger(
     rules (Optional[TagRules]): Forbids, requires or favors labels, e.g. `spacy_psa.SpanRules.v1`.
     allow_space (bool): Whether predicted spans may begin or end with white space, such as line
         breaks.
+    constrain_decoding (bool): Whether to predict only tag sequences that the scheme allows. If not,
+        the most probable one of all is predicted, and read as conlleval reads it.
     constrain_training (bool): Whether to rule out label sequences that are ruled out in prediction
         (those that the tag scheme does not allow and, without `allow_space`, spans that begin or
         end with white space unless annotated) in training as well.
+    loss_reduction (str): The loss of a batch: the "mean" of its sentences' or their "sum".
     label_smoothing (float): The assumed probability that an annotated label is wrong.
     label_weights (Optional[Dict[str, float]]): Weights of labels in training. Weights above 1 raise
         a label's recall, weights below 1 its precision. For spans, "O" stands for tokens outside.
@@ -89,7 +94,9 @@ def make_psa_tagger(
         threshold=threshold,
         rules=rules,
         allow_space=allow_space,
+        constrain_decoding=constrain_decoding,
         constrain_training=constrain_training,
+        loss_reduction=loss_reduction,
         label_smoothing=label_smoothing,
         label_weights=label_weights,
         set_separator=set_separator,

@@ -91,7 +91,7 @@ class TagLearner(Learner):
     ) -> tuple[float, Potentials]:
         """The negative log of the total probability of all tag sequences that agree with the
         annotation (equation 3 of Wei et al. 2021, if everything is annotated), averaged over the
-        sentences of the batch.
+        sentences of the batch, or their sum by `loss_reduction`.
 
         - Label sets: a sequence agrees if it has any label of the set; for spans, the same label on
           all tokens.
@@ -133,11 +133,15 @@ class TagLearner(Learner):
 
         def loss(leaf: Potentials) -> torch.Tensor:
             if lessons is None:
-                return likelihood(leaf).mean()
+                return self._reduced(likelihood(leaf))
             chain = LinearChain(leaf, constraints=constraints, backend=backend)
-            return lessons.losses(likelihood(leaf), chain).mean()
+            return self._reduced(lessons.losses(likelihood(leaf), chain))
 
         return loss_and_gradient(loss, potentials)
+
+    def _reduced(self, losses: torch.Tensor) -> torch.Tensor:
+        """The loss of a batch, from those of its sentences."""
+        return losses.sum() if self.is_sum else losses.mean()
 
     def _lessons(
         self,
@@ -192,7 +196,7 @@ class TagLearner(Learner):
         def loss(leaf: Potentials) -> torch.Tensor:
             student = LinearChain(leaf, constraints=constraints, backend=backend)
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
-            return lessons.losses(zeros, student).mean()
+            return self._reduced(lessons.losses(zeros, student))
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             return loss_and_gradient(loss, potentials)

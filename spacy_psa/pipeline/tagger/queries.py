@@ -76,7 +76,7 @@ class TagQueries:
         if self.pipe.cfg["temperature"] != 1.0:
             potentials = potentials.tempered(self.pipe.cfg["temperature"])
         given = self.condition(potentials, docs)
-        return LinearChain(given, constraints=self.pipe.tagset.constraints)
+        return LinearChain(given, constraints=self.pipe.constraints)
 
     def as_teacher(self, docs: Sequence[Doc], temperature: float = 1.0) -> LinearChain:
         """Compute the distribution whatever annotation the documents have.
@@ -99,7 +99,7 @@ class TagQueries:
             keep_existing=False,
             allow_space=pipe.cfg["allow_space"],
         )
-        return LinearChain(given, constraints=pipe.tagset.constraints)
+        return LinearChain(given, constraints=pipe.constraints)
 
     def condition(self, potentials: Potentials, docs: Sequence[Doc]) -> Potentials:
         """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
@@ -236,8 +236,16 @@ class TagQueries:
         return [float(part.sum()) for part in split(of_chain, n_chains)]
 
     def _labeling(self, chains: Sequence[NDArray[np.int64]], log_prob: float) -> Labeling:
-        tags = [self.pipe.tags[i] for chain in chains for i in chain]
+        tags = self.well_formed(chains)
         return Labeling(tags, self.pipe.target.spans_of(tags), exp(log_prob))
+
+    def well_formed(self, chains: Iterable[Sequence[int] | NDArray[np.int64]]) -> list[str]:
+        """The tags of chains. Without constraints, those of the spans that conlleval reads in each
+        chain: tags that violate the scheme are repaired."""
+        found = [[self.pipe.tags[i] for i in chain] for chain in chains]
+        if self.pipe.target.has_spans and not self.pipe.cfg["constrain_decoding"]:
+            found = [SCHEME.encode(SCHEME.decode(tags), len(tags)) for tags in found]
+        return [tag for tags in found for tag in tags]
 
     def columns(self) -> NDArray[np.int64]:
         """Map each tag to its column of `marginals`."""
