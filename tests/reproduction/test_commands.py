@@ -40,6 +40,8 @@ class Said(NamedTuple):
     width (Optional[int]): The hidden size.
     characters (Optional[int]): The width of a word's characters.
     averages (bool): Whether weights are averaged.
+    argmax (bool): Whether spans are read from the best tags, valid or not.
+    summed (bool): Whether the loss of a batch is a sum.
     """
 
     where: str
@@ -52,12 +54,14 @@ class Said(NamedTuple):
     width: int | None
     characters: int | None
     averages: bool = False
+    argmax: bool = False
+    summed: bool = False
 
 
 PSA = Said("section 5.2", 0.015, 0.05, 0.9, 10, 5.0, 0.55, 300, 100, averages=True)
 # Appendix A has LAN's settings, section 5.3 the width. The decay of parts of speech is in the
-# README of its code, which sums the loss of a batch.
-LAN = Said("section 5.3 and code", 0.01, 0.05, 0.9, 10, 5.0, 0.5, 400, 50)
+# README of its code, which sums the loss of a batch. Section 4.2: 'argmax'.
+LAN = Said("section 5.3 and code", 0.01, 0.05, 0.9, 10, 5.0, 0.5, 400, 50, argmax=True, summed=True)
 REFINEMENT = Said("section 4.2", 0.1, 0.075, 0.15, 10, 5.0, 0.5, 600, 100)
 DEEPATT = Said("'Settings' and 'Learning'", 1.0, None, None, 4096, 1.0, 0.2, 200, None)
 SETTINGS: dict[tuple[str, str], Said] = {
@@ -143,6 +147,8 @@ def found(config: dict[str, Any], task: str) -> dict[str, Any]:
         "width": inner.get("hidden_width", inner.get("width")),
         "characters": (words["characters"] or {}).get("width"),
         "averages": optimizer["use_averages"],
+        "argmax": not config["components"][component].get("constrain_decoding", True),
+        "summed": config["components"][component].get("loss_reduction") == "sum",
     }
 
 
@@ -174,6 +180,8 @@ def test_commands_train_as_the_paper_says(table: PaperTable, folder: Path) -> No
             # The variants of these sizes are in their names
             sizes = [part.split("x")[0] for part in system.split("-")]
             said["width"] = next((int(s) for s in sizes if s in WIDTHS), said["width"])
+            if system == "psa-softmax":
+                said["argmax"] = True  # table 9: the best tag of each token
             if system == "psa-three-fusions":
                 said["dropout"] = said["width"] = None
             where = said.pop("where")
