@@ -164,7 +164,10 @@ def option(words, name):
 
 def test_all_trainings_are_looked_at():
     assert {f"{name}-train" for name in (*TRAININGS, *SEMANTIC_ROLES)} == {
-        name for name, words in scripts() if words[3:4] == ["train"] and name != "sample-train"
+        name
+        for name, words in scripts()
+        # Those of `pipelines` use the recommended recipe
+        if words[3:4] == ["train"] and name not in ("sample-train", "social-train", "biomed-train")
     }
 
 

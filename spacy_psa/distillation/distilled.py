@@ -1,7 +1,5 @@
 """`spacy_psa.DistilledCorpus.v1`: examples with what teachers say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -145,7 +145,8 @@ def test_what_is_given_for_roles_does_not_reach_other_components(gold: Path):
 def test_commands_print_and_write_roles(other: Path, gold: Path, tmp_path: Path):
     outputs = [tmp_path / f"report.{ending}" for ending in ("json", "md", "html")]
     options = [word for path in outputs for word in ("--output", path)]
-    shown = succeed("psa", "evaluate", other, gold, "--target", "roles", "--resamples", 5, *options)
+    given = ["--target", "roles", "--errors", 5, "--resamples", 5]
+    shown = succeed("psa", "evaluate", other, gold, *given, *options)
     for part in ("complete propositions", "By role", "rise: A1 predicted as A2", "6 propositions"):
         assert part in shown
     assert "accuracy" not in shown

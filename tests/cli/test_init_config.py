@@ -218,6 +218,8 @@ def test_comments_stand_above_what_they_are_about() -> None:
 def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
     text = make_config("psa", "ner", name="my.cfg")
     assert "# python -m spacy train my.cfg --output training/my \\\n" in text
+    assert "#     --paths.train train.spacy --paths.dev dev.spacy\n" in text
+    text = make_config("psa", "ner", name="my.cfg", recipe="paper")
     assert "#     --paths.train train.spacy --paths.dev dev.spacy --paths.vectors" in text
     text = make_config("psa", "ner", name="my.cfg", corpus=corpus, vectors="vectors/en", gpu=True)
     assert "#     --paths.dev dev.spacy --gpu-id 0\n" in text
