@@ -60,7 +60,8 @@ class Schedule:
         return {
             "training.max_steps": self.updates,
             "training.eval_frequency": self.every,
-            "training.patience": PATIENCE * self.every,
+            # Before FEWEST updates, little data without vectors may have found nothing yet
+            "training.patience": max(PATIENCE * self.every, FEWEST),
             f"{rate}.warmup_steps": self.updates // 10,
             f"{rate}.total_steps": self.updates,
             **({"training.batcher.size": self.batch} if in_sentences else {}),

@@ -446,6 +446,12 @@ def test_patience_outlasts_what_the_measured_trainings_needed() -> None:
             best = max(best, point["dev"])
 
 
+def test_a_small_corpus_has_time_to_learn() -> None:
+    # 240 tweets without vectors: nothing is found before update 240 of 300
+    assert Schedule(240).settings()["training.patience"] == Schedule(240).updates == 300
+    assert Schedule(3_394).settings()["training.patience"] == 3 * Schedule(3_394).every
+
+
 def test_the_papers_training_for_a_small_corpus(tmp_path: Path) -> None:
     corpus = tmp_path / "train.spacy"
     DocBin(docs=[Doc(Vocab(), words=["word"])] * 600).to_disk(corpus)
