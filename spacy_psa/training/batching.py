@@ -12,7 +12,9 @@ from ..errors import check_value
 Batcher = Callable[[Iterable[Example]], Iterable[list[Example]]]
 
 
-def batch_by_propositions(size: int = 4096, buffer: int = 4096) -> Batcher:
+def batch_by_propositions(
+    size: int = 4096, buffer: int = 4096, max_sentences: int | None = None
+) -> Batcher:
     """Configure batching by number of tokens, counting a sentence once per predicate.
 
     Buffers of `buffer` sentences are read in corpus order. Within a buffer, sentences of similar
@@ -22,29 +24,34 @@ def batch_by_propositions(size: int = 4096, buffer: int = 4096) -> Batcher:
     size (int): Maximum number of tokens in a batch, including padding. The paper: 4096 for
         CoNLL-2005, 8192 for CoNLL-2012.
     buffer (int): Number of sentences to group by length.
+    max_sentences (Optional[int]): Maximum number of sentences in a batch, for a transformer, which
+        splits tokens into pieces: among a thousand sentences of one token there is an address of a
+        hundred pieces, to which all are padded. None for any number.
     RETURNS (Callable[[Iterable[Example]], Iterable[List[Example]]]): The batcher.
     RAISES (ValueError): If a value is out of range.
 
     Source: Tan et al. (2018), 'Learning'.
     """
-    for name, value in (("size", size), ("buffer", buffer)):
+    most = size if max_sentences is None else max_sentences
+    for name, value in (("size", size), ("buffer", buffer), ("max_sentences", most)):
         check_value(name, value, lambda n: n >= 1, "at least 1")
 
     def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         for group in minibatch(examples, size=buffer):
-            yield from _batches(group, size)
+            yield from _batches(group, size, most)
 
     return batches
 
 
-def _batches(examples: list[Example], size: int) -> list[list[Example]]:
+def _batches(examples: list[Example], size: int, most: int) -> list[list[Example]]:
     batches: list[list[Example]] = []
     n_copies = 0
     for example in sorted(examples, key=lambda example: -len(example.reference)):
         copies = max(1, len(get_frames(example.reference)))
         # Sorted longest first, so the first sentence of a batch determines its padded length.
         width = len(batches[-1][0].reference) if batches else 0
-        if not batches or (n_copies + copies) * width > size:
+        is_full = (n_copies + copies) * width > size
+        if not batches or is_full or len(batches[-1]) == most:
             batches.append([])
             n_copies = 0
         batches[-1].append(example)
