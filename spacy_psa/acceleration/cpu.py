@@ -23,6 +23,8 @@ class CPUPrediction(Ops):
 
     # Up to this many words are read with padding: calls cost more than the computation
     _few_words = 64
+    # Weights change after each batch of training
+    _keeps_words = True
 
     def __init__(self) -> None:
         self._ordered: WeakKeyDictionary[nn.LSTM, OrderedLSTM] = WeakKeyDictionary()
@@ -96,7 +98,7 @@ class CPUPrediction(Ops):
         def read(characters: Tensor, mask: SequenceMask) -> Tensor:
             return self._read_words(characters, mask, *parts)
 
-        if not can_be_cached(parts):
+        if not (self._keeps_words and can_be_cached(parts)):
             return read(characters, mask)
         cache = self._caches.get(forwards)
         if cache is None:
@@ -131,17 +133,7 @@ class CPUTraining(CPUPrediction):
     """What is faster on a CPU with gradients."""
 
     _few_words = 0
-
-    def last_states(
-        self,
-        characters: Tensor,
-        mask: SequenceMask,
-        embedding: nn.Module,
-        forwards: nn.Module,
-        backwards: nn.Module,
-    ) -> Tensor:
-        """See `Ops`."""
-        return self._read_words(characters, mask, embedding, forwards, backwards)
+    _keeps_words = False
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
