@@ -18,7 +18,7 @@ GROUPS = ("spacy_architectures", "thinc_optimizers", "thinc_schedules", "spacy_b
 HUGE = 10**12
 # What may be as large as one likes: limits on texts, frequencies and steps
 LIMITS = {"max_length", "overlap", "min_freq", "max_characters", "steps_per_epoch", "hold", "every"}
-LIMITS |= {"size", "buffer", "nO"}
+LIMITS |= {"size", "buffer", "max_sentences", "nO"}
 
 
 def numbers() -> Iterator[tuple[str, Callable[..., Any], str, type]]:
