@@ -5,11 +5,13 @@ r"""Students of a transformer: on gold alone, and distilled with and without unl
 
 trains each student on each corpus with the training of `psa init-config`, all with the same number
 of updates: on the annotation alone (`gold`), distilled on the training text (`0`), and with that
-many unlabeled texts. `teachers` has a folder for each corpus, with model-best; `corpora` one with
-train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz and biomedical.txt.gz. Every
-training has a process and a file of results of its own; those that are there already are left out,
-so a run that was stopped goes on. What a teacher says of texts is shared by the students. Test
-scores are those of the weights with the best score on the development set.
+many unlabeled texts. `teachers` has a folder for each corpus, with model-best; with `--teacher
+ensemble` the teacher is five of the pipelines that were trained on annotation alone. `corpora` has
+one with train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz and
+biomedical.txt.gz. Every training has a process and a file of results of its own; those that are
+there already are left out, so a run that was stopped goes on. What a teacher says of texts is
+shared by the students. Test scores are those of the weights with the best score on the development
+set.
 """
 
 import argparse
@@ -40,6 +42,11 @@ RESULTS = Path(__file__).parent / "results" / "distill"
 TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz"}
 WIDTHS = (300, 150)
 TEACHER = "teacher"
+# The ensemble: systems and seeds
+MEMBERS = (("psa", 0), ("psa", 1), ("psa", 2), ("bilstm-crf", 0), ("bilstm-crf", 1))
+
+# What a row of the page has in common
+FIELDS = ("corpus", "student", "width", "texts", "teacher", "gold_share", "temperature", "updates")
 
 
 def main() -> None:
@@ -50,6 +57,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="pipeline with vectors")
     parser.add_argument("--texts", type=Path, metavar="FOLDER")
     parser.add_argument("--runs", type=Path, help="folder for trained pipelines")
+    parser.add_argument("--teacher", choices=("transformer", "ensemble"), default="transformer")
     parser.add_argument("--corpora", nargs="+", choices=TEXTS, default=list(TEXTS))
     parser.add_argument("--students", nargs="+", default=["bilstm-crf", "psa"])
     parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
@@ -83,12 +91,13 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                             "student": student,
                             "width": width,
                             "texts": amount,
+                            "teacher": "" if amount == "gold" else arguments.teacher,
                             "gold_share": arguments.gold_share,
                             "temperature": arguments.temperature,
                             "updates": arguments.updates,
                             "seed": seed,
                         }
-    for corpus in arguments.corpora:
+    for corpus in arguments.corpora if arguments.teacher == "transformer" else ():
         yield {"corpus": corpus, "student": TEACHER, "seed": 0}
 
 
@@ -98,7 +107,7 @@ def name_of(cell: dict[str, Any]) -> str:
         return f"{cell['corpus']}-{TEACHER}"
     how = cell["texts"]
     if how != "gold":
-        how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}"
+        how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}-{cell['teacher']}"
     parts = (cell["corpus"], cell["student"], cell["width"], how, cell["updates"], cell["seed"])
     return "-".join(map(str, parts))
 
@@ -162,6 +171,15 @@ def teacher_of(arguments: argparse.Namespace, corpus: str) -> Path:
     return Path(found)
 
 
+def ensemble_of(arguments: argparse.Namespace, cell: dict[str, Any]) -> list[Path]:
+    """RETURNS (List[Path]): The members of the ensemble, trained like the student of a cell."""
+    members = (
+        {**cell, "student": student, "width": WIDTHS[0], "texts": "gold", "seed": seed}
+        for student, seed in MEMBERS
+    )
+    return [arguments.runs / name_of(member) / "model-best" for member in members]
+
+
 def size_of(path: Path) -> float:
     """RETURNS (float): The size of a pipeline in MB, vectors included."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
@@ -184,11 +202,15 @@ def train_student(
         train(folder / "student.cfg", folder, resume=True)
         return {}
     amount, texts = int(cell["texts"]), arguments.texts / TEXTS[cell["corpus"]]
-    kept = arguments.runs / f"{cell['corpus']}-{amount}-{cell['temperature']:g}"
+    kept = arguments.runs / f"{cell['corpus']}-{amount}-{cell['temperature']:g}-{cell['teacher']}"
+    is_ensemble = cell["teacher"] == "ensemble"
+    teachers = (
+        ensemble_of(arguments, cell) if is_ensemble else [teacher_of(arguments, cell["corpus"])]
+    )
     if kept.exists() and not (folder / CACHE).exists():
         shutil.copytree(kept, folder / CACHE)
     distill(
-        [str(teacher_of(arguments, cell["corpus"]))],
+        [str(path) for path in teachers],
         folder / "student.cfg",
         folder,
         texts=[str(texts)] if amount else [],
@@ -237,8 +259,7 @@ def write_page(folder: Path) -> None:
     results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for result in results:
-        fields = ("corpus", "student", "width", "texts", "gold_share", "temperature", "updates")
-        rows.setdefault(tuple(result.get(field) for field in fields), []).append(result)
+        rows.setdefault(tuple(result.get(field) for field in FIELDS), []).append(result)
     lines = [
         "# Distillation",
         "",
@@ -248,11 +269,12 @@ def write_page(folder: Path) -> None:
         "Speed is that of `nlp.pipe` on one thread, by processor time; the cells were measured at "
         "different times on a machine that others used as well.",
         "",
-        "| corpus | pipeline | width | texts | gold share | temperature | updates | seeds | dev "
-        "| test | MB | words/s | teacher's bytes a token |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| corpus | pipeline | width | texts | teacher | gold share | temperature | updates "
+        "| seeds | dev | test | MB | words/s | teacher's bytes a token |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for (corpus, student, width, texts, share, temperature, updates), found in rows.items():
+    for key, found in rows.items():
+        corpus, student, width, texts, teacher, share, temperature, updates = key
         dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
         is_taught = texts not in (None, "gold")
         cells_of_row = [
@@ -260,6 +282,7 @@ def write_page(folder: Path) -> None:
             student,
             width or "",
             texts or "",
+            teacher or "",
             f"{share:g}" if is_taught else "",
             f"{temperature:g}" if is_taught else "",
             f"{updates:,}" if updates else "",
