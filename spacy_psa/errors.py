@@ -1210,6 +1210,11 @@ class Errors(metaclass=_Coded):
         "There is nothing to learn from: no text in {paths} has tokens. Give files with texts, or "
         "--gold."
     )
+    P536 = (
+        "The teacher finds no predicates in any of {n} texts, so there is nothing to learn. Give "
+        ".spacy files with frames or predicates, or a teacher that finds them, with "
+        "spacy_psa.VerbPredicates.v1."
+    )
     P537 = (
         "The config has no {what}. `psa distill` trains one component, with train_corpus set to "
         '"corpora.train", which the texts and the teacher\'s probabilities replace.'

@@ -170,16 +170,18 @@ def distill(
     if cache.is_complete:
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:
-        found = list(_texts(texts, tokenizer, words, limit))
+        found = list(islice(_texts(texts, tokenizer, words), limit))
         if select is not None:
             found = _selected(found, select, select_by, loaded[0], factory, name, settings)
-        found += _gold(gold, tokenizer)
+        found += _annotated(gold, tokenizer) if gold is not None else ()
         if not found:
             raise ValueError(Errors.P535.format(paths=", ".join(texts) or "--gold"))
         _check_labels(loaded[0], found, name)
         with ProgressBar(total=len(found), desc="teacher", unit=" texts", disable=None) as bar:
             fill(cache, loaded, found, settings, progress=bar.update)
         sums = cache.sums()
+        if sums["docs"] and sums["silent"] == sums["docs"]:
+            raise ValueError(Errors.P536.format(n=int(sums["docs"])))
         cache.finish(
             {
                 "component": name,
@@ -231,22 +233,26 @@ def _tokenizer(config: Config, words: bool) -> Language:
     return nlp
 
 
-def _texts(paths: Sequence[str], nlp: Language, words: bool, limit: int | None) -> Iterator[Text]:
-    from ..distillation.filling import Text, words_of
+def _texts(paths: Sequence[str], nlp: Language, words: bool) -> Iterator[Text]:
+    from ..distillation.filling import Text, predicates_of, words_of
+    from ._predictions import words_alone
     from ._tasks import read_texts
 
-    docs = ((path, doc) for path in paths for doc, _ in read_texts(path, nlp))
-    for path, doc in islice(docs, limit):
-        is_tokenized = words or path.endswith(".spacy")
-        yield Text(doc, words_of(doc) if is_tokenized else doc.text)
+    for path in paths:
+        if path.endswith(".spacy"):
+            docs = [doc for doc in read_docs(Path(path), nlp.vocab) if len(doc)]
+            for doc, bare in zip(docs, words_alone(docs, nlp.vocab), strict=True):
+                yield Text(bare, words_of(doc), predicates=predicates_of(doc))
+        else:
+            for doc, _ in read_texts(path, nlp):
+                yield Text(doc, words_of(doc) if words else doc.text)
 
 
-def _gold(path: Path | None, nlp: Language) -> list[Text]:
-    from ..distillation.filling import Text, words_of
+def _annotated(path: Path, nlp: Language) -> Iterator[Text]:
+    from ..distillation.filling import Text, predicates_of, words_of
 
-    if path is None:
-        return []
-    return [Text(doc, words_of(doc), is_gold=True) for doc in read_docs(path, nlp.vocab)]
+    for doc in read_docs(path, nlp.vocab):
+        yield Text(doc, words_of(doc), is_gold=True, predicates=predicates_of(doc))
 
 
 def _selected(
@@ -313,6 +319,8 @@ def _report(
     )
     if info["left_out"]:
         msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")
+    if info["silent"]:
+        msg.warn(f"{int(info['silent']):,} Docs teach nothing: no predicates were found in them")
     dev = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
     if info["unlabeled"] and dev and Path(dev).is_file() and str(dev).endswith(".spacy"):
         known = [

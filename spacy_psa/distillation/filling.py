@@ -34,11 +34,13 @@ class Text:
     content (Union[str, Tuple[List[str], List[bool]]]): What teachers read: the text, or words and
         whether a space follows each.
     is_gold (bool): Whether the annotation counts.
+    predicates (Optional[List[int]]): The predicates that are given, for semantic roles.
     """
 
     doc: Doc
     content: Content
     is_gold: bool = False
+    predicates: list[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Settings:
 def words_of(doc: Doc) -> tuple[list[str], list[bool]]:
     """RETURNS (Tuple[List[str], List[bool]]): The words, and whether a space follows each."""
     return [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+
+
+def predicates_of(doc: Doc) -> list[int] | None:
+    """RETURNS (Optional[List[int]]): The annotated predicates."""
+    return sorted({f.predicate for f in get_frames(doc)}) if has_frames(doc) else None
 
 
 def checksum_of(nlp: Language) -> str:
@@ -99,7 +106,7 @@ def _block(
     teachers: Sequence[Teacher], block: Sequence[Text], settings: Settings
 ) -> tuple[list[Item], dict[str, float]]:
     items: list[Item] = []
-    sums = {"docs": 0.0, "tokens": 0.0, "unlabeled": 0.0, "entropy": 0.0, "left_out": 0.0}
+    sums = dict.fromkeys(("docs", "tokens", "unlabeled", "entropy", "left_out", "silent"), 0.0)
     size = max(1, min(t.nlp.batch_size for t in teachers))
     for first in range(0, len(block), size):
         texts = [text for text in block[first : first + size] if len(text.doc)]
@@ -115,6 +122,7 @@ def _block(
             if teaching is None and said[0].teaching is not None:
                 sums["left_out"] += 1
             elif teaching is not None:
+                sums["silent"] += not teaching.lengths
                 sums["left_out"] += len(teaching.edges.token) == 0 < len(teaching.lengths)
     return items, sums
 
@@ -130,8 +138,8 @@ def ask(teacher: Teacher, texts: Sequence[Text], settings: Settings) -> Iterator
     docs = [teacher.read(text.content) for text in texts]
     if isinstance(teacher.pipe, PSASemanticRoles):
         for doc, text in zip(docs, texts, strict=True):
-            if has_frames(text.doc) and len(doc) == len(text.doc):
-                set_predicates(doc, sorted({f.predicate for f in get_frames(text.doc)}))
+            if text.predicates is not None and len(doc) == len(text.doc):
+                set_predicates(doc, text.predicates)
     return teacher.teach(
         docs, temperature=settings.temperature, mass=settings.mass, most=settings.most
     )
