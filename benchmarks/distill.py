@@ -256,7 +256,9 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
 
 def write_page(folder: Path) -> None:
     """Write the table of all results in a folder."""
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    found_speeds = [json.loads(path.read_text()) for path in sorted(folder.glob("speed-*.json"))]
+    paths = sorted({*folder.glob("*.json")} - {*folder.glob("speed-*.json")})
+    results = [json.loads(path.read_text()) for path in paths]
     rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for result in results:
         rows.setdefault(tuple(result.get(field) for field in FIELDS), []).append(result)
@@ -266,8 +268,8 @@ def write_page(folder: Path) -> None:
         "Written by `python -m benchmarks.distill`. F1 in %, of the development set and of the "
         "test set, with the deviation over seeds. `texts` is `gold` for the annotation alone, else "
         "the number of unlabeled texts beside the training text. Sizes include pretrained vectors. "
-        "Speed is that of `nlp.pipe` on one thread, by processor time; the cells were measured at "
-        "different times on a machine that others used as well.",
+        "Speed is that of `nlp.pipe` on one thread, by processor time; in this table, it was "
+        "measured at different times on a machine that others used as well.",
         "",
         "| corpus | pipeline | width | texts | teacher | gold share | temperature | updates "
         "| seeds | dev | test | MB | words/s | teacher's bytes a token |",
@@ -294,8 +296,28 @@ def write_page(folder: Path) -> None:
             found[0].get("bytes_per_token", ""),
         ]
         lines.append(f"| {' | '.join(map(str, cells_of_row))} |")
+    for one in found_speeds:
+        lines += speed_table(one)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf8")
+
+
+def speed_table(result: dict[str, Any]) -> list[str]:
+    """RETURNS (List[str]): The lines of a table of speeds, see `benchmarks.distill_speed`."""
+    pipelines = result["pipelines"]
+    slowest = min(own["words_per_second"] for own in pipelines.values())
+    lines = [
+        "",
+        f"{result['corpus']}: pipelines that took turns on the same {result['words']:,} words "
+        f"(`python -m benchmarks.distill_speed`, {result['machine']['processor']}).",
+        "",
+        "| pipeline | words/s | times the slowest | MB |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, own in pipelines.items():
+        speed = own["words_per_second"]
+        lines.append(f"| {name} | {speed:,} | {speed / slowest:.1f} | {own['megabytes']} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -40,6 +40,10 @@ def test_the_page_has_a_row_for_each_way_of_training(tmp_path: Path) -> None:
     for n, cell in enumerate(planned):
         result = {**cell, **RESULT, "test": 40.0 + n}
         (tmp_path / f"{name_of(cell)}.json").write_text(json.dumps(result))
+    speeds = {"a": {"words_per_second": 9000, "megabytes": 5.0}}
+    speeds["b"] = {"words_per_second": 1000, "megabytes": 90.0}
+    speed = {"corpus": "wnut17", "words": 10, "pipelines": speeds, "machine": {"processor": "X"}}
+    (tmp_path / "speed-wnut17.json").write_text(json.dumps(speed))
     write_page(tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf8")
     assert "| wnut17 | psa | 150 | gold |  |  |  | 800 | 2 | 50.00 ± 0.00 | 41.00 ± 1.41 |" in page
@@ -48,3 +52,4 @@ def test_the_page_has_a_row_for_each_way_of_training(tmp_path: Path) -> None:
         in page
     )
     assert "| wnut17 | teacher |  |  |  |  |  |  | 1 | 50.00 | 44.00 | 5.0 | 20,000 |" in page
+    assert "| a | 9,000 | 9.0 | 5.0 |" in page
