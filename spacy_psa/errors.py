@@ -409,7 +409,7 @@ class Errors(metaclass=_Coded):
         "Make them with `python -m spacy init vectors`, or leave out --vectors."
     )
     P198 = (
-        "{option} cannot be used with --transformer, whose vectors replace those of words and "
+        "{option} cannot be used with {other}, whose vectors replace those of words and "
         "characters. Leave one of the two out."
     )
     P199 = (

@@ -21,7 +21,7 @@ from ._assembly import (
 )
 from ._pretrained import read_settings
 from ._schedule import doc_lengths, epoch_settings, size_settings
-from ._shared_inputs import ENCODERS, Inputs, assemble_shared
+from ._shared_inputs import ENCODERS, Inputs, assemble_shared, split_tasks
 from ._templates import names
 from ._util import (
     TRAIN,
@@ -227,7 +227,10 @@ def make_config(
         recipe = PAPER  # a transformer has a training of its own
     for option, value in (("--vectors", vectors), ("--characters", characters)):
         if value is not None and inputs.transformer is not None:
-            raise ValueError(Errors.P198.format(option=option))
+            raise ValueError(Errors.P198.format(option=option, other="--transformer"))
+    if characters is not None and len(split_tasks(task)) > 1:
+        shared = "several targets and their shared tok2vec"
+        raise ValueError(Errors.P198.format(option="--characters", other=shared))
     if inputs.change(task):
         template = assemble_shared(
             system, task, inputs, characters=characters, device=device, recipe=recipe
@@ -255,6 +258,8 @@ def make_config(
     }
     for setting, value in values.items():
         set_dot_to_object(config, setting, value)
+    if vectors is not None and "tok2vec" in config["components"]:
+        config["components"]["tok2vec"]["model"]["pretrained_vectors"] = True
     usage = train_command(
         Path(name),
         corpus=corpus,

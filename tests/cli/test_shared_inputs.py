@@ -259,6 +259,17 @@ def test_a_small_corpus_has_enough_updates(bert: Path, tmp_path: Path) -> None:
     assert training["eval_frequency"] == 50
 
 
+def test_components_share_pretrained_vectors(tmp_path: Path) -> None:
+    def shared(**options: str) -> Any:
+        text = make_config("bilstm-crf", "pos ner", name="x.cfg", **options)
+        return Config().from_str(text, interpolate=False)["components"]["tok2vec"]["model"]
+
+    assert shared()["pretrained_vectors"] is False
+    assert shared(vectors="vectors/en")["pretrained_vectors"] is True
+    with pytest.raises(ValueError, match=r"P198.*--characters.*shared"):
+        shared(characters="cnn")
+
+
 @pytest.mark.parametrize("task", ["ner", "pos ner"])
 def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
     for kind, name, section in blocks(config_of("psa", task, bert)):
