@@ -16,12 +16,10 @@ set.
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ from spacy_psa.cli.train import train
 from spacy_psa.distillation.blocks_on_disk import read_manifest
 from spacy_psa.distillation.filling import Settings
 
+from .cells import add_arguments, grouped, run_process, write_result
 from .machine import describe_machine
 from .transformers import evaluate, read, spread
 
@@ -66,16 +65,15 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--gold-share", type=float, default=0.5)
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--seconds", type=int, default=7200, help="limit for one training")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    add_arguments(parser, RESULTS, seconds=7200)
     parser.add_argument("--page", action="store_true", help="only write the page")
-    parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.cell is not None:
         run_cell(arguments, arguments.cell)
         return
     for cell in () if arguments.page else cells(arguments):
-        print(run_process(arguments, sys.argv[1:], cell), flush=True)
+        line = run_process("distill", arguments, sys.argv[1:], name_of(cell), cell)
+        print(line, flush=True)
     write_page(arguments.output)
 
 
@@ -112,26 +110,6 @@ def name_of(cell: dict[str, Any]) -> str:
     return "-".join(map(str, parts))
 
 
-def run_process(arguments: argparse.Namespace, given: Sequence[str], cell: dict[str, Any]) -> str:
-    """Run one training in a process of its own, unless it has results.
-
-    arguments (argparse.Namespace): The options.
-    given (Sequence[str]): The same, as they were given.
-    cell (Dict[str, Any]): What to train.
-    RETURNS (str): What became of it.
-    """
-    name = name_of(cell)
-    if (arguments.output / f"{name}.json").exists():
-        return f"{name}: there already"
-    command = [sys.executable, "-m", "benchmarks.distill", *given, "--cell", json.dumps(cell)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    try:
-        done = subprocess.run(command, env=environment, timeout=arguments.seconds)
-    except subprocess.TimeoutExpired:
-        return f"{name}: stopped after {arguments.seconds} s"
-    return f"{name}: {'failed' if done.returncode else 'done'}"
-
-
 def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     """Train and evaluate one student, or evaluate the teacher, and write the results."""
     torch.set_num_threads(1)
@@ -160,8 +138,7 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
         "words_per_second": round(speed),
         "machine": {**describe_machine(), "threads": 1},
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / f"{name_of(cell)}.json").write_text(json.dumps(result, indent=2) + "\n")
+    write_result(arguments.output / f"{name_of(cell)}.json", result)
     print(f"{name_of(cell)}: dev {dev:.2f}, test {test:.2f}, {seconds:.0f} s", flush=True)
 
 
@@ -257,11 +234,7 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
 def write_page(folder: Path) -> None:
     """Write the table of all results in a folder."""
     found_speeds = [json.loads(path.read_text()) for path in sorted(folder.glob("speed-*.json"))]
-    paths = sorted({*folder.glob("*.json")} - {*folder.glob("speed-*.json")})
-    results = [json.loads(path.read_text()) for path in paths]
-    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for result in results:
-        rows.setdefault(tuple(result.get(field) for field in FIELDS), []).append(result)
+    rows = grouped({*folder.glob("*.json")} - {*folder.glob("speed-*.json")}, FIELDS)
     lines = [
         "# Distillation",
         "",

@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from spacy_psa.evaluation.card import describe_processor
+
 PACKAGES = ("spacy", "thinc", "torch", "numpy")
 
 
@@ -19,24 +21,6 @@ def describe_machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
     }
-
-
-def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Describe the processor. Virtual machines give generations that differ twofold in speed the
-    same name, so its numbers are added.
-
-    cpuinfo (Path): The description by Linux; need not exist.
-    RETURNS (str): The name and, if known, the family and model numbers.
-    """
-    fields = {}
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf8").splitlines():
-            key, _, value = line.partition(":")
-            fields[key.strip()] = value.strip()
-    name = fields.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" in fields and "model" in fields:
-        name += f" (family {fields['cpu family']}, model {fields['model']})"
-    return name
 
 
 def commit_of(folder: Path) -> str:

@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from .cells import ENVIRONMENT
 from .recipes_cell import SPACY, Cell
 from .recipes_data import CORPORA, cased_vectors, prepare, subset
 from .recipes_page import write_page
@@ -189,8 +190,7 @@ def start(
     }
     path = work / f"{cell.name}.json"
     path.write_text(json.dumps(specification), encoding="utf8")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    environment["CUDA_VISIBLE_DEVICES"] = ""
+    environment = {**os.environ, **ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ""}
     with path.with_suffix(".log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "benchmarks.recipes_cell", str(path)],

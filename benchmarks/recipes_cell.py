@@ -30,6 +30,7 @@ from thinc.api import Config, fix_random_seed
 
 from spacy_psa.cli.init_config import make_config
 
+from .cells import write_result
 from .machine import describe_machine
 from .recipes_data import CORPORA
 from .recipes_variants import VARIANTS
@@ -93,9 +94,7 @@ def main() -> None:
     config = make(cell, files)
     clock = Clock(given["seconds"], given["until"])
     result = {**asdict(cell), **train(config, files["test"], clock), "machine": describe_machine()}
-    temporary = Path(given["output"]).with_suffix(".tmp")
-    temporary.write_text(json.dumps(result) + "\n", encoding="utf8")
-    temporary.replace(given["output"])
+    write_result(Path(given["output"]), result, indent=None)
 
 
 def make(cell: Cell, files: dict[str, Path]) -> Config:

@@ -11,12 +11,9 @@ Test scores are those of the weights with the best score on the development set.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -33,6 +30,7 @@ from thinc.api import Config, require_gpu
 from spacy_psa.cli._shared_inputs import Inputs
 from spacy_psa.cli.init_config import make_config
 
+from .cells import add_arguments, grouped, run_process, write_result
 from .machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results" / "transformers"
@@ -70,39 +68,19 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=0, help="training sentences; 0 for all")
     parser.add_argument("--rates", nargs="+", type=float, default=[1e-3], help="of the components")
     parser.add_argument("--factor", type=float, default=0.05, help="transformer's rate / theirs")
-    parser.add_argument("--seconds", type=int, default=3600, help="limit for one training")
+    add_arguments(parser, RESULTS, seconds=3600)
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, a thread each")
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.cell is not None:
         run_cell(arguments, arguments.cell)
         return
+    run = partial(run_process, "transformers", arguments, sys.argv[1:])
+    planned = list(cells(arguments))
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for line in pool.map(partial(run_process, arguments, sys.argv[1:]), cells(arguments)):
+        for line in pool.map(run, map(name_of, planned), planned):
             print(line, flush=True)
     write_page(arguments.output)
-
-
-def run_process(arguments: argparse.Namespace, given: Sequence[str], cell: dict[str, Any]) -> str:
-    """Run one training in a process of its own, unless it has results.
-
-    arguments (argparse.Namespace): The options.
-    given (Sequence[str]): The same, as they were given.
-    cell (Dict[str, Any]): What to train.
-    RETURNS (str): What became of it.
-    """
-    name = name_of(cell)
-    if (arguments.output / f"{name}.json").exists():
-        return f"{name}: there already"
-    command = [sys.executable, "-m", "benchmarks.transformers", *given, "--cell", json.dumps(cell)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    try:
-        done = subprocess.run(command, env=environment, timeout=arguments.seconds)
-    except subprocess.TimeoutExpired:
-        return f"{name}: stopped after {arguments.seconds} s"
-    return f"{name}: {'failed' if done.returncode else 'done'}"
 
 
 def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -162,8 +140,7 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
         "transformer": Path(arguments.transformer).name,
         "machine": machine(arguments.gpu),
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / f"{name_of(cell)}.json").write_text(json.dumps(result, indent=2) + "\n")
+    write_result(arguments.output / f"{name_of(cell)}.json", result)
     print(f"{name_of(cell)}: dev {dev:.2f}, test {test:.2f}, {seconds:.0f} s", flush=True)
 
 
@@ -260,11 +237,9 @@ def machine(gpu: bool) -> dict[str, Any]:
 
 def write_page(folder: Path) -> None:
     """Write the table of all results in a folder."""
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for result in results:
-        fields = ("corpus", "limit", "updates", "system", "rate", "factor")
-        rows.setdefault(tuple(result[field] for field in fields), []).append(result)
+    rows = grouped(
+        folder.glob("*.json"), ("corpus", "limit", "updates", "system", "rate", "factor")
+    )
     lines = [
         "# On a pretrained transformer",
         "",

@@ -123,8 +123,7 @@ class BFloat16TokenBias(nn.Module):
     def __init__(self, projection: nn.Linear, columns: Columns, max_distance: int) -> None:
         super().__init__()
         self.projection = BFloat16Linear(projection)
-        self.columns = columns
-        self.max_distance = max_distance
+        self.columns, self.max_distance = columns, max_distance
 
     def forward(self, x: Tensor) -> Tensor:
         """Bias for each pair of positions.

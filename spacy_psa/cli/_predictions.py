@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..disk import check_files, walk
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ..pipeline.components import Component
     from ..pipeline.srl import PSASemanticRoles
     from ..pipeline.tagger import PSATagger
+
+WARM_UP = 256  # sentences
 
 
 def load_pipeline(name: str | Path) -> Language:
@@ -118,6 +121,19 @@ class System:
         runs = {giver: self._run(self.nlp, gold, giver) for giver in dict.fromkeys(found)}
         return [runs[giver] for giver in found]
 
+    def predict_timed(
+        self, gold: Sequence[Doc], gold_name: str, layers: Sequence[Layer]
+    ) -> tuple[list[list[Doc]], int, float]:
+        """Get the predictions, the number of words predicted, and the seconds that took."""
+        # One-time costs are not measured
+        self.predict(gold[:WARM_UP], gold_name, layers)
+        start = perf_counter()
+        predictions = self.predict(gold, gold_name, layers)
+        seconds = perf_counter() - start
+        # Layers share predictions, except those whose task gives annotation
+        n_runs = len({id(docs) for docs in predictions})
+        return predictions, sum(map(len, gold)) * n_runs, seconds
+
     def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
         from ..terminal import ProgressBar
 
@@ -209,6 +225,18 @@ def read_data(paths: Sequence[Path], vocab: Vocab | None = None) -> list[Doc]:
 
     vocab = Vocab() if vocab is None else vocab
     return [doc for path in paths for file in _files(path) for doc in read_docs(file, vocab)]
+
+
+def read_gold(
+    paths: Sequence[Path], layers: Iterable[Layer], vocab: Vocab | None = None
+) -> list[Doc]:
+    """Read documents with annotation of all layers."""
+    from ..evaluation.sentences import check_annotated
+
+    gold = read_data(paths, vocab)
+    for layer in layers:
+        check_annotated(gold, layer, join_names(paths))
+    return gold
 
 
 def join_names(paths: Sequence[Path]) -> str:

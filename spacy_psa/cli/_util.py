@@ -82,6 +82,29 @@ ImageArgument = Annotated[Path, typer.Argument(metavar="OUTPUT", help=".svg or .
 ForceOption = Annotated[
     bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
 ]
+FolderArgument = Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")]
+ConfidenceOption = Annotated[
+    float,
+    typer.Option("--confidence", help="Confidence level of the intervals", min=0.01, max=0.999),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed", min=0)]
+LangOption = Annotated[str, typer.Option("--lang", "-l", help="Language code")]
+# Of a training
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
+]
+CheckpointOption = Annotated[
+    int | None,
+    typer.Option(
+        "--checkpoint-every", help="Steps between checkpoints; by default, at each evaluation"
+    ),
+]
+CodeOption = Annotated[
+    Path | None,
+    typer.Option("--code", "-c", help="Python file with additional code (registered functions)"),
+]
+# For commands that take options such as --training.max_steps 100
+WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def _replace_unprintable() -> None:

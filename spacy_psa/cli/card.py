@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,21 +12,20 @@ from ..disk import sha256_of, walk
 from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_outputs, save_output
-from ._predictions import join_names, load_pipeline, read_data, use_gpu, words_alone
+from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
 from ._util import TRAIN, GpuOption, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
-from .evaluate import evaluate_files
+from .evaluate import reports_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..evaluation.card import Card, Speed, Trust
+    from ..evaluation.card import Card, Trust
 
 META = "meta.json"
 # What spaCy's meta.json says of a pipeline that its files do not
 FIELDS = ("name", "version", "description", "author", "email", "url", "license", "sources")
-N_RUNS = 3
 
 
 @psa_cli.command("card", rich_help_panel=TRAIN)
@@ -64,7 +60,7 @@ def card_cli(
         check_writable(model / META)
         fields = {} if meta is None else read_fields(meta)
         use_gpu(gpu_id)
-        card = describe(model, data, title or join_names(data), gpu_id)
+        card = describe(model, data, title or join_names(data), machine(gpu_id))
         write_meta(model, fields, card.to_markdown())
         msg.good(f"Wrote the card into {model / META}")
         writers = {".json": _to_json, ".md": _to_markdown}
@@ -72,20 +68,26 @@ def card_cli(
             save_output(path, writers[path.suffix](model, card), "card")
 
 
-def describe(model: Path, data: Sequence[Path], title: str, gpu_id: int) -> Card:
+def describe(model: Path, data: Sequence[Path], title: str, machine: str) -> Card:
     """Evaluate a pipeline for its card."""
-    from ..evaluation.card import Card
+    from ..evaluation.breakdowns import Settings
+    from ..evaluation.card import Card, Speed
 
-    reports = evaluate_files(str(model), data, n_errors=0, gpu_id=gpu_id)
-    nlp = load_pipeline(model)
-    gold = read_data(data, nlp.vocab)
+    system = load_system(str(model))
+    layers = choose_layers(system, (), None, "")
+    nlp = system.nlp
+    assert nlp is not None  # a file of predictions would have no layers to choose
+    gold = read_gold(data, layers.values(), nlp.vocab)
+    predictions, words, seconds = system.predict_timed(
+        gold, join_names(data), list(layers.values())
+    )
     # meta.json has the card itself
     files = [path for path in walk(model) if path.name != META]
     return Card(
         title,
-        reports,
+        reports_of(system, layers, gold, predictions, Settings(n_errors=0)),
         trust(nlp, gold),
-        speed(nlp, gold, gpu_id),
+        Speed(words, seconds, machine),
         {path.relative_to(model).as_posix(): sha256_of(path) for path in files},
         sum(path.stat().st_size for path in files),
     )
@@ -115,24 +117,15 @@ def trust(nlp: Language, gold: Sequence[Doc]) -> list[Trust]:
     return found
 
 
-def speed(nlp: Language, gold: Sequence[Doc], gpu_id: int) -> Speed:
-    """Measure how fast a pipeline annotates, without its tokenizer."""
+def machine(gpu_id: int) -> str:
+    """What a pipeline runs on."""
     import torch
 
-    from ..evaluation.card import Speed
+    from ..evaluation.card import describe_processor
 
-    times = []
-    for _ in range(N_RUNS):
-        docs = list(words_alone(gold, nlp.vocab))
-        start = perf_counter()
-        for _doc in nlp.pipe(docs):
-            pass
-        times.append(perf_counter() - start)
-    threads = torch.get_num_threads()
-    machine = f"{_processor()}, {threads} thread{'s' * (threads != 1)}"
-    if gpu_id >= 0:
-        machine = f"{torch.cuda.get_device_name(gpu_id)}; {machine}"
-    return Speed(sum(map(len, gold)), median(times), machine)
+    n = torch.get_num_threads()
+    found = f"{describe_processor()}, {n} thread{'s' * (n != 1)}"
+    return found if gpu_id < 0 else f"{torch.cuda.get_device_name(gpu_id)}; {found}"
 
 
 def read_fields(path: Path) -> dict[str, Any]:
@@ -159,14 +152,6 @@ def write_meta(model: Path, fields: dict[str, Any], notes: str) -> None:
     written = {**srsly.read_json(model / META), **fields, "notes": notes}
     with atomic_path(model / META) as temporary:
         srsly.write_json(temporary, written)
-
-
-def _processor() -> str:
-    # platform.processor() is only the architecture on Linux
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf8").splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _to_json(model: Path, card: Card) -> str:

@@ -12,11 +12,13 @@ import typer
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
-from ._predictions import System, choose_layers, load_system, read_data, use_gpu
+from ._predictions import System, choose_layers, load_system, read_gold, use_gpu
 from ._util import (
     PREDICT,
+    ConfidenceOption,
     GivenOption,
     GpuOption,
+    SeedOption,
     SpansKeyOption,
     TargetOption,
     psa_cli,
@@ -77,11 +79,8 @@ def compare_cli(
     trials: Annotated[
         int, typer.Option("--trials", help="Number of bootstrap samples and of permutations", min=1)
     ] = 10_000,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", help="Confidence level of the interval", min=0.01, max=0.999),
-    ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed", min=0)] = 0,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
     limit: Annotated[
         int,
         typer.Option("--limit", "-n", help="Maximum number of differing sentences to show", min=0),
@@ -152,9 +151,7 @@ def compare_files(
     layers = choose_common_layers(systems, component, target, spans_key)
     for layer in layers:
         layer.check_score(score or layer.main_score)
-    gold = read_data([data])
-    for layer in layers:
-        check_annotated(gold, layer, str(data))
+    gold = read_gold([data], layers)
     predictions = [system.predict(gold, str(data), layers) for system in systems]
     comparisons = []
     for layer, *predicted in zip(layers, *predictions, strict=True):

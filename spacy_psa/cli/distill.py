@@ -14,7 +14,17 @@ from ..atomic_files import atomic_path, check_writable
 from ..errors import Errors
 from ..terminal import ProgressBar, msg
 from ._config_errors import config_errors
-from ._util import TRAIN, gpu_errors, psa_cli, read_docs, user_errors
+from ._util import (
+    TRAIN,
+    WITH_OVERRIDES,
+    CheckpointOption,
+    GpuOption,
+    ResumeOption,
+    gpu_errors,
+    psa_cli,
+    read_docs,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -31,7 +41,7 @@ N_KNOWN = 200
 @psa_cli.command(
     "distill",
     rich_help_panel=TRAIN,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    context_settings=WITH_OVERRIDES,
 )
 def distill_cli(
     ctx: typer.Context,
@@ -76,14 +86,9 @@ def distill_cli(
         str | None,
         typer.Option(help="Pipeline whose uncertainty counts, such as a student; or the teacher"),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
-    ] = False,
-    checkpoint_every: Annotated[
-        int | None,
-        typer.Option(help="Steps between checkpoints; by default, at each evaluation"),
-    ] = None,
-    use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
+    resume: ResumeOption = False,
+    checkpoint_every: CheckpointOption = None,
+    use_gpu: GpuOption = -1,
 ) -> None:
     """
     Train a pipeline on the probabilities that a teacher gives to the labels of texts, annotated or

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_outputs, save_output
-from ._predictions import choose_layers, join_names, load_system, read_data, use_gpu
+from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
 from ._util import (
     PREDICT,
+    ConfidenceOption,
     GivenOption,
     GpuOption,
+    SeedOption,
     SpansKeyOption,
     TargetOption,
     psa_cli,
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
-    from ..evaluation.breakdowns import ByVocabulary
+    from ..evaluation.breakdowns import ByVocabulary, Settings
+    from ..evaluation.layers import Layer
     from ..evaluation.report import Report
+    from ._predictions import System
 
 N_LABELS = 30  # in the terminal; files have all labels
 N_ERRORS = 10  # in files; the terminal has those that --errors asks for
@@ -68,11 +73,8 @@ def evaluate_cli(
     resamples: Annotated[
         int, typer.Option("--resamples", help="Number of bootstrap samples", min=1)
     ] = 1000,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", help="Confidence level of the intervals", min=0.01, max=0.999),
-    ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the bootstrap", min=0)] = 0,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
     errors: Annotated[
         int | None,
         typer.Option(
@@ -129,45 +131,46 @@ def evaluate_files(
     spans_key: str = "chunks",
     given: bool = False,
     train: Sequence[Path] = (),
-    lengths: Sequence[int] = (5, 10, 20, 40),
-    n_resamples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    n_errors: int = N_ERRORS,
     gpu_id: int = -1,
+    **settings: Any,
 ) -> list[Report]:
-    """Evaluate a pipeline, or predictions."""
-    from ..evaluation.breakdowns import ByLength
-    from ..evaluation.report import Settings, evaluate
-    from ..evaluation.sentences import check_annotated, pair_sentences
+    """Evaluate a pipeline, or predictions, with settings of `evaluation.breakdowns.Settings`."""
+    from ..evaluation.breakdowns import ByLength, Settings
 
-    ByLength(lengths)
+    chosen = Settings(**settings)
+    ByLength(chosen.lengths)
     use_gpu(gpu_id)
     system = load_system(model, given=given)
     layers = choose_layers(system, components, target, spans_key)
-    gold = read_data(data)
-    for layer in layers.values():
-        check_annotated(gold, layer, join_names(data))
+    gold = read_gold(data, layers.values())
     known = read_data(train) if train else None
     predictions = system.predict(gold, join_names(data), list(layers.values()))
+    return reports_of(system, layers, gold, predictions, chosen, known)
+
+
+def reports_of(
+    system: System,
+    layers: dict[str, Layer],
+    gold: Sequence[Doc],
+    predictions: Sequence[Sequence[Doc]],
+    settings: Settings,
+    known: Sequence[Doc] | None = None,
+) -> list[Report]:
+    """Evaluate the predictions of each layer. `known` has the words seen in training; by default
+    they are the model's."""
+    from ..evaluation.report import evaluate
+    from ..evaluation.sentences import check_annotated, pair_sentences
+
     reports = []
     for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
-        check_annotated(predicted, layer, model)
+        check_annotated(predicted, layer, system.name)
         vocabulary, note = None, ""
         if system.nlp is not None and "vocabulary" in layer.groups:
             pipe = system.nlp.get_pipe(name) if name else None
             vocabulary, note = find_vocabulary(system.nlp.vocab, pipe, known)
-        settings = Settings(
-            lengths=lengths,
-            vocabulary=vocabulary,
-            vocabulary_note=note,
-            n_resamples=n_resamples,
-            confidence=confidence,
-            seed=seed,
-            n_errors=n_errors,
-        )
+        own = replace(settings, vocabulary=vocabulary, vocabulary_note=note)
         sentences = pair_sentences(gold, predicted, layer)
-        reports.append(evaluate(sentences, layer, settings, component=name, n_docs=len(gold)))
+        reports.append(evaluate(sentences, layer, own, component=name, n_docs=len(gold)))
     return reports
 
 

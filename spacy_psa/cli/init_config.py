@@ -25,6 +25,7 @@ from ._shared_inputs import ENCODERS, Inputs, assemble_shared, split_tasks
 from ._templates import names
 from ._util import (
     TRAIN,
+    LangOption,
     atomic_path,
     is_stdout,
     psa_cli,
@@ -131,7 +132,7 @@ def init_config_cli(
     raw: Annotated[
         bool, typer.Option("--raw", help="For Docs of several sentences, which are found by rule")
     ] = False,
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
+    lang: LangOption = "en",
     gpu: Annotated[
         bool, typer.Option("--gpu", "-G", help="Settings for a GPU: batch size, CUDA graphs")
     ] = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,9 +13,10 @@ from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_pipeline_folder
-from ._predictions import choose_layers, join_names, load_pipeline, load_system, read_data
+from ._predictions import choose_layers, join_names, load_pipeline, load_system, read_gold
 from ._util import (
     TRAIN,
+    FolderArgument,
     ForceOption,
     ModelArgument,
     psa_cli,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ..pipeline.srl import PSASemanticRoles
 
-WARM_UP = 256
-
 
 class Precision(str, Enum):
     """The precisions that weights can be reduced to."""
@@ -40,7 +38,7 @@ class Precision(str, Enum):
 @psa_cli.command("quantize", rich_help_panel=TRAIN)
 def quantize_cli(
     model: ModelArgument,
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
+    output: FolderArgument,
     precision: Annotated[
         Precision,
         typer.Option("--precision", "-p", help="Precision of weights and of their inputs"),
@@ -93,21 +91,15 @@ def quantize(
 
 def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
     """Score a pipeline."""
-    from ..evaluation.sentences import SCORES, check_annotated, count, pair_sentences
+    from ..evaluation.sentences import SCORES, count, pair_sentences
     from ..figures.tables import percent
 
     system = load_system(model)
     layers = choose_layers(system, (), None, "")
-    gold = read_data(data)
-    for layer in layers.values():
-        check_annotated(gold, layer, join_names(data))
-    # Warm up, so that one-time costs are not measured
-    system.predict(gold[:WARM_UP], join_names(data), list(layers.values()))
-    start = time.perf_counter()
-    predictions = system.predict(gold, join_names(data), list(layers.values()))
-    seconds = time.perf_counter() - start
-    # Layers share predictions, except those whose task gives annotation
-    words = sum(map(len, gold)) * len({id(docs) for docs in predictions})
+    gold = read_gold(data, layers.values())
+    predictions, words, seconds = system.predict_timed(
+        gold, join_names(data), list(layers.values())
+    )
     found = {"words per second": f"{words / seconds:,.0f}"}
     for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
         total = count(pair_sentences(gold, predicted, layer)).sum(0)
@@ -127,7 +119,7 @@ ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
 
 @psa_cli.command("srl-ensemble", rich_help_panel=TRAIN)
 def srl_ensemble_cli(
-    output_path: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")],
+    output_path: FolderArgument,
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PIPELINE...", help="Folders of two or more trained pipelines"),

@@ -28,6 +28,7 @@ from ._reproduction_runs import (
 from ._reproduction_scores import score_run, write_environment
 from ._util import (
     GpuOption,
+    LangOption,
     atomic_path,
     check_writable,
     paper_command,
@@ -75,7 +76,7 @@ def reproduce_cli(
             "--target", help="Target, e.g. pos for universal tags; by default that of the task"
         ),
     ] = "",
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code")] = "en",
+    lang: LangOption = "en",
     options: Annotated[
         str,
         typer.Option(

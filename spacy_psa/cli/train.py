@@ -28,6 +28,11 @@ from ._config_errors import (
 from ._training_files import check_training_files
 from ._util import (
     TRAIN,
+    WITH_OVERRIDES,
+    CheckpointOption,
+    CodeOption,
+    GpuOption,
+    ResumeOption,
     gpu_errors,
     psa_cli,
     user_errors,
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
 @psa_cli.command(
     "train",
     rich_help_panel=TRAIN,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    context_settings=WITH_OVERRIDES,
 )
 def train_cli(
     ctx: typer.Context,
@@ -54,13 +59,8 @@ def train_cli(
             "--output", "--output-path", "-o", help="Output folder for pipelines and checkpoint"
         ),
     ],
-    resume: Annotated[
-        bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
-    ] = False,
-    checkpoint_every: Annotated[
-        int | None,
-        typer.Option(help="Steps between checkpoints; by default, at each evaluation"),
-    ] = None,
+    resume: ResumeOption = False,
+    checkpoint_every: CheckpointOption = None,
     keep_epochs: Annotated[
         str,
         typer.Option(
@@ -68,16 +68,11 @@ def train_cli(
             "5,15,38, for epoch-5, epoch-15 and epoch-38"
         ),
     ] = "",
-    code_path: Annotated[
-        Path | None,
-        typer.Option(
-            "--code", "-c", help="Python file with additional code (registered functions)"
-        ),
-    ] = None,
+    code_path: CodeOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
     ] = False,
-    use_gpu: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")] = -1,
+    use_gpu: GpuOption = -1,
     workers: Annotated[
         int | None,
         typer.Option(help="Processes that share each batch; on GPUs, each has its own"),

@@ -23,6 +23,9 @@ from ._config_errors import config_errors
 from ._outputs import check_pipeline_folder
 from ._util import (
     DATA,
+    WITH_OVERRIDES,
+    CodeOption,
+    LangOption,
     atomic_path,
     psa_cli,
     user_errors,
@@ -34,7 +37,7 @@ FILE = "vocabulary.json"
 @psa_cli.command(
     "vocabulary",
     rich_help_panel=DATA,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    context_settings=WITH_OVERRIDES,
 )
 def vocabulary_cli(
     ctx: typer.Context,
@@ -43,10 +46,7 @@ def vocabulary_cli(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Maximum number of documents to read")
     ] = None,
-    code_path: Annotated[
-        Path | None,
-        typer.Option("--code", "-c", help="Python file with functions that the config uses"),
-    ] = None,
+    code_path: CodeOption = None,
 ) -> None:
     """
     Count the words in the training corpus of a config, for training on a stream.
@@ -127,7 +127,7 @@ def vectors_cli(
         str,
         typer.Argument(metavar="DEST", help="Folder to create, or package; null for no vectors"),
     ],
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Language of the vectors")] = "en",
+    lang: LangOption = "en",
     member: Annotated[
         str, typer.Option("--member", "-m", help="Name of the file, if a .zip has several")
     ] = "",

@@ -55,12 +55,8 @@ class ColumnCorpus:
             raise ValueError(Errors.P166.format(path=path))
         check_n_sents(n_sents, form)
         self.path = Path(path)
-        self.form = form
-        self.n_sents = n_sents
-        self.limit = limit
-        self.chunks_key = chunks_key
-        self.lenient = lenient
-        self.options = options
+        self.form, self.n_sents, self.limit = form, n_sents, limit
+        self.chunks_key, self.lenient, self.options = chunks_key, lenient, options
 
     def check(self) -> None:
         """Read the first sentence, to check that there is a corpus at the path."""
@@ -117,10 +113,8 @@ class FrameCorpus:
     def __init__(
         self, corpus: Reader, *, give_predicates: bool, spans_key: str | None, senses: bool
     ) -> None:
-        self.corpus = corpus
-        self.give_predicates = give_predicates
-        self.spans_key = spans_key
-        self.senses = senses
+        self.corpus, self.give_predicates = corpus, give_predicates
+        self.spans_key, self.senses = spans_key, senses
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the corpus."""

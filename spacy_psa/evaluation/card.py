@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..figures.tables import Table, interval, markdown_text, percent
@@ -41,7 +43,7 @@ class Speed:
     """The speed of a pipeline.
 
     words (int): The number of words annotated.
-    seconds (float): The time that took, the median of several runs.
+    seconds (float): The time that took.
     machine (str): The processor and the number of threads.
     """
 
@@ -184,6 +186,24 @@ def weaknesses(report: Report) -> list[str]:
     return found
 
 
+def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Describe the processor. Virtual machines give generations that differ twofold in speed the
+    same name, so its numbers are added.
+
+    cpuinfo (Path): The description by Linux; need not exist.
+    RETURNS (str): The name and, if known, the family and model numbers.
+    """
+    fields = {}
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf8").splitlines():
+            key, _, value = line.partition(":")
+            fields[key.strip()] = value.strip()
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in fields and "model" in fields:
+        name += f" (family {fields['cpu family']}, model {fields['model']})"
+    return name
+
+
 def _label_table(report: Report, labels: Breakdown) -> str:
     rows = sorted(labels.rows, key=lambda row: -row.counts.gold)[:N_LABELS]
     left = len(labels.rows) - len(rows)
@@ -204,6 +224,3 @@ def _label_table(report: Report, labels: Breakdown) -> str:
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     # JSON has no NaN
     return {name: None if value != value else value for name, value in values.items()}
-
-
-__all__ = ["Card", "Speed", "Trust", "weaknesses"]

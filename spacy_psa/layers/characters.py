@@ -77,8 +77,7 @@ class CharacterCNN(nn.Module):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
-        self.width = width
-        self.window = window
+        self.width, self.window = width, window
         self.embedding = nn.Embedding(n_characters, embedding_width)
         uniform_embedding_(self.embedding.weight)
         self.dropout = nn.Dropout(dropout)

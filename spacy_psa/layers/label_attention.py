@@ -115,8 +115,7 @@ class LabelAttention(LabelReader):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.labels = labels
-        self.heads = heads
+        self.labels, self.heads = labels, heads
         self.query = projection(labels.width)
         self.key = projection(labels.width)
         self.value = projection(labels.width)

@@ -36,8 +36,7 @@ class LabelMarginals(LabelReader):
 
     def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:
         super().__init__()
-        self.labels = labels
-        self.transitions = transitions
+        self.labels, self.transitions = labels, transitions
         self.value = linear(labels.width, labels.width)
 
     def distributions(self, x: Tensor, mask: SequenceMask) -> Tensor:
@@ -81,8 +80,7 @@ class LabelCRFDecoder(PackedLayer, nn.Module):
 
     def __init__(self, labels: LabelEmbeddings, transitions: LabelTransitions) -> None:
         super().__init__()
-        self.labels = labels
-        self.transitions = transitions
+        self.labels, self.transitions = labels, transitions
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Score the labels of each token.

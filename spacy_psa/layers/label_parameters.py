@@ -114,11 +114,9 @@ class LabelSet:
         n_latent: int | None = None,
         deviation: float | None = None,
     ) -> None:
-        self.width = width
-        self.deviation = deviation
+        self.width, self.deviation = width, deviation
         self.n_labels = n_labels if n_latent is None else n_latent
-        self.tie_embeddings = tie_embeddings
-        self.tie_transitions = tie_transitions
+        self.tie_embeddings, self.tie_transitions = tie_embeddings, tie_transitions
         # Tied parameters, once a layer has requested them; a decoder may share them.
         self.shared_embeddings: LabelEmbeddings | None = None
         self.shared_transitions: LabelTransitions | None = None

@@ -76,9 +76,7 @@ class SequenceLabelerNetwork(nn.Module):
 
     def __init__(self, encoder: nn.Module, decoder: Decoder, *, run: Run | None = None) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
-        self.run = run
+        self.encoder, self.decoder, self.run = encoder, decoder, run
 
     def forward(self, x: Tensor, layout: Layout) -> Potentials:
         """Score label sequences, one chain for each of the layout, from all token vectors."""
@@ -169,8 +167,7 @@ class RoleLabelerNetwork(nn.Module):
 
     def __init__(self, mask: PredicateMask, labeler: SequenceLabelerNetwork) -> None:
         super().__init__()
-        self.mask = mask
-        self.labeler = labeler
+        self.mask, self.labeler = mask, labeler
 
     def forward(
         self, x: Tensor, tokens: Tensor, is_predicate: Tensor, layout: Layout

@@ -18,8 +18,7 @@ class SequenceMask:
     """
 
     def __init__(self, lengths: Tensor, width: int) -> None:
-        self.lengths = lengths
-        self.width = width
+        self.lengths, self.width = lengths, width
 
     @cached_property
     def is_padded(self) -> bool:

@@ -58,8 +58,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         super().__init__()
         if key_width is None and width % n_heads:
             raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
-        self.width = width
-        self.n_heads = n_heads
+        self.width, self.n_heads = width, n_heads
         self.key_width = width // n_heads if key_width is None else key_width
         self.scale = 1.0 / math.sqrt(self.key_width) if scale is None else scale
         self.attention_dropout = attention_dropout

@@ -202,11 +202,9 @@ def using(ops: Ops) -> Iterator[None]:
 
 @contextmanager
 def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Turn mixed precision off within the context. (If it is not on, tensors keep their types: a
-    whole network may be in half precision.)
-
-    *tensors (Tensor): The tensors to read within it, at least one, all on the same device.
-    YIELDS (Tuple[Tensor, ...]): The same tensors, in at least float32 if mixed precision was on.
+    """Turn mixed precision off within the context. Yields tensors, all on the same device, in at
+    least float32 if it was on. (If it is not, they keep their types: a whole network may be in half
+    precision.)
     """
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
@@ -219,10 +217,8 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 @contextmanager
 def lstm_precision(x: Tensor) -> Iterator[Tensor]:
     """Turn mixed precision off within the context if the device has no LSTM in its type: on a CPU,
-    PyTorch fails instead of using full precision.
-
-    x (Tensor): The input of the LSTM.
-    YIELDS (Tensor): The same, in at least float32 if mixed precision was turned off.
+    PyTorch fails instead of using full precision. Yields the input of the LSTM, in at least float32
+    if mixed precision was turned off.
     """
     is_mixed = x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
     if not is_mixed or torch.get_autocast_dtype("cpu") in lstm_types():
@@ -234,5 +230,5 @@ def lstm_precision(x: Tensor) -> Iterator[Tensor]:
 
 @cache
 def lstm_types() -> set[torch.dtype]:
-    """RETURNS (Set[torch.dtype]): The types of LSTMs on this CPU."""
+    """The types of LSTMs on this CPU."""
     return {torch.float32, torch.bfloat16} if has_bfloat16() else {torch.float32}

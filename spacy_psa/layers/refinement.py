@@ -83,9 +83,7 @@ class RefiningLayer(nn.Module):
 
     def __init__(self, recurrent: nn.Module, refine: nn.Module, connection: nn.Module) -> None:
         super().__init__()
-        self.recurrent = recurrent
-        self.refine = refine
-        self.connection = connection
+        self.recurrent, self.refine, self.connection = recurrent, refine, connection
         self.width = width_of(connection)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:

@@ -79,8 +79,7 @@ class WordCharacterEmbedding(nn.Module):
         word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.words = words
-        self.characters = characters
+        self.words, self.characters = words, characters
         self.dropout = nn.Dropout(dropout)
         self.word_dropout = SharedDropout(word_dropout, axis=1) if word_dropout else nn.Identity()
         self.width = words.width + (0 if characters is None else characters.width)
@@ -110,12 +109,8 @@ class WordCharacterEmbedding(nn.Module):
 
 
 def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
-    """Represent words by their characters, so many at a time that memory stays bounded.
-
-    part (CharacterPart): Represents words.
-    characters, lengths (Tensor): Its input, words sorted by length, longest first. Shapes:
-        (words, longest word) and (words,).
-    RETURNS (Tensor): Shape: (words, width).
+    """Represent words, sorted by length, longest first, by their characters, so many at a time that
+    memory stays bounded: (words, longest word) and (words,) to (words, width).
     """
     outputs, first = [], 0
     while first < len(lengths):

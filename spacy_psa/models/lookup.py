@@ -95,8 +95,7 @@ class WordLookup:
         normalize: Callable[[str], str] | None = None,
         normalize_all: bool = False,
     ) -> None:
-        self.attr = attr
-        self.max_characters = max_characters
+        self.attr, self.max_characters = attr, max_characters
         self.normalize, self.normalize_all = normalize, normalize_all
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}

@@ -37,8 +37,7 @@ class WordCharacterShim(NetworkShim):
         normalize_all: bool = False,
     ) -> None:
         super().__init__(make)
-        self.attr = attr
-        self.max_characters = max_characters
+        self.attr, self.max_characters = attr, max_characters
         self.normalize, self.normalize_all = normalize, normalize_all
         self._lookup: WordLookup | None = None
 

@@ -70,8 +70,7 @@ class Learner(ABC):
     begin_sum: Callable[[float], Callable[[], float]] | None = None
 
     def __init__(self, pipe: TrainablePipe, tagset: TagSet) -> None:
-        self.pipe = pipe
-        self.tagset = tagset
+        self.pipe, self.tagset = pipe, tagset
         self.monitor = DivergenceMonitor()
         self.stagnation = StagnationMonitor()
 

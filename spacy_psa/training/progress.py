@@ -25,9 +25,7 @@ class Progress:
     """
 
     def __init__(self, scope: str | None, stream: IO, *, max_steps: int, max_epochs: int) -> None:
-        self._scope = scope
-        self._max_steps = max_steps
-        self._max_epochs = max_epochs
+        self._scope, self._max_steps, self._max_epochs = scope, max_steps, max_epochs
         self._done: int = 0
         self._evaluations: list[tuple[int, int]] = []
         self._length: float | None = None

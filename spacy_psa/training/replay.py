@@ -1,20 +1,28 @@
-"""Fast-forward spaCy's training loop to a checkpoint, without training.
+"""spaCy's training loop, fast-forwarded to a checkpoint without training.
 
 `spacy.training.loop.train_while_improving` does not expose its step count, the scores of its
 evaluations, the state of the schedules, or its position in the stream of batches. All of them
 follow from the batches and scores alone. So the loop is rerun from the start over the same batches,
 with a pipeline that does nothing and with the saved scores, up to the step of the checkpoint.
+
+spaCy's loop evaluates after updates 0, E, 2E, …, and ends without evaluating what was learned since
+then, typically during the last epoch. Here, the last update is evaluated as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 from spacy.language import Language
+from spacy.training import Example
+from spacy.training.loop import create_train_batches, train_while_improving
+
+from .random_state import RandomState, isolated
 
 Scores = tuple[float, dict[str, Any]]
+Info = dict[str, Any]
 
 
 class ReplayedPipeline:
@@ -33,9 +41,8 @@ class ReplayedPipeline:
         before_update: Callable[[Language, dict[str, Any]], None] | None,
         scores: list[float],
     ) -> None:
-        self._nlp = nlp
-        self._evaluate = evaluate
-        self._before_update = before_update
+        self._nlp, self._evaluate, self._before_update = nlp, evaluate, before_update
+        self.n_known = len(scores)
         self._scores: Iterator[float] = iter(scores)
         self.is_live = False
 
@@ -61,3 +68,58 @@ class ReplayedPipeline:
         """Call the callback even for steps that are not repeated, since it may count them."""
         if self._before_update is not None:
             self._before_update(self._nlp, step)
+
+
+def training_steps(
+    nlp: Language,
+    pipeline: ReplayedPipeline,
+    T: dict[str, Any],
+    corpus: Callable[[Language], Iterable[Example]],
+    start: RandomState,
+) -> Iterator[tuple[Info, bool | None]]:
+    """Run spaCy's loop; yield the last step again if it was not evaluated in the loop. `T` is the
+    resolved block `[training]`, and `start` the random state of the stream of batches."""
+    seen, size, frozen, optimizer = 0, 0, T["frozen_components"], T["optimizer"]
+
+    def read(nlp: Language) -> Iterator[Example]:
+        nonlocal size
+        n = 0
+        for n, example in enumerate(corpus(nlp), 1):  # noqa: B007
+            yield example
+        size = n
+
+    batches = isolated(create_train_batches(nlp, read, T["batcher"], T["max_epochs"]), start)
+    info: Info | None = None
+    is_best: bool | None = None
+    for batch, info, is_best in train_while_improving(
+        cast(Language, pipeline),
+        optimizer,
+        batches,
+        pipeline.evaluate,
+        dropout=float(T["dropout"]),  # the loop takes an integer for a schedule
+        accumulate_gradient=T["accumulate_gradient"],
+        patience=T["patience"],
+        max_steps=T["max_steps"],
+        eval_frequency=T["eval_frequency"],
+        exclude=frozen,
+        annotating_components=T["annotating_components"],
+        before_update=pipeline.before_update,
+    ):
+        seen += len(batch)
+        if size:
+            info["epochs"] = max(info["epoch"], seen / size)
+        yield info, is_best
+    if info is None or is_best is not None or not pipeline.is_live:
+        return
+    results = info["checkpoints"]
+    if pipeline.n_known > len(results):
+        # The last step was evaluated before the run was resumed
+        return
+    if T["max_epochs"] > 0 and next(batches, None) is None:
+        # Even if the batcher has skipped examples
+        info["epochs"] = float(info["epoch"] + 1)
+    # As the loop does after other updates
+    with pipeline.use_params(optimizer.averages):
+        info["score"], info["other_scores"] = pipeline.evaluate()
+    results.append((info["score"], info["step"]))
+    yield info, bool(info["score"] == max(results)[0])

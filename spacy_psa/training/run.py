@@ -1,8 +1,5 @@
 """Train a pipeline like `spacy train`, with checkpoints from which training resumes exactly.
 
-spaCy's loop evaluates after updates 0, E, 2E, …, and ends without evaluating what was learned since
-then, typically during the last epoch. Here, the last update is evaluated as well.
-
 The stream of batches has its own random state. It depends only on the seed, and is regenerated when
 a run is resumed. All other state is in the checkpoint.
 """
@@ -10,40 +7,33 @@ a run is resumed. All other state is in the checkpoint.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from timeit import default_timer
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
-from spacy.training import Example
 from spacy.training.loop import (
-    DIR_MODEL_BEST,
-    DIR_MODEL_LAST,
     create_before_to_disk_callback,
     create_evaluation_callback,
-    create_train_batches,
-    train_while_improving,
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed, set_gpu_allocator
 from torch import Tensor
 
-from ..atomic_files import copy_folder, recover, remove_folder
 from ..errors import Errors
 from ..output_errors import OutputError
 from ..terminal import SafePrinter, SafeStream
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
 from .parameter_names import note_pipeline
-from .random_state import RandomState, capture_device, isolated, restore_device
-from .replay import ReplayedPipeline, Scores
-from .saving import with_atomic_save
+from .random_state import RandomState, capture_device, restore_device
+from .replay import Info, ReplayedPipeline, Scores, training_steps
+from .saving import SavedPipelines
 from .state import read_state, write_state
 
 CHECKPOINT = "checkpoint"
-Info = dict[str, Any]
 
 
 class TrainingRun:
@@ -54,13 +44,12 @@ class TrainingRun:
     config (Dict[str, Any]): The config of the run, JSON-serializable. Saved in the checkpoint.
     checkpoint_every (Optional[int]): Number of steps between checkpoints; None for a checkpoint at
         each evaluation.
-    keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`:
-        those of the first evaluation after so many epochs.
+    keep_epochs (Sequence[int]): See `SavedPipelines`.
     resume_from (Optional[Checkpoint]): The checkpoint to resume from; None for a new run.
     use_gpu (int): The GPU ID, or -1 for the CPU.
     stdout (IO): Standard output, also for the logger.
     stderr (IO): Standard error, for the logger.
-    RAISES (ValueError): If `checkpoint_every` is less than 1, or an epoch to keep has passed.
+    RAISES (ValueError): If an epoch to keep has passed.
     """
 
     def __init__(
@@ -76,33 +65,21 @@ class TrainingRun:
         stdout: IO = sys.stdout,
         stderr: IO = sys.stderr,
     ) -> None:
-        if checkpoint_every is not None and checkpoint_every < 1:
-            raise ValueError(Errors.P288.format(n=checkpoint_every))
         note_pipeline(nlp)
         self.nlp = self.evaluated = nlp
-        self.output = output
-        self.config = config
-        self.checkpoint_every = checkpoint_every
-        done = -1 if resume_from is None else resume_from.epoch
-        lost = [n for n in keep_epochs if n <= done and not (output / f"epoch-{n}").is_dir()]
-        if lost:
-            problem = f"the run in {output} has passed them. Begin a new run, in another folder"
-            raise ValueError(Errors.P297.format(epochs=lost, problem=problem))
-        self.to_keep = sorted(n for n in keep_epochs if n > done)
-        self.saved = resume_from
-        self.is_first = resume_from is None
-        self.stdout = stdout
-        self.stderr = stderr
+        self.output, self.config, self.checkpoint_every = output, config, checkpoint_every
+        self.saved, done = resume_from, None if resume_from is None else resume_from.epoch
+        self.pipelines = SavedPipelines(output, keep_epochs, done)
+        self.stdout, self.stderr = stdout, stderr
         resolved = nlp.config.interpolate()
-        if resolved["training"]["seed"] is not None:
-            fix_random_seed(resolved["training"]["seed"])
-        if use_gpu >= 0 and resolved["training"]["gpu_allocator"]:
-            set_gpu_allocator(resolved["training"]["gpu_allocator"])
-        self.T = registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
+        training = resolved["training"]
+        if training["seed"] is not None:
+            fix_random_seed(training["seed"])
+        if use_gpu >= 0 and training["gpu_allocator"]:
+            set_gpu_allocator(training["gpu_allocator"])
+        self.T = registry.resolve(training, schema=ConfigSchemaTraining)
         names = [self.T["train_corpus"], self.T["dev_corpus"]]
         self.train_corpus, self.dev_corpus = resolve_dot_names(resolved, names)
-        self.corpus_size: int | None = None
-        self.examples_seen = 0
         self.optimizer = self.T["optimizer"]
         self.frozen: list[str] = self.T["frozen_components"]
         self.before_to_disk = create_before_to_disk_callback(self.T["before_to_disk"])
@@ -110,9 +87,8 @@ class TrainingRun:
         self.started, self.seconds_before = default_timer(), 0.0
 
     def train(self) -> Path:
-        """Train to the end.
+        """Train to the end, and return the folder of the last pipeline.
 
-        RETURNS (Path): The folder of the last pipeline.
         RAISES (ValueError): If the checkpoint is damaged or does not match the pipeline or the
             corpus, or if the batcher yields no batches.
         RAISES (OutputError): If an output cannot be written. Earlier outputs are then unchanged.
@@ -136,7 +112,8 @@ class TrainingRun:
         info: Info | None = None
         must_save = True
         try:
-            for info, is_best in self._steps(pipeline):
+            steps = training_steps(self.nlp, pipeline, self.T, self.train_corpus, self.stream_start)
+            for info, is_best in steps:
                 self._after_step(info, is_best, pipeline, log_step)
             if self.saved is not None and not pipeline.is_live:
                 self._refuse_corpus(info, self.saved)
@@ -159,15 +136,14 @@ class TrainingRun:
         if info is None:
             raise ValueError(Errors.P299)
         self._finish(info)
-        if self.to_keep:
-            self._write(message.warn(f"Training ended before these epochs to keep: {self.to_keep}"))
-        path = self.output / DIR_MODEL_LAST
-        self._write(message.good("Saved pipeline to output directory", path))
-        return path
+        left = self.pipelines.to_keep
+        if left:
+            self._write(message.warn(f"Training ended before these epochs to keep: {left}"))
+        self._write(message.good("Saved pipeline to output directory", self.pipelines.last))
+        return self.pipelines.last
 
     def _prepare_output(self) -> None:
-        for name in (DIR_MODEL_LAST, DIR_MODEL_BEST):
-            recover(self.output / name)
+        self.pipelines.recover()
         if self.saved is None:
             remove_checkpoint(self.output / CHECKPOINT)
 
@@ -178,56 +154,6 @@ class TrainingRun:
     def _make_logger(self) -> tuple[Callable[[Info | None], None], Callable[[], None]]:
         with self.nlp.select_pipes(disable=self.frozen):
             return self.T["logger"](self.nlp, SafeStream(self.stdout), self.stderr)
-
-    def _steps(self, pipeline: ReplayedPipeline) -> Iterator[tuple[Info, bool | None]]:
-        """Run spaCy's loop; yield the last step again if it was not evaluated in the loop."""
-        created = create_train_batches(
-            self.nlp, self._read_corpus, self.T["batcher"], self.T["max_epochs"]
-        )
-        batches = isolated(created, self.stream_start)
-        info: Info | None = None
-        is_best: bool | None = None
-        for batch, info, is_best in train_while_improving(
-            cast(Language, pipeline),
-            self.optimizer,
-            batches,
-            pipeline.evaluate,
-            dropout=float(self.T["dropout"]),  # the loop takes an integer for a schedule
-            accumulate_gradient=self.T["accumulate_gradient"],
-            patience=self.T["patience"],
-            max_steps=self.T["max_steps"],
-            eval_frequency=self.T["eval_frequency"],
-            exclude=self.frozen,
-            annotating_components=self.T["annotating_components"],
-            before_update=pipeline.before_update,
-        ):
-            self.examples_seen += len(batch)
-            if self.corpus_size:
-                info["epochs"] = max(info["epoch"], self.examples_seen / self.corpus_size)
-            yield info, is_best
-        if info is None or is_best is not None or not pipeline.is_live:
-            return
-        if self.saved is not None and len(self.saved.scores) > len(info["checkpoints"]):
-            # The last step was evaluated before the run was resumed.
-            return
-        if self.T["max_epochs"] > 0 and next(batches, None) is None:
-            # Even if the batcher has skipped examples
-            info["epochs"] = float(info["epoch"] + 1)
-        yield info, self._evaluate(info, pipeline)
-
-    def _evaluate(self, info: Info, pipeline: ReplayedPipeline) -> bool:
-        """Evaluate after the last update, as the loop does after others."""
-        results = info["checkpoints"]
-        with pipeline.use_params(self.optimizer.averages):
-            info["score"], info["other_scores"] = pipeline.evaluate()
-        results.append((info["score"], info["step"]))
-        return bool(info["score"] == max(results)[0])
-
-    def _read_corpus(self, nlp: Language) -> Iterator[Example]:
-        n = 0
-        for n, example in enumerate(self.train_corpus(nlp), 1):  # noqa: B007
-            yield example
-        self.corpus_size = n
 
     def _after_step(
         self,
@@ -247,11 +173,8 @@ class TrainingRun:
             with self.nlp.select_pipes(disable=self.frozen):
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
-            info["output_path"] = str(self.output / DIR_MODEL_LAST)
-            while self.to_keep and self.to_keep[0] <= (info.get("epochs") or info["epoch"]):
-                copy_folder(
-                    self.output / DIR_MODEL_LAST, self.output / f"epoch-{self.to_keep.pop(0)}"
-                )
+            info["output_path"] = str(self.pipelines.last)
+            self.pipelines.keep(info.get("epochs") or info["epoch"])
         log_step(info if is_best is not None else None)
         # Last, so that a checkpoint implies that all other outputs of its step exist.
         every = self.checkpoint_every
@@ -281,22 +204,12 @@ class TrainingRun:
 
     def _refuse_corpus(self, info: Info | None, saved: Checkpoint) -> None:
         found, path = info["words"] if info else 0, self.output
-        raise ValueError(
-            Errors.P286.format(
-                path=path, n_found=found, n_expected=saved.words, n_steps=saved.step + 1
-            )
-        )
+        counts = {"n_found": found, "n_expected": saved.words, "n_steps": saved.step + 1}
+        raise ValueError(Errors.P286.format(path=path, **counts))
 
     def _save_pipeline(self, is_best: bool) -> None:
-        last, best = self.output / DIR_MODEL_LAST, self.output / DIR_MODEL_BEST
         with self.nlp.use_params(self.optimizer.averages):
-            with_atomic_save(self.before_to_disk(self.nlp)).to_disk(last)
-        if is_best:
-            copy_folder(last, best)
-        elif self.is_first:
-            # The best pipeline of an earlier run, kept until now
-            remove_folder(best)
-        self.is_first = False
+            self.pipelines.save(self.before_to_disk(self.nlp), is_best)
 
     def _save_checkpoint(self, info: Info, losses: dict[str, float]) -> None:
         states = self._random_states()
@@ -316,8 +229,7 @@ class TrainingRun:
         self._write_checkpoint(checkpoint, tensors)
 
     def _finish(self, info: Info) -> None:
-        checkpoint = Checkpoint(**self._progress(info), finished=True)
-        self._write_checkpoint(checkpoint, {})
+        self._write_checkpoint(Checkpoint(**self._progress(info), finished=True), {})
 
     def _write_checkpoint(self, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
         write_checkpoint(self.output / CHECKPOINT, checkpoint, tensors)

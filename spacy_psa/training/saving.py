@@ -5,14 +5,16 @@ folder that cannot be loaded.
 """
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
+from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
-from ..atomic_files import atomic_folder
+from ..atomic_files import atomic_folder, copy_folder, recover, remove_folder
+from ..errors import Errors
 
 NAME = "spacy_psa.atomic_to_disk.v1"
 
@@ -66,3 +68,47 @@ def with_atomic_save(nlp: Language) -> Language:
 def _save(nlp: Language, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
     with atomic_folder(Path(path)) as temporary:
         nlp.to_disk(temporary, exclude=exclude)
+
+
+class SavedPipelines:
+    """The pipelines of a training run: the last one, the best one, and those of some epochs.
+
+    folder (Path): Where they are.
+    keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`:
+        those of the first evaluation after so many epochs.
+    done (Optional[int]): The epoch in which the run is resumed; None for a new run.
+    RAISES (ValueError): If an epoch to keep has passed.
+    """
+
+    def __init__(self, folder: Path, keep_epochs: Sequence[int], done: int | None) -> None:
+        self.last, self.best = folder / DIR_MODEL_LAST, folder / DIR_MODEL_BEST
+        self._folder, self._is_first = folder, done is None
+        passed = [n for n in keep_epochs if done is not None and n <= done]
+        lost = [n for n in passed if not self._of_epoch(n).is_dir()]
+        if lost:
+            problem = f"the run in {folder} has passed them. Begin a new run, in another folder"
+            raise ValueError(Errors.P297.format(epochs=lost, problem=problem))
+        self.to_keep = sorted({*keep_epochs} - {*passed})
+
+    def recover(self) -> None:
+        """Finish or undo what a killed process has left half-done."""
+        for path in (self.last, self.best):
+            recover(path)
+
+    def save(self, nlp: Language, is_best: bool) -> None:
+        """Save a pipeline as the last one and, if it is that, the best one."""
+        with_atomic_save(nlp).to_disk(self.last)
+        if is_best:
+            copy_folder(self.last, self.best)
+        elif self._is_first:
+            # The best pipeline of an earlier run, kept until now
+            remove_folder(self.best)
+        self._is_first = False
+
+    def keep(self, epochs: float) -> None:
+        """Keep a copy of the last pipeline, if its epoch is one of those to keep."""
+        while self.to_keep and self.to_keep[0] <= epochs:
+            copy_folder(self.last, self._of_epoch(self.to_keep.pop(0)))
+
+    def _of_epoch(self, n: int) -> Path:
+        return self._folder / f"epoch-{n}"

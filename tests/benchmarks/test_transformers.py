@@ -12,7 +12,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from benchmarks import transformers
+from benchmarks import cells, transformers
 
 from ..tiny_transformer import write_transformer
 
@@ -38,7 +38,7 @@ def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         found = SimpleNamespace(run=here, TimeoutExpired=subprocess.TimeoutExpired)
-        patch.setattr(transformers, "subprocess", found)
+        patch.setattr(cells, "subprocess", found)
         patch.setattr(sys, "argv", arguments)
         transformers.main()
     results = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")]

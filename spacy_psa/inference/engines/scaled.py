@@ -117,8 +117,7 @@ class _Gold:
     """Complete label sequences (N,): their scores and the gradients of the scores."""
 
     def __init__(self, labels: np.ndarray, layout: TimeMajor) -> None:
-        self.layout = layout
-        self.labels = labels
+        self.layout, self.labels = layout, labels
         self.first, self.last = labels[layout.first_tokens], labels[layout.last_tokens]
         self.before, self.after = labels[layout.inner_tokens - 1], labels[layout.inner_tokens]
         self.chain_of_step = layout.chain_of_token[layout.inner_tokens]

@@ -151,8 +151,7 @@ class ConstrainedDecoding(RoleDecoding):
     """
 
     def __init__(self, rules: RoleRules, max_steps: int) -> None:
-        self.rules = rules
-        self.max_steps = max_steps
+        self.rules, self.max_steps = rules, max_steps
 
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
         labels = ViterbiDecoding().best(potentials, tags).cpu().numpy()

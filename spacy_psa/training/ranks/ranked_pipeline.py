@@ -47,8 +47,7 @@ class RankedPipeline(ReplayedPipeline):
         group: Group,
     ) -> None:
         super().__init__(nlp, evaluate, before_update, scores)
-        self._frozen = frozen
-        self._group = group
+        self._frozen, self._group = frozen, group
         self._digest = 0
         self._losses: dict[str, float] = {}  # of this rank, since the last update
         self._total: dict[str, float] = {}  # of all ranks, kept by the loop

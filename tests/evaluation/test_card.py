@@ -1,4 +1,4 @@
-"""The description of the machine tells generations of processors apart."""
+"""The model card: its description of the processor tells generations apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.machine import describe_processor
+from spacy_psa.evaluation.card import describe_processor
 
 LINUX = """processor\t: 0
 cpu family\t: 25
