@@ -20,10 +20,7 @@ def foreach(
 ) -> Sequence[Tensor]:
     """Apply an operation to many tensors at once; without `torch._foreach_…`, one by one.
 
-    name (str): The operation, a method of tensors.
-    tensors (Sequence[Tensor]): The tensors.
     *others: Its other arguments: lists with one for each tensor, or numbers for all of them.
-    **settings: Its keyword arguments.
     RETURNS (Sequence[Tensor]): The results; the tensors themselves, changed in place, if the name
         ends with an underscore.
     """
@@ -88,7 +85,6 @@ def is_dispatched() -> bool:
 def is_watched(layer: nn.Module) -> bool:
     """Check whether a hook receives the output of a layer.
 
-    layer (nn.Module): The layer.
     RETURNS (bool): Whether there is one; also if PyTorch does not say.
     """
     hooks = getattr(layer, "_forward_hooks", True)
@@ -99,7 +95,6 @@ def tensors_of(layer: nn.Module) -> Iterator[Tensor | None]:
     """Iterate over the parameters and buffers of a layer, without those of its submodules. The
     public methods take several times as long.
 
-    layer (nn.Module): The layer.
     YIELDS (Optional[Tensor]): The tensors; None for those that are not used.
     """
     if hasattr(layer, "_parameters") and hasattr(layer, "_buffers"):
@@ -130,9 +125,6 @@ def gradient_scaler_of(shim: Any) -> Any:
 def set_overflow(scaler: Any, has_overflowed: bool) -> None:
     """Tell a gradient scaler that gradients have overflowed, here or in another process. If that is
     kept elsewhere, the processes' scales may come to differ, and with them which updates they skip.
-
-    scaler (PyTorchGradScaler): The gradient scaler.
-    has_overflowed (bool): Whether any has.
     """
     if hasattr(scaler, "_found_inf"):
         scaler._found_inf = has_overflowed

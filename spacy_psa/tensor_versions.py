@@ -30,7 +30,6 @@ class TensorVersions:
     def are_those_of(self, weights: Sequence[Tensor]) -> bool:
         """Check whether weights are the same and unchanged.
 
-        weights (Sequence[Tensor]): The weights.
         RETURNS (bool): Whether they are. False for weights created in inference mode, whose changes
             PyTorch does not record.
         """
@@ -41,8 +40,6 @@ def record_change(weight: Tensor) -> None:
     """Record that an optimizer has changed a weight, unknown to PyTorch: `nlp.update` updates a
     shared embedding before the gradient of the components that listen to it has come back, which
     PyTorch would refuse.
-
-    weight (Tensor): The weight.
     """
     setattr(weight, _CHANGES, getattr(weight, _CHANGES, 0) + 1)
 
@@ -52,7 +49,6 @@ def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
     `modules()`, this takes a fraction of the time of `parameters()`.
 
     layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
-    YIELDS (Tensor): The parameters and buffers.
     """
     for layer in layers:
         for tensor in tensors_of(layer):

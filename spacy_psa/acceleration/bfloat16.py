@@ -71,9 +71,6 @@ class BFloat16Linear(nn.Linear):
 def _may_bypass(x: Tensor) -> bool:
     """Whether a layer may bypass PyTorch: on a CPU, without gradients, mixed precision, or anything
     that records operations.
-
-    x (Tensor): The input.
-    RETURNS (bool): Whether it may.
     """
     return bool(
         x.device.type == "cpu"
@@ -125,7 +122,6 @@ def in_order(weight: Tensor) -> Tensor | None:
 def rounded_up(n: int) -> int:
     """Round a number of rows up to one of a few.
 
-    n (int): The number of rows.
     RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
         a multiple of eight. There are at most sixteen between each power of two and the next.
     """
@@ -135,7 +131,6 @@ def rounded_up(n: int) -> int:
 def rounded(parameter: Tensor) -> nn.Parameter:
     """Round a parameter to bfloat16.
 
-    parameter (Tensor): The parameter.
     RETURNS (nn.Parameter): A copy that is not trained. The same shape.
     """
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)

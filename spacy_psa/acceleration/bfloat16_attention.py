@@ -51,7 +51,6 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         """Compute the context of each token. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
         weights = self._weights(self._scores(mask.packed(x), mask), x, mask)
@@ -61,7 +60,6 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         """Compute the attention weights. See `AdditiveSelfAttention`.
 
         x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, n).
         """
         return super().attention(x, mask).float()

@@ -53,10 +53,7 @@ class CharacterCache:
     ) -> Tensor:
         """Represent words, reading only those that are not in the cache.
 
-        parts (Tuple[nn.Module, ...]): The layers that words are read with.
-        read (Callable[[Tensor, SequenceMask], Tensor]): Represents words by their characters.
         characters (Tensor): Rows of the table. Shape: (words, longest word).
-        mask (SequenceMask): The lengths of the words.
         RETURNS (Tensor): Shape: (words, width).
         """
         # For a few words, NumPy calls take a fraction of the time of PyTorch's
@@ -113,11 +110,7 @@ class CharacterCache:
 
 
 def can_be_cached(parts: tuple[nn.Module, ...]) -> bool:
-    """Check whether what layers compute depends on their weights and input alone.
-
-    parts (Tuple[nn.Module, ...]): The table of characters, and an LSTM for each direction.
-    RETURNS (bool): Whether it does, in a single precision.
-    """
+    """Check whether what layers compute depends on their weights and input alone."""
     return (
         all(type(part) in (nn.Embedding, nn.LSTM) for part in parts)
         and not any(is_watched(part) or part._forward_pre_hooks for part in parts)

@@ -30,7 +30,6 @@ def join(lengths: tuple[int, ...]) -> JoinedRows:
     """Arrange sequences in rows, longest first, each in the row with the least space that fits it.
 
     lengths (Tuple[int, ...]): The length of each sequence, at least 1; at least one sequence.
-    RETURNS (JoinedRows): Their places.
     """
     n_steps, n_rows = max(lengths), 0
     row_of, begin_of = [0] * len(lengths), [0] * len(lengths)

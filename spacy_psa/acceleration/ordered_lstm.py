@@ -25,12 +25,7 @@ RUN_LAYER: Any = torch.ops.aten.mkldnn_rnn_layer.default if ORDERS_WEIGHTS else 
 
 
 def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
-    """Check whether oneDNN can read vectors with a layer.
-
-    lstm (nn.LSTM): The layer, of one direction.
-    x (Tensor): The vectors.
-    RETURNS (bool): Whether it can, and nothing has to be told of it.
-    """
+    """Check whether oneDNN can read vectors with a layer."""
     return bool(
         ORDERS_WEIGHTS
         and torch.backends.mkldnn.enabled
@@ -60,18 +55,13 @@ class OrderedLSTM:
         )
 
     def is_of(self, lstm: nn.LSTM) -> bool:
-        """Check whether the weights are still those of the layer.
-
-        lstm (nn.LSTM): The layer.
-        RETURNS (bool): Whether they are.
-        """
+        """Check whether the weights are still those of the layer."""
         return self._versions.are_those_of(cast(list[Tensor], lstm.all_weights[0][:2]))
 
     def read(self, steps: Tensor, *, turned: bool = False) -> Tensor:
         """Compute the states.
 
         steps (Tensor): Contiguous. Shape: (n, batch_size, d).
-        turned (bool): Whether to read from the last step to the first.
         RETURNS (Tensor): Shape: (n, batch_size, width).
         """
         zeros = steps.new_zeros(steps.shape[1], self._width)

@@ -29,11 +29,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(mask: SequenceMask) -> Steps:
-    """Order the positions of a padded batch.
-
-    mask (SequenceMask): The lengths of the sequences, on a CPU.
-    RETURNS (Steps): The real positions, step by step.
-    """
+    """Order the positions of a padded batch."""
     # For a few words, NumPy calls take a fraction of the time of PyTorch's
     lengths = mask.lengths.numpy()
     longest_first = np.argsort(-lengths, kind="stable")
@@ -127,7 +123,6 @@ def _take_steps(
     gates (Tensor): W x_t + b from `_before_steps`; overwritten with the gates. Shape:
         (2, tokens, 4 * width).
     w_hidden (Tensor): U from `_before_steps`. Shape: (2, 4 * width, width).
-    sizes (List[int]): The number of sequences at each step.
     memory (Tuple[Tensor, Tensor, Tensor]): Where to write the states, the cells and tanh(c). Cells
         may overwrite z and tanh(c) may overwrite i, if z and i are not needed afterwards. Shapes:
         (2, tokens, width).

@@ -60,7 +60,6 @@ class BFloat16BiLSTM(PackedLayer, nn.Module):
 
         x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
             without padding.
-        mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
         """
         h = x.bfloat16()

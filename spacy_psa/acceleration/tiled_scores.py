@@ -71,8 +71,6 @@ class _Reciprocals:
     def of(self, tile: Tile, memory: Tensor, weight: Tensor | None = None) -> Tensor:
         """Compute r, or r times the weights in the same number of passes.
 
-        tile (Tile): The pairs.
-        memory (Tensor): Where to write the result, enough for the largest tile.
         weight (Optional[Tensor]): The weights. Shape: (d,).
         RETURNS (Tensor): Shape: (rows, queries, keys, d).
         """
@@ -173,7 +171,6 @@ def _sums(
 
     grad (Tensor): The gradient g of the scores. Shape: (rows, queries, keys).
     r (Tensor): Overwritten. Shape: (rows, queries, keys, d).
-    for_queries (Optional[Tensor]): Where to write the sum for queries.
     RETURNS (Tuple[Tensor, Tensor, Tensor, Tensor]): Σ_ij g_ij; Σ_ij g_ij r_ij for the weights;
         Σ_j g_ij (r − r²)_ij for queries, and the same sum over i for keys. Shapes: (), (d,),
         (rows, queries, d), (rows, keys, d).
@@ -199,7 +196,6 @@ def are_small(x: Tensor) -> bool:
     """Check whether e^{2x} and e^{−2x} are representable.
 
     x (Tensor): Any shape.
-    RETURNS (bool): Whether they are for all elements.
     """
     if not x.numel():
         return True

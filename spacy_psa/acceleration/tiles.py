@@ -50,7 +50,6 @@ def tiles(queries: Tensor, keys: Tensor, lengths: Sequence[int] | None) -> list[
     lengths (Optional[Sequence[int]]): How many positions of each row are real, if queries and keys
         belong to the same padded sequences: pairs with padding may then be left out. No effect on a
         GPU.
-    RETURNS (List[Tile]): The tiles.
     """
     batch_size, n, d = queries.shape
     m = keys.shape[1]

@@ -53,9 +53,6 @@ def align_span(doc: Doc, gold: Span, indices: Sequence[int]) -> AlignedSpan | No
     As `Example.get_aligned_spans_y2x`, which does not report the spans it leaves out, and takes
     time quadratic in the length of the document if called for one span at a time.
 
-    doc (Doc): The predicted document.
-    gold (Span): The span.
-    indices (Sequence[int]): The tokens of the predicted document that align with the span's tokens.
     RETURNS (Optional[AlignedSpan]): The aligned span; None if the tokens cannot express it.
     """
     if not len(indices):

@@ -61,7 +61,6 @@ class Target(ABC):
     def labels_of(self, doc: Doc) -> Iterable[str]:
         """Find the annotated labels.
 
-        doc (Doc): A gold-standard document.
         YIELDS (str): Its labels, with repetitions; for a set of labels, each of its labels.
         RAISES (ValueError): If a set of labels is malformed.
         """
@@ -69,7 +68,6 @@ class Target(ABC):
     def check(self, doc: Doc) -> None:
         """Check the annotation of a document.
 
-        doc (Doc): A gold-standard document.
         RAISES (ValueError): If the annotation is invalid.
         """
         return
@@ -77,8 +75,6 @@ class Target(ABC):
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
         """Read a label that may be a set.
 
-        label (str): The label as annotated.
-        doc (Doc): The document, for error messages.
         RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
         RAISES (ValueError): If a set is malformed.
         """
@@ -87,32 +83,22 @@ class Target(ABC):
     def label_problem(self, label: str) -> str | None:
         """Explain why a string cannot be a label.
 
-        label (str): The string.
         RETURNS (Optional[str]): The reason; None if the string is a valid label.
         """
         return None if label else "it is empty, which means 'not annotated'"
 
     def normal_form(self, label: str) -> str:
-        """Normalize a label to the form it has on documents.
-
-        label (str): The label.
-        RETURNS (str): Its normal form.
-        """
+        """Normalize a label to the form it has on documents."""
         return label
 
     @abstractmethod
     def tags(self, labels: Sequence[str]) -> list[str]:
-        """List the tags that express the labels.
-
-        labels (Sequence[str]): The labels.
-        RETURNS (List[str]): The tags, in the order of the model's outputs.
-        """
+        """List the tags that express the labels."""
 
     @abstractmethod
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
         """Read the annotation of an example.
 
-        example (Example): The example.
         boundaries (Sequence[int]): The tokens of the predicted document at which sequences begin.
             No span of tags may cross them.
         RETURNS (List[Optional[str]]): A tag for each token of the predicted document; None for
@@ -123,8 +109,6 @@ class Target(ABC):
     def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
         """Read existing annotation from a document to be predicted.
 
-        doc (Doc): The document.
-        boundaries (Sequence[int]): See `gold_tags`.
         RETURNS (Optional[List[Optional[str]]]): A tag for each token, None for tokens without
             annotation; or None if no token has any.
         """
@@ -133,8 +117,6 @@ class Target(ABC):
         """Find the model's outputs that correspond to an existing tag.
 
         tag (str): A tag from `existing_tags`.
-        ids (Dict[str, int]): The index of each tag.
-        doc (Doc): The document, for error messages.
         RETURNS (List[int]): The output, or several for a set of labels; empty if no output of the
             model corresponds to the tag.
         RAISES (ValueError): If a set of labels is malformed.
@@ -142,11 +124,7 @@ class Target(ABC):
         return [ids[option] for option in self._options(tag, doc) if option in ids]
 
     def applies_to_whole_span(self, rule: Rule) -> bool:
-        """Whether a rule applies to a span as a whole, not to each of its tokens.
-
-        rule (Rule): The rule.
-        RETURNS (bool): Whether it applies to the whole span.
-        """
+        """Whether a rule applies to a span as a whole, not to each of its tokens."""
         return False
 
     @abstractmethod
@@ -155,14 +133,12 @@ class Target(ABC):
 
         rule (Rule): The rule. Its tokens and label must be valid, see `check_rule`.
         bias (NDArray): Added to the scores of tags. Modified in place. Shape: (tokens, tags).
-        ids (Dict[str, int]): The index of each tag.
         """
 
     def keep_inside(self, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
         """Rule out that a span begins or ends at a token, if the token can be outside of spans.
 
         bias (NDArray): Added to the scores of the token's tags. Modified in place. Shape: (tags,).
-        ids (Dict[str, int]): The index of each tag.
         """
         return
 
@@ -170,7 +146,6 @@ class Target(ABC):
     def label_of(self, tag: str) -> str:
         """Get the label that a tag expresses.
 
-        tag (str): The tag.
         RETURNS (str): The label; "O" for a token outside all spans.
         """
 
@@ -178,7 +153,6 @@ class Target(ABC):
     def spans_of(self, tags: Sequence[str]) -> list[Span]:
         """Decode tags to spans.
 
-        tags (Sequence[str]): One tag per token.
         RETURNS (List[Span]): Start, end (exclusive) and label of each span; empty for token
             attributes.
         """
@@ -187,33 +161,22 @@ class Target(ABC):
     def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
         """Write tags to a document.
 
-        doc (Doc): The document.
         tags (Sequence[Optional[str]]): One tag per token; None for tokens without annotation.
-        overwrite (bool): Whether to replace existing annotation.
         """
 
     def attach_scores(self, doc: Doc, scores: Mapping[Span, float]) -> None:
-        """Store the probabilities of spans where spaCy's components store them, if they do.
-
-        doc (Doc): The annotated document.
-        scores (Dict[Span, float]): The probability of each predicted span.
-        """
+        """Store the probabilities of spans where spaCy's components store them, if they do."""
         return
 
     @abstractmethod
     def score(self, examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
         """Score predictions, with spaCy's names for the scores. If the reference has a set of
         labels, each of them is correct.
-
-        examples (Iterable[Example]): The examples.
-        **cfg: Settings for spaCy's scorer.
-        RETURNS (Dict[str, Any]): The scores.
         """
 
     def constraints(self, tags: Sequence[str]) -> Constraints | None:
         """Get the constraints on tag sequences.
 
-        tags (Sequence[str]): The tags, in the order of the model's outputs.
         RETURNS (Optional[Constraints]): The constraints, or None if there are none.
         """
         return None
@@ -223,9 +186,6 @@ class Target(ABC):
     ) -> tuple[NDArray[np.int64], dict[int, list[int]]]:
         """Read the annotation of an example as indices of the model's outputs, and as sets of them.
 
-        example (Example): The example.
-        boundaries (Sequence[int]): See `gold_tags`.
-        ids (Dict[str, int]): The index of each tag.
         RETURNS (Tuple[NDArray, Dict[int, List[int]]]): One index for each token of the predicted
             document, -1 if it is unknown or known only as a set; and the indices in each set, by
             token.
@@ -261,7 +221,6 @@ class Target(ABC):
         """Resolve sets of labels for scoring: a predicted label counts as correct if it is in the
         set.
 
-        examples (Iterable[Example]): The examples.
         RETURNS (Iterable[Example]): The examples. Those with sets have a copy of their reference,
             in which correctly predicted labels replace the sets.
         RAISES (ValueError): If a set is malformed.
@@ -272,7 +231,6 @@ class Target(ABC):
     def resolve(self, example: Example) -> Example:
         """See `resolved`.
 
-        example (Example): An example, which may have sets of labels.
         RETURNS (Example): The same example, or a new one with another reference.
         """
 
@@ -281,7 +239,6 @@ def add_bias(rows: NDArray[np.float32], ids: Sequence[int], score: float) -> Non
     """Favor, require or forbid tags.
 
     rows (NDArray): The bias of scores. Modified in place. Shape: (..., tags).
-    ids (Sequence[int]): The indices of the tags.
     score (float): The number to add to their bias; inf rules out all other tags.
     """
     if score == REQUIRED:

@@ -20,20 +20,12 @@ SCHEME = SCHEMES["BIO"]
 
 
 def role_tags(roles: Sequence[str]) -> list[str]:
-    """List the tags that express roles: O, and B and I of each role.
-
-    roles (Sequence[str]): The roles.
-    RETURNS (List[str]): The tags, in the order of the model's outputs.
-    """
+    """List the tags that express roles: O, and B and I of each role."""
     return SCHEME.tags(roles)
 
 
 def role_constraints(tags: Sequence[str]) -> Constraints:
-    """Get the constraints of well-formed tag sequences.
-
-    tags (Sequence[str]): The tags.
-    RETURNS (Constraints): The constraints.
-    """
+    """Get the constraints of well-formed tag sequences."""
     return Constraints(*transition_mask(SCHEME, tags))
 
 
@@ -41,7 +33,6 @@ def space_copies(tags: Sequence[str]) -> tuple[list[int], Constraints]:
     """Find the tags that white space may have if no argument begins or ends with it: O, and copies
     of the I tags that stand between tags of the same argument.
 
-    tags (Sequence[str]): The tags.
     RETURNS (Tuple[List[int], Constraints]): The tags that are copied, and the constraints on all
         tags followed by the copies, which rule out only arguments that end or begin at a copy.
     """
@@ -84,7 +75,6 @@ def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
 def check_arguments(doc: Doc) -> None:
     """Check that arguments have roles and tokens.
 
-    doc (Doc): A gold-standard document.
     RAISES (ValueError): If an argument has no role or no tokens.
     """
     for group in stored_frames(doc):
@@ -96,9 +86,6 @@ def gold_frames(example: Example) -> list[Frame]:
 
     Arguments that the predicted tokens cannot express, and predicates that are not single
     predicted tokens, are left out with a warning.
-
-    example (Example): The example.
-    RETURNS (List[Frame]): Frames with token indices of the predicted Doc.
     """
     check_arguments(example.reference)
     frames = get_frames(example.reference)
@@ -137,9 +124,6 @@ def gold_tags(doc: Doc, frame: Frame, start: int, end: int) -> list[str | None]:
     sentence boundary. The others are skipped with a warning, and the tags of tokens that only they
     contain are unknown.
 
-    doc (Doc): The document.
-    frame (Frame): The frame.
-    start (int): The first token of the sentence.
     end (int): The token after its last one.
     RETURNS (List[Optional[str]]): One tag for each token of the sentence; None for unknown tags.
     """

@@ -24,18 +24,12 @@ class LabelSets:
         self._parts: dict[str, tuple[str, ...]] = {}
 
     def is_set(self, label: str) -> bool:
-        """Whether a label is written as a set.
-
-        label (str): The label.
-        RETURNS (bool): Whether it contains the separator.
-        """
+        """Whether a label is written as a set."""
         return self.separator in label
 
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
         """Split a label into the labels in the set.
 
-        label (str): The label as annotated.
-        doc (Doc): The document, for error messages.
         RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
         RAISES (ValueError): If a part is empty, has whitespace around it, or occurs twice.
         """
@@ -60,10 +54,6 @@ def resolved_labels(
 ) -> list[str]:
     """Choose the predicted labels from sets.
 
-    example (Example): The example.
-    spans (Sequence[Span]): Spans of its reference.
-    parts (Sequence[Tuple[str, ...]]): The labels in the set of each span.
-    predicted (Iterable[Span]): Spans of its predicted document.
     RETURNS (List[str]): A label for each span of the reference. A span that was not predicted with
         any of its labels keeps its set, and is scored as missed.
     """

@@ -54,11 +54,7 @@ def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
 def frame_groups(
     frames: Sequence[Frame],
 ) -> Iterator[tuple[str, list[LabeledSpan], dict[str, Any]]]:
-    """Create the contents of the span groups that store frames.
-
-    frames (Sequence[Frame]): The frames.
-    YIELDS (Tuple[str, List[Span], Dict[str, Any]]): Key, spans and attributes of each group.
-    """
+    """Create the contents of the span groups that store frames."""
     predicates = []
     for n, frame in enumerate(frames):
         attrs = {"predicate": frame.predicate, "lemma": frame.lemma, "sense": frame.sense}
@@ -90,8 +86,6 @@ def get_frames(doc: Doc) -> list[Frame]:
 def stored_frames(doc: Doc) -> list[SpanGroup]:
     """Find the groups that `set_frames` created.
 
-    doc (Doc): The Doc.
-    RETURNS (List[SpanGroup]): The group of each frame, in the order in which they were set.
     RAISES (ValueError): If a group has lost its attributes, as in `Doc.from_docs`.
     """
     groups = []
@@ -104,11 +98,7 @@ def stored_frames(doc: Doc) -> list[SpanGroup]:
 
 
 def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Join the pieces of discontinuous arguments, as the CoNLL-2005 evaluation script does.
-
-    labels (Sequence[str]): The labels of a frame's spans, in text order.
-    RETURNS (List[Tuple[str, List[int]]]): The role of each argument, and the indices of its pieces.
-    """
+    """Join the pieces of discontinuous arguments, as the CoNLL-2005 evaluation script does."""
     joined: list[tuple[str, list[int]]] = []
     last: dict[str, list[int]] = {}
     for place, label in enumerate(labels):
@@ -124,7 +114,6 @@ def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
 def has_frames(doc: Doc) -> bool:
     """Check whether frames are annotated.
 
-    doc (Doc): The Doc.
     RETURNS (bool): Whether they are. Also True if the annotation is that there are none.
     """
     return FRAMES_KEY in doc.spans
@@ -152,8 +141,6 @@ def _frame_keys(doc: Doc) -> list[str]:
 def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
     """Copy the predicates of frames to a Doc, without their arguments.
 
-    doc (Doc): The Doc.
-    frames (List[Frame]): The frames.
     example (Optional[Example]): Aligns the tokens, if the frames are from its reference. Predicates
         that align with no token are left out.
     """

@@ -228,8 +228,6 @@ def pair_propositions(
 ) -> tuple[list[tuple[int, list[Argument], list[Argument]]], list[int]]:
     """Pair predicted with gold propositions.
 
-    gold (Sequence[Frame]): The gold frames, of distinct predicates.
-    predicted (Sequence[Frame]): The predicted frames.
     where (str): What to call the text in messages, e.g. "Sentence 3".
     RETURNS (Tuple[List[Tuple[int, List[Argument], List[Argument]]], List[int]]): The gold
         propositions, in order of their predicates, as (predicate, gold arguments, predicted
@@ -251,7 +249,6 @@ def pair_propositions(
 def arguments_of(frame: Frame, where: str) -> list[Argument]:
     """Read the arguments of a frame, including V, with their pieces joined.
 
-    frame (Frame): The frame.
     where (str): What to call the text in messages, e.g. "Sentence 3".
     RETURNS (List[Argument]): The arguments, in order.
     RAISES (ValueError): If arguments overlap.

@@ -59,9 +59,6 @@ TagRules = Callable[[Doc], Iterable[Rule]]
 def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
     """Get the rules for a document.
 
-    doc (Doc): The document.
-    rules (TagRules): Returns the rules.
-    RETURNS (List[Rule]): The rules.
     RAISES (ValueError): If it returns anything else.
     """
     found = rules(doc)
@@ -75,9 +72,6 @@ def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
 def check_rule(rule: Rule, doc: Doc, labels: Iterable[str]) -> None:
     """Check that a rule is valid for a document and a component.
 
-    rule (Rule): The rule.
-    doc (Doc): The document.
-    labels (Iterable[str]): The component's labels.
     RAISES (ValueError): If the document lacks the tokens, the component lacks the label, or the
         score is invalid.
     """
@@ -91,11 +85,7 @@ def check_rule(rule: Rule, doc: Doc, labels: Iterable[str]) -> None:
 
 
 def is_score(score: object) -> bool:
-    """Whether an object is a valid score of a rule.
-
-    score (object): The object.
-    RETURNS (bool): Whether it is a number in range, or infinite.
-    """
+    """Whether an object is a valid score of a rule."""
     if not isinstance(score, Real) or isinstance(score, bool):
         return False
     # Compared without conversion: an integer may be too large for a float

@@ -269,8 +269,6 @@ def transition_mask(
     The tags should be complete, as returned by `Scheme.tags`. If, for example, the E tag of a label
     is missing in BIOES, a sequence that enters B of that label can never leave it.
 
-    scheme (Union[Scheme, str]): The scheme.
-    tags (Sequence[str]): The L tags.
     RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Booleans: (L, L) whether the column's tag
         may follow the row's tag, (L,) whether a sentence may start with the tag, (L,) whether it
         may end with it.

@@ -76,7 +76,6 @@ class SpanTarget(Target):
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
         """Find the existing annotation.
 
-        doc (Doc): The document.
         RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and the tokens that must not be in
             any span.
         """
@@ -114,11 +113,7 @@ class SpanTarget(Target):
 
     @abstractmethod
     def relabel(self, doc: Doc, spans: Sequence[Span]) -> None:
-        """Replace the spans of a document by new ones of the same tokens.
-
-        doc (Doc): The document.
-        spans (Sequence[Span]): The new spans.
-        """
+        """Replace the spans of a document by new ones of the same tokens."""
 
     def spans(self, doc: Doc, tags: Sequence[str | None]) -> list[Span]:
         """Decode tags to spans of a document."""
@@ -263,9 +258,6 @@ class SpansTarget(SpanTarget):
 def check_spans(doc: Doc, spans: Iterable[Span], *, where: str) -> None:
     """Check that spans have labels and tokens, which spaCy does not enforce.
 
-    doc (Doc): A gold-standard document.
-    spans (Iterable[Span]): Its spans.
-    where (str): The location of the spans, for error messages.
     RAISES (ValueError): If a span has no label or no tokens.
     """
     for span in spans:

@@ -24,7 +24,6 @@ def make_target(name: str, *, spans_key: str, set_separator: str | None = None) 
     spans_key (str): The key in `doc.spans`, for the target "spans".
     set_separator (Optional[str]): Separates the labels in a set, as in "NN|JJ"; None if there are
         no sets.
-    RETURNS (Target): The target.
     RAISES (ValueError): If there is no target of that name, or it does not support sets.
     """
     if name not in TARGETS:

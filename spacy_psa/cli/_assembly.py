@@ -32,8 +32,6 @@ def assemble_roles(
     system (str): The system: the name of a file in `templates/srl`.
     characters (Optional[str]): Must be None: each system has its own character encoder.
     device (str): The device: "cpu" or "gpu".
-    recipe (str): "best" or "paper".
-    RETURNS (Template): The complete template.
     RAISES (ValueError): If there is no such system or recipe, or `characters` is set.
     """
     if characters is not None:
@@ -54,12 +52,8 @@ def assemble(
 ) -> Template:
     """Merge the templates of a system and a task.
 
-    system (str): The system.
-    task (str): The task.
     characters (Optional[str]): The character encoder; None for that of the system.
     device (str): The device: "cpu" or "gpu".
-    recipe (str): "best" or "paper".
-    RETURNS (Template): The merged template.
     RAISES (ValueError): If one of them is unknown.
     """
     of_system = choose("system", system)
@@ -84,7 +78,6 @@ def task_of(targets: str) -> str:
     """Find the tasks that train targets.
 
     targets (str): A target or, separated by blanks, several; `spans:KEY` is one, too.
-    RETURNS (str): The tasks, separated by blanks.
     RAISES (ValueError): If there is no such target.
     """
     names_ = targets.split()
@@ -97,7 +90,6 @@ def task_of(targets: str) -> str:
 def check_recipe(recipe: str) -> str:
     """Check the name of a recipe.
 
-    recipe (str): The recipe.
     RETURNS (str): The same.
     RAISES (ValueError): If there is no such recipe.
     """
@@ -110,7 +102,6 @@ def device_templates(device: str, component: str) -> list[Template]:
     """Get the templates of a device.
 
     device (str): The device: "cpu" or "gpu".
-    component (str): The component to train.
     RETURNS (List[Template]): That of the device, and its settings for the component, if any.
     """
     wanted = (device, f"{device}-{component}")
@@ -120,10 +111,7 @@ def device_templates(device: str, component: str) -> list[Template]:
 def choose(option: str, name: str, folder: str | None = None) -> Template:
     """Read the template selected by an option.
 
-    option (str): The option.
-    name (str): Its value, the name of a template.
     folder (Optional[str]): The folder of the templates; None for that of the option.
-    RETURNS (Template): The template.
     RAISES (ValueError): If there is no such template.
     """
     if option == "task" and name in names("targets"):
@@ -136,13 +124,7 @@ def choose(option: str, name: str, folder: str | None = None) -> Template:
 
 
 def unknown(option: str, name: str, options: Sequence[str]) -> str:
-    """Say that an option has no such value.
-
-    option (str): The option.
-    name (str): Its value.
-    options (Sequence[str]): What it can be.
-    RETURNS (str): The message.
-    """
+    """Say that an option has no such value."""
     nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
     listed = ", ".join(options)
     return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)

@@ -19,8 +19,6 @@ PATIENCE = 2.0
 def read_settings(name: str) -> dict[str, Any]:
     """Choose the settings that depend on the transformer.
 
-    name (str): The folder of a transformer, or its name on the Hugging Face Hub.
-    RETURNS (Dict[str, Any]): Settings of a config, by their place.
     RAISES (ValueError): If there is no such transformer, or spacy-transformers is not installed.
     """
     maximum = max_pieces(name)
@@ -37,8 +35,6 @@ def read_settings(name: str) -> dict[str, Any]:
 def max_pieces(name: str) -> int:
     """Find the maximum number of subwords that a transformer reads at once.
 
-    name (str): Its folder or name.
-    RETURNS (int): The number, with those that begin and end each text.
     RAISES (ValueError): If there is no such transformer, or spacy-transformers is not installed.
     """
     if find_spec("spacy_transformers") is None:
@@ -55,7 +51,6 @@ def max_pieces(name: str) -> int:
 def check_transformer(name: str) -> None:
     """Check that a transformer is in a folder or the local cache, or can be downloaded.
 
-    name (str): Its folder or name.
     RAISES (ValueError): If it is not.
     """
     from transformers import AutoConfig

@@ -51,11 +51,7 @@ class Schedule:
         return BATCH * (2 if self.sentences >= DOUBLED_FROM else 1)
 
     def settings(self, *, in_sentences: bool = True) -> dict[str, Any]:
-        """Describe the schedule as settings of a config.
-
-        in_sentences (bool): Whether batches are of a number of sentences.
-        RETURNS (Dict[str, Any]): The settings by their paths.
-        """
+        """Describe the schedule as settings of a config."""
         rate = "training.optimizer.learn_rate"
         return {
             "training.max_steps": self.updates,
@@ -72,7 +68,6 @@ def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str,
     """Choose the schedule of the best recipe for a corpus.
 
     corpus (Optional[Path]): The corpus; None for one of a middle size.
-    in_sentences (bool): Whether batches are of a number of sentences.
     RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of the corpus
         for the comments.
     RAISES (ValueError): If the corpus is empty.
@@ -96,9 +91,6 @@ def epoch_settings(
 ) -> tuple[dict[str, Any], str]:
     """Adapt a schedule that counts epochs to a corpus.
 
-    config (Config): The config.
-    settings (Dict[str, Any]): The section [template] of the templates.
-    task (str): The task.
     corpus (Optional[Path]): The corpus; None for that of the task.
     RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of an epoch
         for the comments.
@@ -122,8 +114,6 @@ def epoch_settings(
 def doc_lengths(path: Path) -> list[int]:
     """Get the lengths of the Docs used in training.
 
-    path (Path): A .spacy file.
-    RETURNS (List[int]): The number of tokens in each Doc that has any.
     RAISES (ValueError): If there is no such file, or it has no tokens.
     """
     from spacy.vocab import Vocab
@@ -135,12 +125,7 @@ def doc_lengths(path: Path) -> list[int]:
 
 
 def steps_per_epoch(config: "Config", lengths: Sequence[int]) -> int:
-    """Count the updates in an epoch.
-
-    config (Config): The config, with the batcher to use.
-    lengths (Sequence[int]): The lengths of the documents.
-    RETURNS (int): The number of batches.
-    """
+    """Count the updates in an epoch."""
     from spacy.util import registry
 
     batcher = registry.resolve({"batcher": config["training"]["batcher"]})["batcher"]

@@ -49,7 +49,6 @@ def split_tasks(task: str) -> list[str]:
 
     task (str): The task or, separated by blanks, several of them: names of files in
         `templates/tasks`, or `spans:KEY`. "chunks" is "chunk" among several.
-    RETURNS (List[str]): The tasks.
     """
     tasks = task.split() or [task]
     return tasks if len(tasks) == 1 else ["chunk" if name == "chunks" else name for name in tasks]
@@ -60,12 +59,8 @@ def assemble_shared(
 ) -> Template:
     """Merge the templates of a system, of each task, and of what the components stand on.
 
-    system (str): The system.
-    task (str): The task, or several.
-    inputs (Inputs): What the components stand on.
     device (str): The device: "cpu" or "gpu".
     **options: The other arguments of `assemble` and `assemble_roles`.
-    RETURNS (Template): The merged template.
     RAISES (ValueError): If something is unknown, or does not go together.
     """
     if inputs.freeze and inputs.transformer is None:

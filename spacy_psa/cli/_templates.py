@@ -47,7 +47,6 @@ class Template:
 
         other (Template): The other template, which takes precedence. A section with a different
             registered function is replaced, not merged.
-        RETURNS (Template): The merged template.
         """
         config = self.config.merge(other.config)
         _sort_like(config, self.config)
@@ -57,10 +56,7 @@ class Template:
     def write(self, config: "Config", *, usage: Sequence[str], values: Mapping[str, str]) -> str:
         """Write a config with the comments.
 
-        config (Config): The complete config.
-        usage (Sequence[str]): The last lines of the first comment.
         values (Mapping[str, str]): The values of placeholders `{name}` in comments.
-        RETURNS (str): The text of the config.
         """
         lines = [line for part in self.about for line in (*comment_lines(part), "#")]
         lines += [f"# {line}" for line in usage]
@@ -83,7 +79,6 @@ def names(folder: str) -> list[str]:
     """List the templates in a folder.
 
     folder (str): The folder, e.g. "systems".
-    RETURNS (List[str]): Their names, in alphabetical order.
     """
     return sorted(path.stem for path in (ROOT / folder).glob("*.cfg"))
 
@@ -93,7 +88,6 @@ def read_template(folder: str, name: str) -> Template:
 
     folder (str): The folder, e.g. "systems".
     name (str): The name of the file, without its extension.
-    RETURNS (Template): The template.
     """
     from thinc.api import Config
 
@@ -135,10 +129,6 @@ def _sort_like(config: dict[str, Any], order: Mapping[str, Any]) -> None:
 
 
 def comment_lines(text: str) -> list[str]:
-    """Wrap a comment.
-
-    text (str): The comment.
-    RETURNS (List[str]): Its lines, each starting with "#".
-    """
+    """Wrap a comment."""
     lines = textwrap.wrap(text, LINE_LENGTH - 2, break_on_hyphens=False, break_long_words=False)
     return [f"# {line}" for line in lines]

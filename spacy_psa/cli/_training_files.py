@@ -25,7 +25,6 @@ def check_training_files(config: Config) -> None:
     and the pipeline of an earlier run replaced. No corpus is loaded here: column files are read up
     to the first sentence, and for others only the path is checked.
 
-    config (Config): The config, interpolated or not.
     RAISES (ValueError): If something is missing, a corpus has no path, or a column file cannot be
         read.
     """
@@ -65,9 +64,6 @@ def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
     """Check the path of a reader of spaCy or spacy-psa; that of others may mean anything.
 
-    block (Dict[str, Any]): The section of the reader.
-    name (str): The name of the section.
-    written (Any): The path as written in the config, possibly a variable.
     RAISES (ValueError): If there is no path, or nothing to read at it.
     """
     from spacy.util import registry

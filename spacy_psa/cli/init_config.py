@@ -206,18 +206,12 @@ def make_config(
         `templates/srl`.
     task (str): The task: the name of a file in `templates/tasks`, or "srl". Several, separated by
         blanks, for a pipeline.
-    name (str): The name of the config file, for the command in its first comment.
-    recipe (str): "best", found by experiment, or "paper", the settings of the paper.
     corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
         that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
         of a middle size or, by the paper, the corpus that papers use for the task.
-    vectors (Optional[str]): A folder or package of spaCy vectors.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
     inputs (Inputs): What the components stand on: a transformer, texts of several sentences.
-    lang (str): The language code.
-    gpu (bool): Whether it is for a GPU.
-    RETURNS (str): The text of the complete config, with comments.
     RAISES (ValueError): If there is no such system, task, recipe, encoder, language, or the
         corpus is empty.
     """
@@ -283,8 +277,6 @@ def updates(text: str) -> int:
 def fill(config: "Config") -> "Config":
     """Fill in the defaults of missing settings.
 
-    config (Config): The config.
-    RETURNS (Config): The complete config.
     RAISES (ValueError): If its language is unknown, or needs a package that is not installed.
     """
     from spacy.util import load_model_from_config
@@ -301,11 +293,7 @@ def train_command(
 ) -> tuple[str, ...]:
     """Write the command to train with a config.
 
-    path (Path): The config.
     corpus (Optional[Path]): The training data, if the config sets it.
-    needs_vectors (bool): Whether the command sets the vectors.
-    gpu (bool): Whether to train on a GPU.
-    RETURNS (Tuple[str, ...]): The lines of the command.
     """
     options = [
         *(["--paths.train train.spacy"] if corpus is None else []),
@@ -321,9 +309,6 @@ def train_command(
 def write_config(text: str, path: Path, *, force: bool = False) -> None:
     """Write a config atomically.
 
-    text (str): The config.
-    path (Path): The file.
-    force (bool): Whether to overwrite an existing file.
     RAISES (ValueError): If the file exists and `force` is not set.
     """
     if path.exists() and not force:

@@ -148,9 +148,7 @@ def train(
 ) -> None:
     """Train a pipeline.
 
-    config_path (Path): The config.
     output_path (Path): The folder for the pipelines and the checkpoint. It is created if needed.
-    overrides (Optional[Dict[str, Any]]): Settings that replace those of the config.
     resume (bool): Whether to resume from the checkpoint in the folder, if there is one.
     checkpoint_every (Optional[int]): Steps between checkpoints; None for one at each evaluation.
     keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`.

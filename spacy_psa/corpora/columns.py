@@ -43,21 +43,17 @@ def read_columns(
     space, is part of the word. Files can be gzipped, whatever their name, can have Windows line
     endings, and need no blank line at the end. Lines with only spaces and tabs count as blank.
 
-    path (Union[str, Path]): The file.
     columns (Optional[Sequence[str]]): The names of the columns that each line must have. None
         accepts any number of columns, and empty ones.
     comment (Optional[str]): Skip lines that start with this. None by default, since in many corpora
         the line of a token `#` looks like a comment.
     separator (Optional[str]): The only column separator, e.g. a tab, so that words can contain
         spaces. None for spaces and tabs.
-    header (bool): Whether the first line, other than comments, has the names of the columns.
-    word_column (int): The index of the word column.
     boundary (Optional[str]): The first column of lines that are document boundaries rather than
         tokens. They can have any number of columns, and empty ones.
     problems (Optional[Problems]): If lenient, lines with the wrong number of columns are reported
         and keep their word, with "" in all other columns; lines without a word are reported and
         left out. None to raise.
-    YIELDS (List[Row]): The rows of a sentence.
     RAISES (ValueError): If the file does not exist, is empty, not text, not UTF-8 or damaged, or
         has lines with the wrong number of columns or sentences with more than 2,000,000 tokens. The
         message says where and what to do.

@@ -85,10 +85,8 @@ class Detection:
 def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     """Detect the format of a file by its suffix, its first lines, or what its columns have.
 
-    path (Path): The file.
     targets (Collection[str]): What the user wants of it, as in `TARGETS`: tags of spans become
         "ents", "spans" or "tag".
-    RETURNS (Detection): The format and how to read it.
     RAISES (ValueError): If the file cannot be read, or if it is not certain which of its columns
         are which. The message says how to set them.
     """

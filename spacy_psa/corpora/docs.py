@@ -32,7 +32,6 @@ def make_doc(vocab: Vocab, sentences: Sequence[Sentence], *, chunks_key: str = C
     If a format does not record the whitespace between words, it is unknown; spaCy then keeps the
     words as they are in training and evaluation and does not retokenize the text.
 
-    vocab (Vocab): The vocabulary.
     sentences (Sequence[Sentence]): The sentences. Spans and frames are set on the Doc if all
         sentences have the layer; tags, pos, morphs and lemmas are set on the tokens that have them.
     chunks_key (str): The key of the chunks in `doc.spans`. If chunks are annotated, the group
@@ -65,13 +64,9 @@ def make_docs(
 ) -> Generator[Doc, None, None]:
     """Group sentences into Docs. No Doc crosses a document boundary.
 
-    vocab (Vocab): The vocabulary.
-    sentences (Iterable[Sentence]): The sentences.
     n_sents (int): The number of sentences per Doc, fewer at the end of a document. 0 makes one Doc
         per document.
     chunks_key (str): The key of the chunks in `doc.spans`.
-    path (Union[str, Path]): The source of the sentences, for messages.
-    YIELDS (Doc): The Docs.
     RAISES (ValueError): If `n_sents` is negative, or a Doc would have more than 2,000,000 tokens.
     """
     for group in group_sentences(sentences, n_sents=n_sents, path=path):

@@ -77,13 +77,10 @@ def choose_files(
     path (Union[str, Path]): A file, or a folder with the sections at any depth, in numbered folders
         or not. The file name determines the section: `wsj_2300.mrg` is in section 23. Case is
         ignored, since copies differ in it.
-    release (Release): The treebank.
     sections (Optional[Union[str, int]]): The sections to read from the folder; None for all.
-    split (Optional[str]): Alternatively, a standard split.
     suffix (Optional[str]): The suffix of the files; defaults to the first of `release.suffixes`
         that occurs.
     problems (Optional[Problems]): Takes notes of the files in the folder that are not read.
-    RETURNS (List[Path]): The files.
     RAISES (ValueError): If there are no such files, sections are missing, a document occurs twice,
         or the options are invalid or cannot be combined.
     """

@@ -65,12 +65,7 @@ class Cache:
         self._write_manifest()
 
     def write(self, number: int, items: Sequence[Item], sums: dict[str, float]) -> None:
-        """Write a block.
-
-        number (int): Its number.
-        items (Sequence[Item]): Its Docs and what is said of each.
-        sums (Dict[str, float]): Numbers to add up over blocks.
-        """
+        """Write a block."""
         docs, marginals = self._paths(number)
         with atomic_path(docs, shared=False) as temporary:
             DocBin(docs=[doc for doc, _ in items]).to_disk(temporary)
@@ -109,7 +104,6 @@ class Cache:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read what a cache is.
 
-    folder (Path): The folder.
     RETURNS (Dict[str, Any]): Its origin and its info; no info if it is not complete.
     RAISES (ValueError): If the folder is none, or damaged.
     """
@@ -125,10 +119,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def read_items(folder: Path, vocab: Vocab, gold: float) -> Iterator[Item]:
     """Read the Docs of a complete cache and what the teachers say of them.
 
-    folder (Path): The folder.
-    vocab (Vocab): The vocabulary of the Docs.
-    gold (float): The share of the annotation in the loss.
-    YIELDS (Item): A Doc, and what is said of it.
     RAISES (ValueError): If the cache is incomplete or damaged.
     """
     manifest = read_manifest(folder)

@@ -86,11 +86,7 @@ def fill(
 ) -> None:
     """Compute the blocks that a cache lacks.
 
-    cache (Cache): The cache.
-    teachers (Sequence[Teacher]): The teachers.
     texts (Iterable[Text]): The texts, always the same ones in the same order.
-    settings (Settings): How to ask.
-    progress (Callable[[int], Any]): Called with the number of texts of each block.
     """
     remaining, number, done = iter(texts), 0, cache.n_blocks
     cache.begin()
@@ -128,13 +124,7 @@ def _block(
 
 
 def ask(teacher: Teacher, texts: Sequence[Text], settings: Settings) -> Iterator[Lesson]:
-    """Ask a teacher about texts that have tokens.
-
-    teacher (Teacher): The teacher.
-    texts (Sequence[Text]): The texts.
-    settings (Settings): How to ask.
-    YIELDS (Lesson): What it says of each.
-    """
+    """Ask a teacher about texts that have tokens."""
     docs = [teacher.read(text.content) for text in texts]
     if isinstance(teacher.pipe, PSASemanticRoles):
         for doc, text in zip(docs, texts, strict=True):
@@ -173,13 +163,7 @@ def mean_entropy(teacher: Teacher, texts: Sequence[Text], settings: Settings) ->
 
 
 def warn_of_uncertainty(found: float, expected: float, path: str, known: str) -> None:
-    """Warn if teachers are much less certain of texts than of those that they know.
-
-    found (float): Their entropy per token of the texts.
-    expected (float): That of texts that they know.
-    path (str): The texts.
-    known (str): The texts that they know.
-    """
+    """Warn if teachers are much less certain of texts than of those that they know."""
     if found > UNCERTAIN * expected:
         names = {"path": path, "known": known, "found": found, "expected": expected}
         warn(Warnings.W530.format(**names))
@@ -191,10 +175,6 @@ def most_uncertain(
     """Choose the texts with the highest entropy per token.
 
     teacher (Teacher): Who is uncertain: a student that is to learn more, or a teacher.
-    texts (Sequence[Text]): The texts.
-    n (int): How many to choose.
-    settings (Settings): How to ask.
-    RETURNS (List[Text]): The texts, in their order.
     """
     size = max(1, teacher.nlp.batch_size)
     filled = [text for text in texts if len(text.doc)]

@@ -82,8 +82,6 @@ class Teacher:
         """Run the pipeline on a batch.
 
         docs (Sequence[Doc]): Texts as it reads them; annotated in place by components before it.
-        temperature, mass, most: See `teachings`.
-        YIELDS (Lesson): What it says of each.
         RAISES (ValueError): If a score is NaN.
         """
         read = list(self.nlp.pipe(docs, disable=self.later))
@@ -122,7 +120,6 @@ def entropies(chain: LinearChain, counts: Sequence[int]) -> list[float]:
 def check_alike(teachers: Sequence[Teacher]) -> None:
     """Check that distributions can be averaged.
 
-    teachers (Sequence[Teacher]): The teachers.
     RAISES (ValueError): If their targets or labels differ, or one of several has hard outputs.
     """
     first = teachers[0]
@@ -169,9 +166,6 @@ def aligned(teaching: Teaching, teachers: Sequence[str], own: Sequence[str]) -> 
     """Move what a teacher says to the student's tokens. Only tokens that are one in both can be:
     sequences with others are left out.
 
-    teaching (Teaching): What the teacher says.
-    teachers (Sequence[str]): Its tokens.
-    own (Sequence[str]): The student's tokens.
     RETURNS (Teaching): The same of the student's tokens.
     """
     if list(teachers) == list(own):

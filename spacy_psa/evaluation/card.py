@@ -169,7 +169,6 @@ class Card:
 def weaknesses(report: Report) -> list[str]:
     """Name what a component does markedly worse than the rest, of what was seen often enough.
 
-    report (Report): The evaluation of a layer.
     RETURNS (List[str]): A sentence each for the weakest labels, unknown words and sentence lengths.
     """
     total = report.total.counts.f1

@@ -260,11 +260,7 @@ def _finish(layers: Sequence[alt.Chart], title: str, y_label: str) -> str:
 
 
 def configure(chart: Any) -> Any:
-    """Give a chart the look of all figures.
-
-    chart (Any): An Altair chart.
-    RETURNS (Any): The chart.
-    """
+    """Give a chart the look of all figures."""
     return (
         chart.configure(font="sans-serif", background="#ffffff", padding=10)
         .configure_title(fontSize=14)

@@ -100,14 +100,6 @@ def heat_maps(
 
     matrices (Mapping[str, ArrayLike]): The numbers by the title of each matrix; non-finite ones are
         drawn as empty cells. *Shape of each:* (rows, columns).
-    row_names (Sequence[str]): The names of the rows, from the top.
-    column_names (Sequence[str]): The names of the columns.
-    x_label (str): The label of the columns.
-    y_label (str): The label of the rows.
-    legend (str): The meaning and unit of the numbers.
-    title (str): The title.
-    value_range (Tuple[float, float]): The numbers with the lightest and the darkest color.
-    RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no matrix to draw.
     """
     if not matrices:

@@ -25,7 +25,6 @@ _ID = re.compile(r'(\bid="|url\(#)')
 def check_plots(path: Path) -> None:
     """Check that charts can be drawn, before any work is done.
 
-    path (Path): The image or page to write.
     RAISES (ValueError): If Altair or vl-convert-python is not installed.
     """
     try:
@@ -38,8 +37,6 @@ def check_plots(path: Path) -> None:
 def to_svg(chart: altair.TopLevelMixin, title: str) -> str:
     """Render a chart.
 
-    chart (altair.TopLevelMixin): The chart.
-    title (str): What it shows, for screen readers.
     RETURNS (str): A self-contained SVG image. Its identifiers are unique, so that a page can
         contain several images.
     """
@@ -56,8 +53,6 @@ def to_png(svg: str, path: Path) -> bytes:
     """Convert an SVG image to PNG with vl-convert, which includes a font for Latin, Greek and
     Cyrillic letters; other scripts use the fonts of the system.
 
-    svg (str): An SVG image created by this package.
-    path (Path): The PNG file that it is for.
     RETURNS (bytes): The PNG image, scaled down if it would have too many pixels.
     RAISES (ValueError): If vl-convert-python is not installed.
     """

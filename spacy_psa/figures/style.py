@@ -35,7 +35,6 @@ def shade(share: float, stops: Sequence[str] = GROWING) -> str:
 
     share (float): A number from 0 to 1.
     stops (Sequence[str]): The color scale: by default, the darker the greater the number.
-    RETURNS (str): The color.
     """
     place = min(1.0, max(0.0, share)) * (len(stops) - 1)
     i = min(int(place), len(stops) - 2)

@@ -10,14 +10,7 @@ CHARACTER = 6.8  # the mean width of a letter of the normal size in pixels
 
 
 def image(parts: Sequence[str], width: float, height: float, title: str) -> str:
-    """Make an image from elements.
-
-    parts (Sequence[str]): SVG elements.
-    width (float): The width of the image.
-    height (float): The height of the image.
-    title (str): The title, for screen readers.
-    RETURNS (str): A self-contained SVG image.
-    """
+    """Make an image from elements."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" '
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" '

@@ -36,7 +36,6 @@ class Table:
 
         plain (bool): Whether title and cells are plain text, to be escaped. Otherwise, they are
             Markdown, such as code in backticks.
-        RETURNS (str): The Markdown text.
         """
         rule = "---:" if self.numbers else "---"
         lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
@@ -61,7 +60,6 @@ def visible(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Escape text for Markdown.
 
-    text (str): Any text.
     RETURNS (str): The text on one line, with Markdown and HTML escaped, except markup that is only
         recognized at the beginning of a line.
     """
@@ -72,7 +70,6 @@ def percent(value: float | None, decimals: int = 2) -> str:
     """Format a fraction as a percentage.
 
     value (Optional[float]): The fraction, 0 to 1.
-    decimals (int): The number of decimals.
     RETURNS (str): The number; a dash if there is none.
     """
     if value is None or math.isnan(value):
@@ -84,8 +81,6 @@ def percent(value: float | None, decimals: int = 2) -> str:
 def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
     """Format an interval in percent.
 
-    ends (Optional[Sequence[float]]): Its lower and upper ends.
-    decimals (int): The number of decimals.
     RETURNS (str): E.g. `91.02–92.31`; a dash if there is none.
     """
     if ends is None:

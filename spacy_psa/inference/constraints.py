@@ -78,10 +78,7 @@ def with_copies(potentials: Potentials, origins: Tensor, constraints: Constraint
     some tokens may have a copy (see `Potentials.within`), its constraints apply to these tokens
     alone. This takes no memory for each token and pair of labels, unlike `pairwise`.
 
-    potentials (Potentials): The scores for L labels.
     origins (Tensor): The label that each of the M new ones is a copy of. *Shape:* (M,), integers.
-    constraints (Constraints): Constraints on the M new labels.
-    RETURNS (Potentials): The scores for the new labels.
     """
     origins = origins.to(potentials.device)
     copied = {

@@ -38,7 +38,6 @@ class Automaton(ABC, Generic[State]):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         """Find the labels that may come next.
 
-        state (State): The current state.
         RETURNS (NDArray): Shape: (L,).
         """
 
@@ -47,7 +46,6 @@ class Automaton(ABC, Generic[State]):
         """Move to the state after a label.
 
         state (State): The state before the label.
-        label (int): The label.
         RETURNS (State): The next state. It should hold only what determines the continuations, so
             that partial sequences with the same continuations share a state.
         """
@@ -57,14 +55,12 @@ class Automaton(ABC, Generic[State]):
         """Check whether a sequence may end.
 
         state (State): The state after the last label.
-        RETURNS (bool): Whether it may end.
         """
 
     def accepts_all(self, labels: NDArray[np.int64]) -> bool:
         """Check whether a whole sequence is allowed.
 
         labels (NDArray): The labels. Shape: (n,).
-        RETURNS (bool): Whether it is allowed.
         """
         state = self.start()
         for label in labels.tolist():
@@ -94,8 +90,6 @@ def best_accepted(
     """Find the best label sequence that an automaton accepts.
 
     potentials (Potentials): The scores of one chain of at least one token.
-    automaton (Automaton): Accepts the allowed sequences.
-    max_steps (int): The maximum number of partial sequences to visit.
     RETURNS (Optional[NDArray]): The labels, shape (n,); None if no accepted sequence has a score
         above -inf, or none was found in `max_steps`.
     """

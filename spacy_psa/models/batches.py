@@ -55,11 +55,8 @@ def make_layout(
     padding, and bucketed so that memory does not grow with the batch.
 
     lengths (Sequence[int]): Length of each sequence in tokens, at least one.
-    max_length (int): Maximum length of a window in tokens.
-    overlap (int): Minimum number of tokens shared by adjacent windows.
     bucket_positions (int): Maximum number of positions in a bucket, unless a single window is
         longer.
-    RETURNS (Layout): The layout.
     """
     if len(lengths) == 1 and lengths[0] <= max_length:
         tokens = np.arange(lengths[0])
@@ -94,10 +91,7 @@ def make_layout(
 def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]:
     """Cut a sequence into overlapping windows.
 
-    offset (int): The first token of the sequence.
     length (int): The length of the sequence in tokens, at least one.
-    max_length (int): Maximum length of a window in tokens.
-    overlap (int): Minimum number of tokens shared by adjacent windows.
     RETURNS (List[Window]): The windows, in order. Each token is kept by exactly one.
     RAISES (ValueError): If the overlap is not smaller than the window.
     """
@@ -139,8 +133,6 @@ class SplitRows(list[Floats2d]):
 def flatten(ops: Ops, parts: Sequence[Floats2d]) -> Floats2d:
     """Join the rows of documents. For a list made by `unflatten`, this takes no time.
 
-    ops (Ops): The model's ops.
-    parts (Sequence[Floats2d]): The rows of each document.
     RETURNS (Floats2d): The rows of all documents, which must not be modified. Shape:
         (tokens, width).
     """
@@ -151,10 +143,7 @@ def flatten(ops: Ops, parts: Sequence[Floats2d]) -> Floats2d:
 def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d]:
     """Split the rows of a batch by document, the inverse of `flatten`.
 
-    ops (Ops): The model's ops.
     rows (Floats2d): The rows of all documents. Shape: (tokens, width).
-    lengths (Sequence[int]): The number of rows of each document.
-    RETURNS (List[Floats2d]): The rows of each document.
     """
     if list(lengths) == [len(rows)]:
         # For a single sentence, splitting and joining would take longer than some layers
@@ -166,6 +155,5 @@ def to_rows(tensor: Tensor) -> Floats2d:
     """Convert a matrix to a NumPy or CuPy array that shares its memory.
 
     tensor (Tensor): A float matrix that does not require a gradient.
-    RETURNS (Floats2d): The array.
     """
     return cast(Floats2d, torch2xp(tensor))

@@ -30,8 +30,6 @@ def project_word_vectors(embeddings: Tensor, characters: Sequence[str], vectors:
     """Initialize character embeddings from the vectors of one-character words.
 
     embeddings (Tensor): The embeddings, modified in place. Shape: (characters, width).
-    characters (Sequence[str]): The characters.
-    vectors (Vectors): The pipeline's vectors.
     RAISES (ValueError): If there are no vectors.
     """
     if not vectors.shape[0] or not vectors.shape[1]:

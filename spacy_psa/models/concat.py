@@ -79,9 +79,7 @@ def forward(
 def output_width(tok2vec: Tok2Vec, docs: list[Doc] | None) -> int:
     """Find the output width of an initialized embedding.
 
-    tok2vec (Tok2Vec): The layer.
     docs (Optional[List[Doc]]): A few documents, for layers whose `nO` is not set.
-    RETURNS (int): The width.
     RAISES (ValueError): If `nO` is not set and there are no documents.
     """
     width = tok2vec.maybe_get_dim("nO")

@@ -31,7 +31,6 @@ MEMORIES = ("mom1", "mom2", AVERAGES)
 def can_resize(model: Model) -> bool:
     """Check whether a component's model can gain outputs.
 
-    model (Model): The model.
     RETURNS (bool): Whether it has a function `resize_output`, as spaCy's resizable models; in ours,
         also whether there is a network. Before, it has as many outputs as configured.
     """
@@ -47,8 +46,6 @@ def _shim(model: Model) -> NetworkShim | None:
 def resize_output(model: Model, new_nO: int) -> Model:
     """Give a model more outputs. Its network grows when it is next trained.
 
-    model (Model): The model of a component.
-    new_nO (int): The number of outputs.
     RETURNS (Model): The same model.
     """
     model.set_dim("nO", new_nO, force=True)
@@ -56,11 +53,7 @@ def resize_output(model: Model, new_nO: int) -> Model:
 
 
 def trained_outputs(model: Model) -> int:
-    """Count the outputs of a model for which its network has scores. They come first.
-
-    model (Model): The model of a component.
-    RETURNS (int): Their number.
-    """
+    """Count the outputs of a model for which its network has scores. They come first."""
     return (model if _shim(model) is None else model.get_ref("network")).get_dim("nO")
 
 
@@ -96,11 +89,7 @@ def grow(model: Model) -> None:
 
 
 def match_state(optimizer: Optimizer, model: Model) -> None:
-    """Let an optimizer's state grow with a model's networks.
-
-    optimizer (Optimizer): The optimizer, or anything else that is called like one.
-    model (Model): The model.
-    """
+    """Let an optimizer's state grow with a model's networks."""
     for shim in networks(model):
         for name, earlier in shim.earlier_shapes.items():
             shape = shim.network.get_parameter(name).shape
@@ -148,8 +137,6 @@ def _enlarged(
 def padded(potentials: Potentials, n_labels: int) -> Potentials:
     """Add labels that no sequence has.
 
-    potentials (Potentials): The scores of the first labels.
-    n_labels (int): The number of labels.
     RETURNS (Potentials): The scores of all labels: -inf for the others.
     """
     more = n_labels - potentials.n_labels

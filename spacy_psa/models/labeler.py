@@ -154,10 +154,6 @@ def run_network(
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
     """Run a network from token vectors to potentials.
 
-    model (Model): The layer that holds the network.
-    flat (Floats2d): The vectors of all tokens, its first argument.
-    others (Tuple[Any, ...]): Its other arguments, which get no gradient.
-    is_train (bool): Whether a gradient is needed.
     RETURNS (Tuple[Potentials, Callable]): The potentials, and a callback from their gradient to
         the gradient of the vectors.
     """
@@ -180,7 +176,6 @@ def run_network(
 def shim_of(model: Model) -> NetworkShim:
     """Get the shim that holds a layer's network.
 
-    model (Model): The layer.
     RETURNS (NetworkShim): Its only shim.
     """
     (shim,) = model.shims
@@ -191,7 +186,6 @@ def shim_of(model: Model) -> NetworkShim:
 def sentence_lengths(doc: Doc) -> list[int]:
     """Find the lengths of the sequences that are labeled in a document.
 
-    doc (Doc): The document.
     RETURNS (List[int]): The length of each sentence, or of the document if it has no sentence
         boundaries.
     """

@@ -37,7 +37,6 @@ def read_model(model: Model, data: bytes) -> None:
     """Load a model's weights. The saved settings of this package's layers are ignored: the config,
     which the user may have edited, takes precedence.
 
-    model (Model): The model.
     data (bytes): The output of its `to_bytes`.
     RAISES (ValueError): If the data is damaged, belongs to a model with another configuration, or
         has weights that are not finite. Part of it may have been loaded by then.
@@ -75,11 +74,7 @@ def read_model(model: Model, data: bytes) -> None:
 
 
 def has_network(model: Model) -> bool:
-    """Check whether a model contains a built network of this package.
-
-    model (Model): The model.
-    RETURNS (bool): Whether it does.
-    """
+    """Check whether a model contains a built network of this package."""
     return any(network_of(shim) is not None for node in model.walk() for shim in _networks(node))
 
 

@@ -105,8 +105,6 @@ class WordLookup:
         """Look up the words of a batch.
 
         docs (Iterable[Doc]): The documents. At least one must have tokens.
-        vocab (Vocab): Their vocabulary.
-        RETURNS (WordFeatures): The distinct words.
         """
         if len(self._cache) > CACHE_SIZE:
             self._cache = {}
@@ -165,20 +163,12 @@ def word_form(lexeme: Lexeme, attr: int) -> str:
     """Get the form by which a word is looked up. It belongs to the entry in the vocabulary, not to
     the token: a tokenizer may give a token a norm of its own ("not" for "n't"), which the same word
     does not have in a document made of words, such as most training data.
-
-    lexeme (Lexeme): The word's entry in the vocabulary.
-    attr (int): NORM, ORTH or LOWER.
-    RETURNS (str): The form.
     """
     return getattr(lexeme, NAMES[attr].lower() + "_")
 
 
 def zero_digits(form: str) -> str:
-    """Replace every digit with 0, so that numbers of the same shape become one word.
-
-    form (str): A word.
-    RETURNS (str): Its normalized form.
-    """
+    """Replace every digit with 0, so that numbers of the same shape become one word."""
     return re.sub(r"\d", "0", form)
 
 
@@ -186,7 +176,6 @@ def one_number(form: str) -> str:
     """Replace a number by one token: digits, which points, commas, colons, slashes and hyphens may
     separate, perhaps after a sign or a point. A word with anything else, such as "3rd", remains.
 
-    form (str): A word.
     RETURNS (str): `<number>`, or the word.
     """
     return "<number>" if re.fullmatch(r"[+-]?\.?\d+([.,:/-]\d+)*", form) else form
@@ -195,8 +184,6 @@ def one_number(form: str) -> str:
 def find_vector(form: str, vectors: Vectors) -> int | None:
     """Find the vector of a word by its form, or else by its lowercase form.
 
-    form (str): The word.
-    vectors (Vectors): The table.
     RETURNS (Optional[int]): The key in the table, or None if the word has no vector.
     """
     known_keys = _known_keys(vectors)
@@ -226,7 +213,6 @@ def _known_keys(vectors: Vectors) -> Container[int]:
 def check_vectors(vectors: Vectors) -> None:
     """Check that all vectors are finite.
 
-    vectors (Vectors): The table.
     RAISES (ValueError): If some are NaN or infinite.
     """
     array_module = get_array_module(vectors.data)
@@ -246,8 +232,6 @@ def check_vectors(vectors: Vectors) -> None:
 def read_vectors(keys: Sequence[int], vectors: Vectors) -> Floats2d:
     """Read vectors from a table.
 
-    keys (Sequence[int]): Keys in the table.
-    vectors (Vectors): The table.
     RETURNS (Floats2d): A NumPy or CuPy array, float32. Shape: (keys, width).
     """
     return vectors.get_batch(np.array(keys, dtype=np.uint64)).astype("float32")

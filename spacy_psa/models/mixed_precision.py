@@ -57,10 +57,6 @@ class GradientScaler(PyTorchGradScaler):
         value overflows, the batch contributes nothing and the whole update must be skipped:
         `found_inf` is true until it is over. If the scale is already at its minimum, nonfinite
         gradients are kept, for the caller to detect.
-
-        leaves (Sequence[Tensor]): The parameters and inputs that receive gradients.
-        outputs (Sequence[Tensor]): The output tensors.
-        gradients (Sequence[Tensor]): The gradient of each output.
         """
         earlier = [leaf.grad for leaf in leaves]
         for leaf in leaves:

@@ -59,8 +59,6 @@ class _Budget(TorchFunctionMode):
 def check_size(make: Callable[..., nn.Module], config: Mapping[str, Any]) -> None:
     """Check that a new network is of a size that can be trained.
 
-    make (Callable[..., nn.Module]): Builds the network.
-    config (Mapping[str, Any]): Its arguments.
     RAISES (ValueError): If it is too large or too deep. The error names the largest setting.
     """
     sizes = [*_sizes(make), *_sizes(config)]
@@ -103,9 +101,6 @@ def difference(
 ) -> str | None:
     """Describe how tensors differ from those of the network that a config describes.
 
-    make (Callable[..., nn.Module]): Builds the network.
-    config (Mapping[str, Any]): Its arguments.
-    tensors (Mapping[str, Tensor]): The tensors, by name.
     adapt (Optional[Callable[[nn.Module], nn.Module]]): Applied to the network to change the types
         of its layers.
     RETURNS (Optional[str]): A difference, in words; None if there is none. Also None if the network
@@ -138,7 +133,6 @@ def difference(
 def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
     """Collect the tensors of a network that are saved.
 
-    network (nn.Module): The network.
     RETURNS (Dict[str, Tensor]): The tensors by name. A tensor shared by several modules appears
         once, under its first name.
     """
@@ -151,8 +145,6 @@ def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
 def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
     """Describe how the tensors in a file differ from those of a network.
 
-    expected (Mapping[str, Tensor]): The network's tensors.
-    found (Mapping[str, Tensor]): The file's tensors.
     RETURNS (Optional[str]): The first difference in names, shapes or types, in words.
     """
     for name, tensor in expected.items():
@@ -170,7 +162,6 @@ def argument_problem(make: Callable[..., Any], config: Mapping[str, Any]) -> str
     """Find an argument whose type does not match the annotation of a function.
 
     make (Callable[..., Any]): The function or class, or a `functools.partial` of it.
-    config (Mapping[str, Any]): The arguments.
     RETURNS (Optional[str]): The first problem, in words. Only `bool`, `int`, `float`, `str` and
         lists of them are checked.
     """

@@ -98,7 +98,6 @@ class NetworkShim(PyTorchShim):
 
         **config: What the network depends on, as plain numbers, strings and lists. Saved with the
             network.
-        RETURNS (nn.Module): The network.
         RAISES (ValueError): If the network is too large to be trained.
         """
         check_size(self._make, config)
@@ -110,7 +109,6 @@ class NetworkShim(PyTorchShim):
     def check_trainable(self, what: str) -> None:
         """Check that the network can be trained.
 
-        what (str): What it belongs to, for the message.
         RAISES (ValueError): If its precision has been reduced.
         """
         if self.precision != FULL:
@@ -131,7 +129,6 @@ class NetworkShim(PyTorchShim):
         """Run the network without gradients, in full precision.
 
         inputs (ArgsKwargs): The arguments of the network. The first one must be a tensor.
-        RETURNS: Its output.
         """
         # Even within the caller's autocast: results cached here are reused by later predictions
         with torch.no_grad(), torch.autocast(inputs.args[0].device.type, enabled=False):
@@ -140,7 +137,6 @@ class NetworkShim(PyTorchShim):
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
         """Run the network for training.
 
-        inputs (ArgsKwargs): The arguments of the network.
         RETURNS (Tuple[Any, Callable]): Its output, and a callback that takes output tensors and
             their gradients, and accumulates gradients in parameters and inputs.
         RAISES (ValueError): If the precision of the network has been reduced.
@@ -178,10 +174,7 @@ class NetworkShim(PyTorchShim):
             self.scaler.update()
 
     def copy(self) -> NetworkShim:
-        """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key.
-
-        RETURNS (NetworkShim): The copy.
-        """
+        """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key."""
         copied = copy.deepcopy(self)
         with Shim.global_id_lock:
             Shim.global_id += 1
@@ -220,22 +213,17 @@ class NetworkShim(PyTorchShim):
     def check_message(self, message: dict[str, Any]) -> None:
         """Check and process what a subclass has added to the saved data.
 
-        message (Dict[str, Any]): The data to load.
         RAISES (ValueError): If the data must not be loaded here.
         """
 
     def to_bytes(self) -> bytes:
-        """Serialize the network. It need not have been built.
-
-        RETURNS (bytes): The serialized network.
-        """
+        """Serialize the network. It need not have been built."""
         return srsly.msgpack_dumps(self.message())
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
         """Load a network, after checking that its tensors match the configuration.
 
         bytes_data (bytes): The output of `to_bytes`.
-        RETURNS (NetworkShim): The shim.
         RAISES (ValueError): If the data is damaged, or belongs to another configuration.
         """
         try:
@@ -275,11 +263,7 @@ class NetworkShim(PyTorchShim):
 
 
 def networks(model: Model) -> Iterator[NetworkShim]:
-    """Find the networks of this package in a model.
-
-    model (Model): The model.
-    YIELDS (NetworkShim): The networks that have been built.
-    """
+    """Find the networks of this package in a model."""
     for node in model.walk():
         for shim in node.shims:
             if isinstance(shim, NetworkShim) and network_of(shim) is not None:

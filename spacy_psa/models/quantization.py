@@ -13,7 +13,6 @@ def reduce_model(model: Model, precision: str) -> int:
 
     model (Model): The model, modified in place.
     precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
-    RETURNS (int): The number of networks reduced.
     RAISES (ValueError): If one has been reduced before.
     """
     found = list(networks(model))

@@ -171,9 +171,6 @@ def predict_in_parts(
     """Score the label sequences of predicates in parts, so that memory does not grow with the
     number of predicates. Tokens are embedded once.
 
-    model (RoleLabeler): The model.
-    docs (List[Doc]): The documents.
-    predicates (List[List[int]]): The predicates of each document.
     max_positions (Optional[int]): Maximum number of tokens in a part, unless a single proposition
         has more. Default: `MAX_POSITIONS`.
     YIELDS (Potentials): The scores of successive groups of predicates. (A custom model yields all
@@ -235,9 +232,6 @@ def labeled_propositions(
 ) -> list[Proposition]:
     """Find the sentences or windows that a model labels for predicates.
 
-    model (RoleLabeler): The model.
-    doc (Doc): The document.
-    predicates (Sequence[int]): Token indices.
     RETURNS (List[Proposition]): See `propositions`. Whole sentences for a custom model without
         `max_length`.
     """
@@ -252,11 +246,8 @@ def propositions(
 ) -> list[Proposition]:
     """Find the sentences of predicates.
 
-    doc (Doc): The document.
-    predicates (Sequence[int]): Token indices.
     max_length (Optional[int]): Maximum number of tokens. Longer sentences are cut into overlapping
         windows, and a predicate gets the window with more context.
-    overlap (int): Minimum number of tokens that neighboring windows share.
     RETURNS (List[Proposition]): One proposition per predicate, in the same order.
     RAISES (ValueError): If an index is out of range.
     """

@@ -177,8 +177,6 @@ def observe(model: Tok2Vec, docs: Iterable[Doc], counts: Mapping[str, int] | Non
     """Collect the words and characters of the training data and build the network, before the model
     is initialized.
 
-    model (Tok2Vec): The layer.
-    docs (Iterable[Doc]): All documents of the training data.
     counts (Optional[Mapping[str, int]]): How often each token occurs, if the documents have each
         of them once.
     RAISES (ValueError): If there are no documents, the configured width differs from that of the

@@ -85,8 +85,6 @@ def build_on_encoder(
 def check_dropout(name: str, value: float) -> None:
     """Check a dropout rate in a config.
 
-    name (str): The name of the setting.
-    value (float): The rate.
     RAISES (ValueError): If the rate is not in [0, 1).
     """
     check_value(name, value, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
@@ -95,8 +93,6 @@ def check_dropout(name: str, value: float) -> None:
 def check_windows(max_length: int, overlap: int) -> None:
     """Check the sizes of windows in a config.
 
-    max_length (int): Maximum number of tokens in a window.
-    overlap (int): Minimum number of tokens that neighboring windows share.
     RAISES (ValueError): If `overlap` is negative or not smaller than `max_length`, or one of them
         is too large to be saved.
     """

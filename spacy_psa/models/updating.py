@@ -39,7 +39,6 @@ def clipping_scale(norm: float, max_norm: float | None) -> float:
 def global_norm(gradients: Sequence[Tensor]) -> float:
     """Compute the norm of all gradients, concatenated to one vector.
 
-    gradients (Sequence[Tensor]): The gradients, all on one device.
     RETURNS (float): The norm; 0 if there are none.
     """
     norm = sum_of_squares(gradients) ** 0.5
@@ -52,7 +51,6 @@ def global_norm(gradients: Sequence[Tensor]) -> float:
 def sum_of_squares(tensors: Iterable[Tensor]) -> float:
     """Sum the squares of all numbers. On a CPU, this is many times as fast as PyTorch's norms.
 
-    tensors (Iterable[Tensor]): The tensors, all on one device.
     RETURNS (float): The sum, which is finite only if all numbers are.
     """
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
@@ -71,11 +69,7 @@ def _square(values: Tensor) -> float:
 
 
 def all_finite(tensors: Iterable[Tensor]) -> bool:
-    """Check whether all numbers are finite.
-
-    tensors (Iterable[Tensor]): The tensors, all on one device.
-    RETURNS (bool): Whether none is NaN or infinite.
-    """
+    """Check whether all numbers are finite."""
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
     if isfinite(sum_of_squares(filled)):
         return True
@@ -84,11 +78,7 @@ def all_finite(tensors: Iterable[Tensor]) -> bool:
 
 
 def scale_gradients(model: Model, scale: float) -> None:
-    """Multiply all gradients of a model, in place.
-
-    model (Model): The model.
-    scale (float): The factor.
-    """
+    """Multiply all gradients of a model, in place."""
     gradients = gradients_of(model) if scale != 1.0 else []
     if gradients:
         foreach("mul_", gradients, scale)

@@ -76,7 +76,6 @@ class WordCharacterShim(NetworkShim):
     def check_message(self, message: dict[str, Any]) -> None:
         """Refuse to replace words of the training data with those of a sample.
 
-        message (Dict[str, Any]): The data to load.
         RAISES (ValueError): If this would happen.
         """
         is_sample = bool(message.get("sample"))

@@ -27,7 +27,6 @@ def add_checksum(data: bytes, others: Mapping[str, Any]) -> bytes:
     """Add the model's checksum to a component's bytes.
 
     data (bytes): The output of `TrainablePipe.to_bytes`.
-    others (Mapping[str, Any]): Further entries to put first.
     RETURNS (bytes): All entries, with the checksum added if they include the model.
     """
     entries = {**others, **srsly.msgpack_loads(data)}
@@ -56,8 +55,6 @@ def with_checksum(folder: Path) -> Iterator[Path]:
     file holds the checksums of both, so that a process killed in between leaves a loadable model,
     either the old or the new one.
 
-    folder (Path): The folder.
-    YIELDS (Path): A temporary folder to write the files to.
     RAISES (OutputError): If the files cannot be written. The existing files are then unchanged.
     """
     with atomic_files(folder, partial(_prepare, folder)) as temporary:
@@ -78,7 +75,6 @@ def _prepare(folder: Path, temporary: Path) -> None:
 def check_folder(folder: Path) -> None:
     """Compare the model in a component's folder with its checksum, if it has one.
 
-    folder (Path): The folder.
     RAISES (ValueError): If they differ.
     """
     path, checksum = folder / MODEL, folder / (MODEL + SUFFIX)

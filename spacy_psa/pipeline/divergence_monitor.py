@@ -41,11 +41,7 @@ class Batch:
         self._texts: list[str] = []
 
     def add(self, docs: Iterable[Doc]) -> Batch:
-        """Add documents.
-
-        docs (Iterable[Doc]): The documents.
-        RETURNS (Batch): The batch.
-        """
+        """Add documents."""
         for doc in docs:
             if len(doc) and len(self._texts) < N_NAMED:
                 self._texts.append(repr(doc[:20].text[:60]))
@@ -81,11 +77,6 @@ class DivergenceMonitor:
         """Check the loss of a batch and its gradient before backpropagation. If the check fails,
         accumulated gradients of other batches are dropped.
 
-        name (str): The component's name.
-        model (Model): Its model.
-        loss (float): The loss.
-        gradient (Potentials): The gradient of the loss with respect to the potentials.
-        docs (Sequence[Doc]): The batch.
         RAISES (ValueError): If they are not finite, or the loss is absurdly large.
         """
         self._batch.add(docs)
@@ -101,9 +92,6 @@ class DivergenceMonitor:
     def check_gradients(self, name: str, model: Model, docs: Sequence[Doc]) -> None:
         """Check the gradients of all parameters. If the check fails, they are dropped.
 
-        name (str): The component's name.
-        model (Model): Its model.
-        docs (Sequence[Doc]): The batch.
         RAISES (ValueError): If they are not finite, unless scaling for mixed precision caused it.
         """
         arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
@@ -120,7 +108,6 @@ class DivergenceMonitor:
         `check_gradients` is reused if the gradients have not changed since, as far as PyTorch can
         tell: see `TensorVersions`.
 
-        model (Model): The model.
         max_norm (Optional[float]): The maximum norm; None for no clipping.
         RETURNS (float): The factor, at most 1.
         """
@@ -136,8 +123,6 @@ class DivergenceMonitor:
     def check_update(self, name: str, model: Model) -> None:
         """Check the weights after an update.
 
-        name (str): The component's name.
-        model (Model): Its model.
         RAISES (ValueError): If they are not finite.
         """
         batch, self._batch = self._batch, Batch()
@@ -149,8 +134,6 @@ class DivergenceMonitor:
     def check_saving(self, name: str, model: Model) -> None:
         """Check that a model may be saved.
 
-        name (str): The component's name.
-        model (Model): Its model.
         RAISES (ValueError): If the weights are not finite, or if training has diverged and an
             earlier model has been saved.
         """
@@ -172,9 +155,6 @@ class DivergenceMonitor:
 def check_scores(name: str, potentials: Potentials, docs: Iterable[Doc]) -> None:
     """Check that the scores of a component's model can be used for prediction.
 
-    name (str): The component's name.
-    potentials (Potentials): The model's output.
-    docs (Iterable[Doc]): The documents.
     RAISES (ValueError): If a score is NaN.
     """
     tensors = potentials.tensors().values()
@@ -199,9 +179,6 @@ def _networks(node: Model) -> Iterator[PyTorchShim]:
 def skips_update(model: Model) -> bool:
     """Check whether gradients scaled for mixed precision have overflowed. The update must then be
     skipped, and the scale will be reduced.
-
-    model (Model): The model.
-    RETURNS (bool): Whether to skip the update.
     """
     return any(
         scaler is not None and scaler.found_inf
@@ -212,13 +189,7 @@ def skips_update(model: Model) -> bool:
 
 
 def skip_update(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
-    """A no-op `Optimizer` for a skipped update: it zeroes gradients and leaves weights unchanged.
-
-    key (Tuple[int, str]): The parameter's key.
-    weights (FloatsXd): The parameter.
-    gradient (FloatsXd): Its gradient, set to zero.
-    RETURNS (Tuple[FloatsXd, FloatsXd]): Both.
-    """
+    """A no-op `Optimizer` for a skipped update: it zeroes gradients and leaves weights unchanged."""
     gradient[...] = 0.0
     return weights, gradient
 

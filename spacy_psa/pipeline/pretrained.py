@@ -16,7 +16,6 @@ NO_LIMIT = 1_000_000
 def n_positions(config: Any) -> int | None:
     """Count the subwords that a transformer can read at once.
 
-    config (PretrainedConfig): The transformer's config.
     RETURNS (Optional[int]): Their number; None if it is not limited, or unknown.
     """
     positions = getattr(config, "max_position_embeddings", None)
@@ -31,7 +30,6 @@ def n_positions(config: Any) -> int | None:
 def check_transformers(nlp: Language) -> None:
     """Check that the initialized transformers in a pipeline can read what they are given.
 
-    nlp (Language): The pipeline.
     RAISES (ValueError): If one of them gets more subwords than it has positions, or longer windows
         than it reads. If its tokenizer has no limit, this is a warning.
     """

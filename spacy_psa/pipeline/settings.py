@@ -28,7 +28,6 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
     """Check the values of settings.
 
     values (Mapping[str, Any]): Values by name. Those without a range are not checked.
-    settings (Mapping[str, Setting]): Ranges by name.
     RAISES (ValueError): If a value is out of range.
     """
     for name, value in values.items():
@@ -42,9 +41,6 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
 def check_saved(values: Any, known: Container[str], settings: Mapping[str, Setting]) -> None:
     """Check the settings in a file. Missing ones keep their defaults.
 
-    values (Any): The contents of the file.
-    known (Container[str]): The names of all existing settings.
-    settings (Mapping[str, Setting]): Their ranges.
     RAISES (ValueError): If the contents are not a dict of settings, or a setting is unknown or out
         of range.
     """

@@ -29,14 +29,7 @@ class StagnationMonitor:
         n_tokens: int,
         scores: Mapping[str, Any],
     ) -> None:
-        """Take note of an evaluation, and warn once.
-
-        name (str): The component's name.
-        updates (int): The number of its updates so far.
-        predicted (Sequence[str]): The labels that it predicted, with repetitions.
-        n_tokens (int): The number of tokens.
-        scores (Mapping[str, Any]): The scores.
-        """
+        """Take note of an evaluation, and warn once."""
         if updates <= self._updates or not n_tokens:
             return
         self._updates = updates

@@ -163,9 +163,6 @@ def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any
     own settings, which hide them. The component is not told of the changes. But it can compare the
     saved config with that of the pipeline, which spaCy has read just before, with the changes.
 
-    pipe (TrainablePipe): The component, which has loaded its settings.
-    path (Path): The folder from which they were loaded.
-    given (Mapping[str, Any]): The settings with which the component was created.
     RETURNS (List[str]): Their names; empty if the component is loaded on its own.
     """
     reference, file = _pipelines.get(pipe), path.parent / "config.cfg"

@@ -46,12 +46,7 @@ class Teaching:
 
 
 def teach(doc: Doc, name: str, teaching: Teaching) -> None:
-    """Attach what a teacher says to the reference of an example.
-
-    doc (Doc): The reference.
-    name (str): The name of the component that learns from it.
-    teaching (Teaching): What the teacher says.
-    """
+    """Attach what a teacher says to the reference of an example."""
     doc.user_data[f"spacy_psa_teaching.{name}"] = teaching
 
 
@@ -77,10 +72,7 @@ class Lessons:
         is_annotated: Tensor,
     ) -> None:
         """
-        name (str): The student's name.
-        teachings (Sequence[Optional[Teaching]]): What is said of each document.
-        lengths (Sequence[Sequence[int]]): The lengths of the student's sequences of each.
-        ids (Dict[str, int]): The student's tags.
+
         is_annotated (Tensor): *Shape:* (C,). The sequences of which annotation says anything.
         RAISES (ValueError): If a teacher has other tags or other tokens.
         """
@@ -107,7 +99,6 @@ class Lessons:
         """Mix the loss of the annotation with that of the teacher.
 
         likelihood (Tensor): *Shape:* (C,). The loss of the annotation.
-        student (LinearChain): The student's distribution.
         RETURNS (Tensor): *Shape:* (C,). gold · likelihood + (1 − gold) · T² · H(p_T, p_S).
         """
         gold = self.gold.to(likelihood)
@@ -143,9 +134,6 @@ def _in_labels(teaching: Teaching, name: str, ids: dict[str, int]) -> EdgeMargin
 def check_same_tags(name: str, teachers: Sequence[str], own: Sequence[str]) -> None:
     """Check that a student has the tags of its teacher.
 
-    name (str): The student's name.
-    teachers (Sequence[str]): The teacher's tags.
-    own (Sequence[str]): The student's.
     RAISES (ValueError): If they differ other than in their order.
     """
     only = [
@@ -168,10 +156,6 @@ def rechained(edges: EdgeMarginals, before: Sequence[int], now: Sequence[int]) -
     """Divide tokens into other sequences. Where one begins, the marginals of the token remain;
     where one goes on, the teacher's tokens are independent.
 
-    edges (EdgeMarginals): The marginals.
-    before (Sequence[int]): The lengths of the teacher's sequences.
-    now (Sequence[int]): Those of the student's.
-    RETURNS (EdgeMarginals): The marginals.
     RAISES (ValueError): If they are not of as many tokens.
     """
     if sum(before) != sum(now):
@@ -232,16 +216,7 @@ def teachings(
     mass: float = 0.999,
     most: int | None = 64,
 ) -> Iterator[Teaching]:
-    """Divide a batch's distribution into what is said of each document.
-
-    chain (LinearChain): The distribution.
-    tags (Sequence[str]): The tags.
-    n_chains (Sequence[int]): The number of sequences of each document.
-    predicates (Optional[Sequence[Sequence[int]]]): The predicates of each document.
-    gold, temperature: See `Teaching`.
-    mass, most: See `pair_marginals`.
-    YIELDS (Teaching): What is said of each.
-    """
+    """Divide a batch's distribution into what is said of each document."""
     edges = pair_marginals(chain, mass=mass, most=most)
     lengths, first, offset = chain.potentials.lengths, 0, 0
     for i, n in enumerate(n_chains):

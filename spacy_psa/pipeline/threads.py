@@ -56,24 +56,14 @@ class Contention:
         self._retry_at = 0.0
 
     def n_threads(self, n_all: int) -> int:
-        """The number of threads to use.
-
-        n_all (int): The number that PyTorch is set to, which is never exceeded.
-        RETURNS (int): The number.
-        """
+        """The number of threads to use."""
         if is_worker():
             return 1  # its siblings need the other cores
         limit = self.limit  # another thread may change it
         return n_all if limit is None else min(n_all, limit)
 
     def observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
-        """Take note of a computation.
-
-        seconds (float): How long it took.
-        displaced (int): How often a thread was displaced meanwhile.
-        n_threads (int): The number of threads that it used.
-        n_all (int): The number that PyTorch is set to.
-        """
+        """Take note of a computation."""
         with self._lock:
             self._observe(seconds, displaced, n_threads, n_all)
 

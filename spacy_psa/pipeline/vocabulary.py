@@ -29,11 +29,8 @@ def collect_words(
 ) -> None:
     """Let a component's embeddings collect the words of the training data.
 
-    pipe (TrainablePipe): The component.
-    get_examples (Callable[[], Iterable[Example]]): Returns the training data.
     nlp (Optional[Language]): The pipeline. If it is trained on a streamed corpus, spaCy passes only
         the beginning of it: this gives a warning.
-    vocabulary (Optional[Dict[str, int]]): The words and characters, instead of those in the data.
     RAISES (ValueError): If it is not a dict of tokens and their counts, or empty.
     """
     if vocabulary is not None and not _are_counts(vocabulary):
@@ -57,18 +54,13 @@ def _are_counts(vocabulary: Vocabulary) -> bool:
 
 
 def embedded_words(vocab: Vocab) -> Knows:
-    """Create a test for words with a pretrained vector, under their form or its lowercase form.
-
-    vocab (Vocab): The pipeline's vocabulary.
-    RETURNS (Callable[[str], bool]): Whether a word has a vector.
-    """
+    """Create a test for words with a pretrained vector, under their form or its lowercase form."""
     return lambda word: find_vector(word, vocab.vectors) is not None
 
 
 def check_embedded_words(vocab: Vocab) -> None:
     """Check that a model can be trained with the pretrained vectors.
 
-    vocab (Vocab): The pipeline's vocabulary.
     RAISES (ValueError): If some vectors are not finite.
     """
     check_vectors(vocab.vectors)
@@ -77,9 +69,7 @@ def check_embedded_words(vocab: Vocab) -> None:
 def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
     """Create a test for membership in a set of words, by norm or its lowercase form.
 
-    vocab (Vocab): The pipeline's vocabulary.
     words (Iterable[str]): The words, e.g. all words in the training data.
-    RETURNS (Callable[[str], bool]): Whether a word is one of them.
     """
     forms = {word_form(vocab[word], NORM) for word in words}
     return _finder(vocab, forms, NORM, None)
@@ -90,7 +80,6 @@ def trained_words(pipe: TrainablePipe) -> Knows | None:
     are the words of the training data, except words without a pretrained vector that are rarer than
     `min_freq`.
 
-    pipe (TrainablePipe): The component.
     RETURNS (Optional[Callable[[str], bool]]): Whether a word is one of them; None if the model has
         no such embeddings.
     """

@@ -67,7 +67,6 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
     """Write a checkpoint, replacing the previous one.
 
     folder (Path): The folder, which is created if needed.
-    checkpoint (Checkpoint): The progress of the run.
     tensors (Dict[str, Tensor]): Its tensors. If there are none, no tensor file is kept.
     RAISES (OutputError): If it cannot be written. The previous checkpoint is then unchanged.
     """
@@ -111,7 +110,6 @@ def remove_checkpoint(folder: Path) -> None:
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """Read a checkpoint, without its tensors.
 
-    folder (Path): The folder.
     RETURNS (Optional[Checkpoint]): The checkpoint, or None if there is none.
     RAISES (ValueError): If it is damaged, or in another format version.
     """
@@ -127,8 +125,6 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Read the tensors of a checkpoint.
 
-    folder (Path): A folder with a checkpoint.
-    RETURNS (Dict[str, Tensor]): The tensors, on the CPU.
     RAISES (ValueError): If they are missing or damaged.
     """
     record = _record(folder)

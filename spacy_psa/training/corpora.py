@@ -11,10 +11,7 @@ SMALLEST = 20
 
 
 def check_corpora(config: Mapping[str, Any]) -> None:
-    """Warn if the training data are very few, or if they are the development data as well.
-
-    config (Mapping[str, Any]): The interpolated config of a training.
-    """
+    """Warn if the training data are very few, or if they are the development data as well."""
     train, dev = (
         list(_files(_section(config, config["training"][name])))
         for name in ("train_corpus", "dev_corpus")

@@ -115,10 +115,7 @@ class ParameterGroups:
     def settings(self, key: Key, learn_rate: float, L2: float) -> tuple[float, float]:
         """Find the learning rate and the L2 regularization of a parameter.
 
-        key (Tuple[int, str]): The parameter's key.
-        learn_rate (float): The learning rate of parameters in no group.
         L2 (float): Their L2 regularization.
-        RETURNS (Tuple[float, float]): Both of this parameter.
         RAISES (ValueError): If the parameter's name is unknown, a group has no parameters, or two
             groups change the same setting of one.
         """
@@ -169,8 +166,6 @@ class ParameterGroups:
 def check_rate(name: str, learn_rate: object) -> None:
     """Check a learning rate. The values of a schedule are only known in training.
 
-    name (str): The name of the setting.
-    learn_rate (float or schedule): The rate.
     RAISES (ValueError): If it is a number, or written like one, and negative.
     """
     if isinstance(learn_rate, int | float | str):

@@ -44,7 +44,6 @@ def note_pipeline(nlp: Language) -> None:
 def names_beside(key: Key) -> dict[Key, ParameterName]:
     """Find the names of all parameters of the pipeline that has a parameter.
 
-    key (Tuple[int, str]): The key of the parameter.
     RETURNS (Dict[Tuple[int, str], ParameterName]): The names, by key; empty if no pipeline noted
         has it.
     """

@@ -75,10 +75,7 @@ class Progress:
         self._bar.total = self._total()
 
     def show(self, speed: float) -> None:
-        """Update the speed shown in the bar.
-
-        speed (float): Sentences per second.
-        """
+        """Update the speed shown in the bar."""
         if not self._bar.disable and speed:
             self._bar.set_postfix_str(f"{speed:.0f} sentences/s", refresh=False)
 
@@ -120,7 +117,6 @@ def epoch_length(evaluations: Sequence[tuple[int, int]]) -> float | None:
     If step s belongs to epoch e (both counted from 0), an epoch has more than s / (e + 1) and at
     most s / e steps.
 
-    evaluations (Sequence[Tuple[int, int]]): Steps, and the epoch of each.
     RETURNS (Optional[float]): The number of steps in an epoch; None during the first epoch.
     """
     lows = [step / (epoch + 1) for step, epoch in evaluations]

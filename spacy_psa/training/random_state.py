@@ -100,8 +100,6 @@ def isolated(stream: Iterator[ItemT], start: RandomState) -> Iterator[ItemT]:
     code draws.
 
     stream (Iterator): The stream, not yet started.
-    start (RandomState): Its initial random state.
-    YIELDS: The items of the stream.
     """
     own = start
     while True:

@@ -42,7 +42,6 @@ def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Normalize the part of a config that determines only how pipelines are saved, which does not
     affect training.
 
-    settings (Dict[str, Any]): The interpolated config.
     RETURNS (Dict[str, Any]): The same config. `[training] before_to_disk` is null if it was not set
         or was this module's callback without another one.
     """

@@ -31,8 +31,6 @@ def read_state(
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the state of a training run.
 
-    nlp (Language): The pipeline.
-    optimizer (Optimizer): The optimizer.
     frozen (List[str]): Components that are not trained.
     RETURNS (Tuple[Dict[str, Tensor], Dict[str, Any]]): The tensors, on their devices, sharing
         memory with the pipeline and the optimizer; and the rest, JSON-serializable.
@@ -67,8 +65,6 @@ def write_state(
 ) -> None:
     """Restore the state of a training run in a pipeline and its optimizer.
 
-    nlp (Language): The initialized pipeline.
-    optimizer (Optimizer): A new optimizer.
     frozen (List[str]): Components that are not trained.
     tensors (Dict[str, Tensor]): The tensors from `read_state`.
     rest (Dict[str, Any]): The rest from `read_state`.
@@ -108,7 +104,6 @@ def write_state(
 def trained_owners(nlp: Language, frozen: Sequence[str]) -> list[Owner]:
     """Find the parameters of all trained components, in the same order in each process.
 
-    nlp (Language): The pipeline.
     frozen (Sequence[str]): Components that are not trained.
     RETURNS (List[Tuple[Model or PyTorchShim, str]]): The owner of each, and the name under which
         it has it. One that several components share is found once.
@@ -120,9 +115,7 @@ def trained_owners(nlp: Language, frozen: Sequence[str]) -> list[Owner]:
 def trained_shims(nlp: Language, frozen: Sequence[str]) -> list[PyTorchShim]:
     """Find the networks of all trained components.
 
-    nlp (Language): The pipeline.
     frozen (Sequence[str]): Components that are not trained.
-    RETURNS (List[PyTorchShim]): Their shims, each once.
     """
     shims = _shims(dict(_nodes(nlp, frozen)))
     return list({id(shim): shim for _, shim in shims}.values())
@@ -195,11 +188,7 @@ def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
 
 
 def zero_gradient(owner: Model | PyTorchShim, name: str) -> None:
-    """Give a parameter a gradient of zeros.
-
-    owner (Model or PyTorchShim): The layer or shim that it belongs to.
-    name (str): The name under which that has it.
-    """
+    """Give a parameter a gradient of zeros."""
     if isinstance(owner, Model):
         owner.set_grad(name, owner.ops.xp.zeros_like(owner.get_param(name)))
     else:

@@ -77,11 +77,6 @@ class TorchOptimizer(Optimizer):
     ) -> tuple[FloatsXd, FloatsXd]:
         """Update a parameter in place.
 
-        key (Tuple[int, str]): The parameter's key.
-        weights (FloatsXd): The parameter.
-        gradient (FloatsXd): Its gradient.
-        lr_scale (float): A factor for the learning rate.
-        RETURNS (Tuple[FloatsXd, FloatsXd]): The parameter, and the gradient reset to zero.
         RAISES (ValueError): If one of the arrays is read-only.
         """
         self.update_together([key], [_shared(weights)], [_shared(gradient)], lr_scale=lr_scale)
@@ -98,11 +93,6 @@ class TorchOptimizer(Optimizer):
     ) -> None:
         """Update parameters in place. Unlike a call of the optimizer, this does not reset the
         gradients.
-
-        keys (Sequence[Tuple[int, str]]): The parameters' keys.
-        weights (Sequence[Tensor]): The parameters, all on one device.
-        gradients (Sequence[Tensor]): Their gradients.
-        lr_scale (float): A factor for the learning rate.
         """
         alike = defaultdict(list)
         for key, w, g in zip(keys, weights, gradients, strict=True):

@@ -50,8 +50,6 @@ class GraphedBody:
     def __call__(self, body: Body, network: nn.Module, vectors: Tensor, lengths: Tensor) -> Any:
         """Compute scores.
 
-        body (Callable[[Tensor, Tensor], Tensor]): Maps vectors and lengths to scores.
-        network (nn.Module): Holds the parameters that it depends on.
         vectors (Tensor): Shape: (batch_size, n, d).
         lengths (Tensor): The lengths of the sequences. Shape: (batch_size,), integers.
         RETURNS (Tensor): Shape: (batch_size, n, L).

@@ -93,11 +93,7 @@ class Recording:
         return self.scores.detach()
 
     def backward(self, upstream: Tensor) -> Tensor:
-        """Compute the gradients of the parameters.
-
-        upstream (Tensor): The gradient of the scores.
-        RETURNS (Tensor): The gradient of the vectors, which the next call overwrites.
-        """
+        """Compute the gradients of the parameters."""
         self.upstream.copy_(upstream)
         self._backward.replay()
         for parameter, gradient in self.gradients:
@@ -115,9 +111,6 @@ def fresh_leaves(network: nn.Module) -> Iterator[dict[nn.Parameter, nn.Parameter
 
     As long as anyone keeps the result of an earlier run, autograd keeps nodes for the parameters,
     which belong to that run's stream: they must not be recorded.
-
-    network (nn.Module): The network.
-    YIELDS (Dict[nn.Parameter, nn.Parameter]): The replacement of each parameter.
     """
     places = [
         (module, name, parameter)
@@ -154,8 +147,6 @@ def _gradients(scores: Tensor, leaves: list[Tensor], upstream: Tensor) -> tuple[
 def leave_recording(device: torch.device) -> None:
     """Let random numbers be drawn again: after an error while recording, PyTorch's generator would
     refuse to.
-
-    device (torch.device): The device of what was to be recorded.
     """
     if device.type == "cuda":
         generator = torch.cuda.default_generators[device.index]

@@ -24,7 +24,6 @@ def additive_scores_of(
     weight (Tensor): *Shape:* (d,)
     lengths (Tensor): *Shape:* (batch_size,). The number of queries and keys to use in each row.
         Integers.
-    dtype (torch.dtype): The type to compute in.
     RETURNS (Tensor): *Shape:* (batch_size, n, m). Zeros beyond the lengths.
     """
     batch_size, n, d = queries.shape
@@ -104,8 +103,6 @@ def _one_side(
 def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
     """Copy the lengths of rows to a device. Recent results are cached.
 
-    lengths (Tuple[int, ...]): The lengths.
-    device (torch.device): The device.
     RETURNS (Tensor): *Shape:* (batch_size,). int32.
     """
     with torch.inference_mode(False):  # the cached tensor must be usable in training

@@ -52,9 +52,6 @@ def to_inputs(
     one. Differentiating it again raises an error.
 
     ctx (Any): The function's context, in which only the inputs were saved.
-    gradient (Sequence[Optional[Any]]): The gradient found for each input.
-    grad (Tensor): The upstream gradient.
-    convert (Callable): Converts such a gradient to a tensor like the given input.
     """
     inputs = ctx.saved_tensors
     tensors: list[Tensor | None] = []

@@ -41,11 +41,7 @@ class ViterbiDecoding(RoleDecoding):
 
 @lru_cache(maxsize=16)
 def bio_constraints(tags: tuple[str, ...]) -> Constraints:
-    """Find which tags may follow which.
-
-    tags (Tuple[str, ...]): The tags.
-    RETURNS (Constraints): The constraints.
-    """
+    """Find which tags may follow which."""
     return role_constraints(tags)
 
 

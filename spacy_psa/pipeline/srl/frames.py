@@ -125,7 +125,6 @@ class PredicateFrame:
 def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
     """Write predictions to a Doc, replacing its frames.
 
-    doc (Doc): The Doc.
     predictions (Sequence[FramePrediction]): The frames. Probabilities are stored in the `attrs` of
         the span groups.
     """

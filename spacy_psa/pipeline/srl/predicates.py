@@ -62,8 +62,6 @@ def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
 def check_predicates(doc: Doc, predicates: Sequence[Predicate]) -> None:
     """Check that predicates are distinct tokens of a Doc.
 
-    doc (Doc): The Doc.
-    predicates (Sequence[Predicate]): The predicates.
     RAISES (ValueError): If an index is out of range or occurs twice.
     """
     seen = set()

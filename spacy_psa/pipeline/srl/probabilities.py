@@ -31,12 +31,6 @@ def span_probabilities(
         P(y_s = B-r, y_{s+1} = … = y_{e−1} = I-r, y_e ≠ I-r),
 
     and the probability of a frame is that of exactly its arguments and no others.
-
-    potentials (Potentials): The scores, with one chain per predicate.
-    tags (Sequence[str]): The tags.
-    predictions (Sequence[Sequence[FramePrediction]]): The frames of each document.
-    starts (Sequence[int]): The first token of each frame's chain.
-    RETURNS (List[List[FramePrediction]]): The frames with their probabilities.
     """
     # Scores shared by all chains, such as transitions, are parameters; no gradient is needed here.
     potentials = potentials.detach()

@@ -51,8 +51,6 @@ class RoleRules:
         role, and then continuations and references of roles that are missing.
 
         arguments (Sequence[Span]): Start, end and role of each argument, in order.
-        scores (Sequence[float]): The score of each argument.
-        RETURNS (List[Span]): The remaining arguments.
         """
         best: dict[str, int] = {}
         for i, (_, _, role) in enumerate(arguments):

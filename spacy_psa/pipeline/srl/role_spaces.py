@@ -34,9 +34,6 @@ def without_space(
     """Rule out arguments that begin or end with white space. Predicates without white space in
     their sentence keep their scores.
 
-    potentials (Potentials): The scores of predicates, one chain each.
-    tags (Sequence[str]): The tags.
-    spaces (Sequence[NDArray]): For each chain, which of its tokens are white space.
     YIELDS (RoleChains): The predicates without white space, then those with it.
     """
     with_space = [chain for chain, of_chain in enumerate(spaces) if of_chain.any()]

@@ -17,8 +17,6 @@ def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 
     If the predicted tokenization differs from the gold one, positions are compared by character.
 
-    examples (Iterable[Example]): The examples.
-    **cfg: Not used.
     RETURNS (Dict[str, Any]): `srl_p`, `srl_r`, `srl_f`, `srl_complete` (the share of perfect
         propositions) and `srl_per_role`; all None if nothing is annotated.
     """

@@ -38,13 +38,6 @@ def condition(
     Both take precedence over white space: a token that they require to be in a span may begin or
     end it. All others can be outside of spans, so there is always a possible sequence.
 
-    potentials (Potentials): The scores of the tokens of all documents.
-    docs (Sequence[Doc]): The documents.
-    target (Target): What the tags stand for.
-    tags (Sequence[str]): The tags.
-    rules (Optional[TagRules]): Rules about labels.
-    keep_existing (bool): Whether to keep existing annotation and treat it as correct.
-    allow_space (bool): Whether spans may begin and end with white space.
     RETURNS (Potentials): The scores, with biases added; the same object if there are none.
     RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
     """

@@ -27,10 +27,7 @@ def set_scores(
 
     Span groups also have them in `attrs["scores"]`, like those of spaCy's `spancat`.
 
-    doc (Doc): The annotated document.
-    target (Target): What was predicted.
     tokens (Iterable[Optional[float]]): The probability of each token's label; None if unknown.
-    spans (Mapping[Place, float]): The probability of each predicted span.
     """
     forget_scores(doc, target)
     for token, score in zip(doc, tokens, strict=True):
@@ -45,7 +42,6 @@ def set_scores(
 def token_score(token: Token) -> float | None:
     """Get the probability of a token's predicted label: `token._.psa_score`.
 
-    token (Token): The token.
     RETURNS (Optional[float]): The probability; that of its tag, part of speech or morphology if
         spans were predicted as well. None if unknown.
     """
@@ -56,7 +52,6 @@ def token_score(token: Token) -> float | None:
 def span_score(span: Span) -> float | None:
     """Get the probability of exactly this span with its label: `span._.psa_score`.
 
-    span (Span): The span.
     RETURNS (Optional[float]): The probability. If several components predicted the span, that of
         the first one. None if unknown.
     """
@@ -77,11 +72,7 @@ def _user_data(doc: Doc) -> dict[Any, Any]:
 
 
 def forget_scores(doc: Doc, target: Target) -> None:
-    """Remove a target's probabilities from a document.
-
-    doc (Doc): The document.
-    target (Target): What was predicted.
-    """
+    """Remove a target's probabilities from a document."""
     layer = target.layer
     for key, scores in list(doc.user_data.items()):
         if isinstance(key, tuple) and key[:2] == ("._.", SCORE) and layer in scores:

@@ -82,7 +82,6 @@ class TagQueries:
         """Compute the distribution whatever annotation the documents have.
 
         docs (Sequence[Doc]): The documents, not all of them empty.
-        temperature (float): A further temperature.
         RETURNS (LinearChain): One chain per sentence, see `distribution`.
         RAISES (ValueError): As `distribution`.
         """
