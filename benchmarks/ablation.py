@@ -122,8 +122,7 @@ class Pair:
     def __init__(
         self, system: str, docs: Sequence[Doc], vectors: Path | None, hidden: int, precision: str
     ) -> None:
-        self.docs = docs
-        self.precision = precision
+        self.docs, self.precision = docs, precision
         self.pipelines = [
             make_pipeline(system, docs, vectors, hidden, precision=precision) for _ in range(2)
         ]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from spacy_psa.inference.engines.triton import kernels_run_on
 
-# Tests run networks in float32 before those in bfloat16: see `spacy_psa.acceleration.amx`
+# Tests run networks in float32 before those in bfloat16: see `spacy_psa.acceleration.bfloat16`
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 if not torch.cuda.is_available():

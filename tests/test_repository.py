@@ -57,8 +57,8 @@ ALLOWED = {
 }
 
 # Modules of one name in several folders: the same thing as a definition and as a registered block
-# or component, as a notation and as its probabilities, or for a model and for a pipeline.
-SAME_MEANING = {"decoders", "deepatt", "label_sets", "labeler"}
+# or component, or for a model and for a pipeline.
+SAME_MEANING = {"decoders", "deepatt", "labeler"}
 # Modules of each component, and of what they share
 OF_COMPONENTS = {"component", "decoder", "factory", "learner", "scorer", "settings"}
 

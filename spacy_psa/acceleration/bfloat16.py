@@ -1,15 +1,23 @@
-"""A linear layer in bfloat16, for prediction."""
+"""A linear layer in bfloat16, for prediction, and a warning where results depend on the batch.
+
+With AMX, an extension of Intel's for matrices, oneDNN sums in an order that depends on the number
+of rows: the last digits of a vector depend on the other texts of a batch. Only the user can tell
+oneDNN not to use it, by an environment variable.
+"""
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from ..errors import Warnings, warn
 from ..layers.ops import PLAIN, ops_for
-from ..private_names import OrderedLinear, ordered_linear
+from ..private_names import OrderedLinear, has_amx, ordered_linear
 from ..tensor_versions import TensorVersions
 
 # What this version of PyTorch supports
@@ -134,3 +142,24 @@ def rounded(parameter: Tensor) -> nn.Parameter:
     RETURNS (nn.Parameter): A copy that is not trained. The same shape.
     """
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
+
+
+VARIABLES = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
+WITHOUT_AMX = "AVX512_CORE_BF16"
+
+
+def warn_of_amx() -> None:
+    """Warn if results depend on the number of rows, unless the user has chosen instructions."""
+    is_set = any(name in os.environ for name in VARIABLES)
+    if torch.backends.mkldnn.is_available() and has_amx() and not is_set and _depends_on_rows():
+        warn(Warnings.W012.format(variable=VARIABLES[0], value=WITHOUT_AMX))
+
+
+@cache
+def _depends_on_rows() -> bool:
+    generator = torch.Generator(device="cpu").manual_seed(0)
+    rows, weight = (
+        torch.randn(n, 300, generator=generator, device="cpu").bfloat16() for n in (2048, 600)
+    )
+    with torch.inference_mode(), torch.autocast("cpu", enabled=False):
+        return not torch.equal(linear(rows[:64], weight), linear(rows, weight)[:64])

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from ..layers.mask import SequenceMask
 from ..layers.ops import Ops, full_precision, lstm_precision
 from .character_cache import CharacterCache, can_be_cached
-from .joined_lstm import joined_bilstm
-from .joined_rows import join
+from .joined_lstm import join, joined_bilstm
 from .ordered_lstm import OrderedLSTM, can_be_ordered
 from .packed_lstm import may_be_packed, packed_bilstm, steps_of
 from .tiled_scores import tiled_scores

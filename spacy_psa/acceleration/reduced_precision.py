@@ -34,8 +34,7 @@ from ..layers.multihead import MultiHeadSelfAttention
 from ..layers.ops import PLAIN
 from ..layers.recurrent import BiLSTM
 from ..layers.words import WordEmbedding
-from .amx import warn_of_amx
-from .bfloat16 import BFloat16Linear, rounded
+from .bfloat16 import BFloat16Linear, rounded, warn_of_amx
 from .bfloat16_attention import BFloat16AdditiveSelfAttention, reduced_bias
 
 FULL = "fp32"

@@ -22,7 +22,7 @@ from ..pipeline.components import Component
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.srl.decoding import bio_constraints
 from ..pipeline.srl.predicates import check_predicates
-from ..pipeline.srl.role_spaces import without_space
+from ..pipeline.srl.roles import without_space
 from ..pipeline.tagger import PSATagger
 from ..printable import one_line
 from .activations import Array, LayerView, Recording, labeler_networks, layer_views, recording

@@ -13,8 +13,8 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference.chain_scores import UNKNOWN, check_labels, sum_by_chain, working_dtype
 from ..inference.constraints import Constraints
-from ..inference.label_sets import log_prob_of_sets
 from ..inference.linear_chain import LinearChain
+from ..inference.losses import log_prob_of_sets
 from ..inference.potentials import Potentials
 
 LOWEST, HIGHEST = 0.05, 20.0

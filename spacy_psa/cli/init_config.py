@@ -19,10 +19,10 @@ from ._assembly import (
     assemble_roles,
     task_of,
 )
-from ._pretrained import read_settings
 from ._schedule import doc_lengths, epoch_settings, size_settings
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared, split_tasks
 from ._templates import names
+from ._training_files import read_settings
 from ._util import (
     TRAIN,
     LangOption,

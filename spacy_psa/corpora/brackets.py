@@ -1,4 +1,8 @@
-"""Span columns in start-end brackets, `(A0*`, `*`, `*)`, as used by CoNLL-2005 and CoNLL-2012."""
+"""Span columns in start-end brackets, `(A0*`, `*`, `*)`, as used by CoNLL-2005 and CoNLL-2012, and
+the escapes of brackets in words, as in the Penn Treebank.
+
+SOURCE: The README files of Treebank-2 (LDC95T7) and the OntoNotes 5.0 release notes (LDC2013T19).
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -120,3 +124,31 @@ def write_brackets(
 def _report(path: str | Path, line: int, problem: str, expected: str, problems: Problems) -> None:
     message = Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
     problems.report(message)
+
+
+BRACKETS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LAB-": "<",
+    "-RAB-": ">",
+}
+# OntoNotes escapes punctuation in transcribed speech, but not in written text.
+SPOKEN_PUNCTUATION = {"/.": ".", "/?": "?", "/-": "-", "/,": ",", "/!": "!"}
+
+
+def unescape_treebank(word: str) -> str:
+    """Undo the escapes of the Penn Treebank: `-LRB-` is `(`, `1\\/2` is `1/2`, `\\*` is `*`."""
+    if word in BRACKETS:
+        return BRACKETS[word]
+    if "\\" in word:
+        return word.replace("\\/", "/").replace("\\*", "*").replace("\\|", "|")
+    return word
+
+
+def unescape_ontonotes(word: str) -> str:
+    """Undo the escapes of OntoNotes: those of the treebank, and `/.` for `.` in speech."""
+    return SPOKEN_PUNCTUATION.get(word) or unescape_treebank(word)

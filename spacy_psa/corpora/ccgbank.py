@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors
-from .escapes import unescape_treebank
+from .brackets import unescape_treebank
 from .lines import read_lines
 from .problems import Problems
 from .sections import Release, choose_files, document_of

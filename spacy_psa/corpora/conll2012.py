@@ -13,9 +13,8 @@ from pathlib import Path
 
 from ..annotation.propositions import Frame
 from ..errors import Errors
-from .brackets import read_brackets, read_propositions
+from .brackets import read_brackets, read_propositions, unescape_ontonotes
 from .columns import Row, columns_error, read_columns
-from .escapes import unescape_ontonotes
 from .problems import Problems, check_overlaps
 from .sentence import Sentence
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import Errors
-from .escapes import unescape_treebank
+from .brackets import unescape_treebank
 from .lines import read_lines
 from .problems import Problems
 from .sections import Release, choose_files, document_of, suffix_of

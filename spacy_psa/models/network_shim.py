@@ -174,7 +174,7 @@ class NetworkShim(PyTorchShim):
             self.scaler.update()
 
     def copy(self) -> NetworkShim:
-        """Copy the shim and its network. The copy gets its own ID, which optimizers use as a key."""
+        """Copy the shim and its network, with an ID of its own, which optimizers use as a key."""
         copied = copy.deepcopy(self)
         with Shim.global_id_lock:
             Shim.global_id += 1

@@ -23,9 +23,8 @@ from ..models.growth import can_resize, match_state
 from ..models.network_shim import networks
 from ..models.updating import scale_gradients
 from ..output_errors import PrintedError
-from .divergence_monitor import DivergenceMonitor, skip_update, skips_update
+from .monitors import DivergenceMonitor, StagnationMonitor, skip_update, skips_update
 from .pretrained import check_transformers
-from .stagnation import StagnationMonitor
 from .tagset import TagSet
 from .teaching import teaching_of
 from .vocabulary import Vocabulary, collect_words

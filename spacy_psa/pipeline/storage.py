@@ -19,12 +19,11 @@ from ..disk import check_files
 from ..errors import Errors
 from ..messages import garbage_collection, unpack
 from ..models.loading import read_model
-from ..training.parameter_names import note_pipeline
+from ..training.parameter_groups import note_pipeline
 from .checksums import add_checksum, check_bytes, check_folder, with_checksum
-from .divergence_monitor import DivergenceMonitor
 from .learner import Learner
+from .monitors import DivergenceMonitor, StagnationMonitor
 from .settings import check_saved
-from .stagnation import StagnationMonitor
 
 # The file name or key under which the settings of a component are saved
 CFG = "cfg"

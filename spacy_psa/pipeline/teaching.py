@@ -16,7 +16,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference import LinearChain
 from ..inference.edge_marginals import START, EdgeMarginals, cross_entropy, joined, pair_marginals
-from .divergence_monitor import check_scores
+from .monitors import check_scores
 
 if TYPE_CHECKING:
     from .srl import PSASemanticRoles

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .optimizers import create_adadelta as create_adadelta
     from .optimizers import create_adamw as create_adamw
     from .optimizers import create_sgd as create_sgd
-    from .parameter_names import note_pipeline as note_pipeline
+    from .parameter_groups import note_pipeline as note_pipeline
     from .saving import create_atomic_to_disk as create_atomic_to_disk
     from .schedules import halving as halving
     from .schedules import inverse_epoch_decay as inverse_epoch_decay
@@ -21,7 +21,7 @@ __all__, __getattr__, __dir__ = exports(
         "batching": ["batch_by_propositions"],
         "logger": ["jsonl_logger"],
         "optimizers": ["create_adadelta", "create_adamw", "create_sgd"],
-        "parameter_names": ["note_pipeline"],
+        "parameter_groups": ["note_pipeline"],
         "saving": ["create_atomic_to_disk"],
         "schedules": ["halving", "inverse_epoch_decay"],
     },

@@ -20,7 +20,7 @@ from ..errors import Errors, suggestion
 from ..output_errors import output_errors
 from ..terminal import SafeStream, plain_warnings
 from .corpora import check_corpora
-from .parameter_names import note_pipeline
+from .parameter_groups import note_pipeline
 from .progress import SCOPES, Progress
 
 FILE_NAME = "train.jsonl"

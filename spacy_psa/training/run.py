@@ -27,7 +27,7 @@ from ..errors import Errors
 from ..output_errors import OutputError
 from ..terminal import SafePrinter, SafeStream
 from .checkpoint import Checkpoint, read_tensors, remove_checkpoint, write_checkpoint
-from .parameter_names import note_pipeline
+from .parameter_groups import note_pipeline
 from .random_state import RandomState, capture_device, restore_device
 from .replay import Info, ReplayedPipeline, Scores, training_steps
 from .saving import SavedPipelines

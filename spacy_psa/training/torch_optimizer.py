@@ -16,8 +16,7 @@ from torch import Tensor
 
 from ..errors import Errors
 from ..private_names import foreach
-from .parameter_groups import ParameterGroups, check_rate
-from .parameter_names import Key
+from .parameter_groups import Key, ParameterGroups, check_rate
 
 # As in thinc: averages cover roughly the last 10,000 steps.
 MAX_DECAY = 0.9999

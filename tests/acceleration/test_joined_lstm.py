@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from spacy_psa.acceleration import cpu
-from spacy_psa.acceleration.joined_lstm import SHUT, joined_bilstm
-from spacy_psa.acceleration.joined_rows import join
+from spacy_psa.acceleration.joined_lstm import SHUT, join, joined_bilstm
 from spacy_psa.layers import BiLSTM
 from spacy_psa.layers.initialization import lstm
 

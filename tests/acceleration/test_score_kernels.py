@@ -11,8 +11,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.acceleration.cuda import operations
-from spacy_psa.acceleration.cuda.fused_scores import fused_scores
-from spacy_psa.acceleration.cuda.operations import CUDAOps
+from spacy_psa.acceleration.cuda.operations import CUDAOps, fused_scores
 from spacy_psa.acceleration.cuda.score_launchers import lengths_on
 from spacy_psa.inference.engines.triton import kernels_run_on
 

@@ -18,7 +18,7 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 
-from spacy_psa.cli import _pretrained
+from spacy_psa.cli import _training_files
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import check_training_files
@@ -323,7 +323,7 @@ def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.Monkey
     def fail(name: str, **_: bool) -> None:
         raise OSError(f"We couldn't connect to load {name}.\nCheck your internet connection.")
 
-    monkeypatch.setattr(_pretrained, "_hub_answers", lambda: True)
+    monkeypatch.setattr(_training_files, "_hub_answers", lambda: True)
     monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", fail)
     with pytest.raises(
         ValueError, match=r"P197.*'tiny-bert'.*couldn't connect to load tiny-bert\)\. Check"
@@ -362,7 +362,7 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
 
 
 def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pretrained, "find_spec", lambda name: None)
+    monkeypatch.setattr(_training_files, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"P195.*pip install spacy-transformers"):
         config_of("psa", "ner", Path("tiny-bert"))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_psa.corpora.escapes import unescape_ontonotes, unescape_treebank
+from spacy_psa.corpora.brackets import unescape_ontonotes, unescape_treebank
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from spacy_psa.inference import Constraints, LinearChain
-from spacy_psa.inference.divergence import kl_divergence
+from spacy_psa.inference.losses import kl_divergence
 
 from .brute_force import BruteForce, random_potentials
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from spacy_psa.inference import Constraints, LinearChain, Potentials
-from spacy_psa.inference.divergence import kl_divergence
 from spacy_psa.inference.edge_marginals import (
     START,
     EdgeMarginals,
     cross_entropy,
     pair_marginals,
 )
+from spacy_psa.inference.losses import kl_divergence
 
 from .brute_force import BruteForce, random_potentials
 

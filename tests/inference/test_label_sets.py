@@ -6,7 +6,7 @@ import torch
 
 from spacy_psa.annotation.schemes import SCHEMES, transition_mask
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.label_sets import log_prob_of_sets
+from spacy_psa.inference.losses import log_prob_of_sets
 
 from .brute_force import BruteForce, random_potentials, split
 from .test_nbest import FIELDS

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.smoothing import smoothed_log_prob
+from spacy_psa.inference.losses import smoothed_log_prob
 
 from .brute_force import random_potentials, split
 

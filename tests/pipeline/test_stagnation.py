@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from spacy_psa.pipeline.stagnation import StagnationMonitor
+from spacy_psa.pipeline.monitors import StagnationMonitor
 
 CORRECT, NONE = {"ents_f": 0.5}, {"ents_f": 0.0, "ents_per_type": {}}
 

@@ -26,7 +26,7 @@ from spacy_psa.pipeline.srl.frames import FramePrediction
 from spacy_psa.pipeline.srl.predicates import set_predicates
 from spacy_psa.pipeline.srl.probabilities import span_probabilities
 from spacy_psa.pipeline.srl.role_rules import create_constrained_decoding
-from spacy_psa.pipeline.srl.role_spaces import without_space
+from spacy_psa.pipeline.srl.roles import without_space
 
 from ..inference.brute_force import random_potentials
 from . import srl_data

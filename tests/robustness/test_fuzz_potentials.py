@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from spacy_psa.inference import BACKENDS, Constraints, LinearChain, Potentials
-from spacy_psa.inference.divergence import kl_divergence
-from spacy_psa.inference.smoothing import smoothed_log_prob
+from spacy_psa.inference.losses import kl_divergence, smoothed_log_prob
 
 from .strategies import potentials
 

@@ -17,7 +17,7 @@ from thinc.api import Config
 
 from spacy_psa.training import note_pipeline
 from spacy_psa.training.optimizers import create_adadelta, create_adamw, create_sgd
-from spacy_psa.training.parameter_names import names_beside
+from spacy_psa.training.parameter_groups import names_beside
 
 from ..pipeline.conftest import HASH, NAME, initialized_nlp, make_examples, tiny_model
 

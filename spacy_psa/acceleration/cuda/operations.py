@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ...inference.engines.triton import kernels_run_on
 from ...inference.engines.triton.backend import have_kernels, padded_marginals
 from ...layers.mask import SequenceMask
 from ...layers.ops import Ops
 from ..tiled_scores import tiled_scores
-from .fused_scores import fused_scores
 
 
 class CUDAOps(Ops):
@@ -35,3 +38,61 @@ class CUDAOps(Ops):
         if emissions.dim() == 3 and have_kernels(emissions):
             return padded_marginals(emissions, mask.lengths, **transitions)
         return super().marginals(emissions, mask, transitions)
+
+
+def fused_scores(
+    queries: Tensor,
+    keys: Tensor,
+    weight: Tensor,
+    lengths: Sequence[int] | Tensor | None = None,
+) -> Tensor:
+    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), storing nothing but the scores.
+
+    queries (Tensor): Any floating-point type. Shape: (batch_size, n, d).
+    keys (Tensor): Shape: (batch_size, m, d).
+    weight (Tensor): Shape: (d,).
+    lengths (Optional[Union[Sequence[int], Tensor]]): As in `tiled_scores`.
+        Shape: (batch_size,).
+    RETURNS (Tensor): The scores, in the type of the queries but at least float32; zero beyond the
+        lengths. Shape: (batch_size, n, m).
+
+    Source: Wei et al. (2021), equation 5.
+    """
+    from .score_launchers import lengths_on
+
+    if lengths is None:
+        lengths = (max(queries.shape[1], keys.shape[1]),) * len(queries)
+    if not isinstance(lengths, Tensor):
+        lengths = lengths_on(tuple(lengths), queries.device)
+    # The kernel assumes that they are contiguous, one for each sentence
+    lengths = lengths.contiguous().view(len(queries))
+    scores: Tensor = _FusedScores.apply(queries, keys, weight, lengths)
+    return scores
+
+
+class _FusedScores(torch.autograd.Function):
+    """The scores; the backward pass recomputes every tanh."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
+        from .score_launchers import additive_scores_of
+
+        ctx.save_for_backward(queries, keys, weight, lengths)
+        dtype = torch.promote_types(queries.dtype, torch.float32)
+        return additive_scores_of(queries, keys, weight, lengths, dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        from .score_launchers import additive_gradients_of
+
+        queries, keys, weight, lengths = ctx.saved_tensors
+        for_queries, for_keys, for_weight = additive_gradients_of(
+            queries, keys, weight, lengths, grad
+        )
+        return (
+            for_queries.to(queries.dtype),
+            for_keys.to(keys.dtype),
+            for_weight.to(weight.dtype),
+            None,
+        )

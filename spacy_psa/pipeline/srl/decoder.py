@@ -16,11 +16,11 @@ from ...errors import Errors, Warnings, warn
 from ...inference import Potentials
 from ...models.labeler import sentence_lengths
 from ...models.srl import Proposition, labeled_propositions, predict_in_parts
-from ..divergence_monitor import check_scores
+from ..monitors import check_scores
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, check_predicates
 from .probabilities import span_probabilities
-from .role_spaces import without_space
+from .roles import without_space
 
 if TYPE_CHECKING:
     from .component import PSASemanticRoles

@@ -14,7 +14,7 @@ from ...annotation.frame_tags import gold_frames, gold_tags
 from ...annotation.propositions import Frame
 from ...errors import Errors
 from ...inference import UNKNOWN, LinearChain, Potentials
-from ...inference.smoothing import smoothed_log_prob
+from ...inference.losses import smoothed_log_prob
 from ...models.srl import labeled_propositions
 from ..learner import Learner, Losses, loss_and_gradient
 from ..teaching import (

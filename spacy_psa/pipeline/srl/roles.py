@@ -1,12 +1,21 @@
-"""What the tags of `psa_srl` express: the arguments of a predicate, by their roles."""
+"""What the tags of `psa_srl` express: the arguments of a predicate, by their roles, none of which
+begins or ends with white space."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ...annotation.frame_tags import check_arguments, role_constraints, role_tags
+from ...annotation.frame_tags import check_arguments, role_constraints, role_tags, space_copies
 from ...annotation.propositions import PREDICATE_LABEL, get_frames
-from ...inference import Constraints
+from ...annotation.schemes import OUTSIDE
+from ...inference import Constraints, Potentials
+from ...inference.constraints import with_copies
 
 
 class Roles:
@@ -39,3 +48,41 @@ class Roles:
     def normal_form(self, label: str) -> str:
         """See `Target`."""
         return label
+
+
+class RoleChains(NamedTuple):
+    """The scores of some of the predicates.
+
+    chains (List[int]): Which predicates these are.
+    potentials (Potentials): Their scores, one chain each.
+    tags (List[str]): The tags that the label IDs stand for. Several may stand for the same.
+    """
+
+    chains: list[int]
+    potentials: Potentials
+    tags: list[str]
+
+
+def without_space(
+    potentials: Potentials, tags: Sequence[str], spaces: Sequence[NDArray[np.bool_]]
+) -> Iterator[RoleChains]:
+    """Rule out arguments that begin or end with white space. Predicates without white space in
+    their sentence keep their scores.
+
+    YIELDS (RoleChains): The predicates without white space, then those with it.
+    """
+    with_space = [chain for chain, of_chain in enumerate(spaces) if of_chain.any()]
+    rest = sorted({*range(len(spaces))}.difference(with_space))
+    if not with_space:
+        yield RoleChains(rest, potentials, list(tags))
+        return
+    if rest:
+        yield RoleChains(rest, potentials.select(rest), list(tags))
+    copied, constraints = space_copies(tags)
+    is_copy = torch.arange(constraints.n_labels) >= len(tags)
+    is_space = torch.from_numpy(np.concatenate([spaces[chain] for chain in with_space]))
+    possible = is_space[:, None] == is_copy
+    possible[:, tags.index(OUTSIDE)] = True
+    origins = torch.tensor([*range(len(tags)), *copied])
+    scores = with_copies(potentials.select(with_space), origins, constraints).within(possible)
+    yield RoleChains(with_space, scores, [tags[i] for i in origins.tolist()])

@@ -15,9 +15,7 @@ from thinc.api import Optimizer
 from ...errors import Errors, suggestion
 from ...inference import UNKNOWN, LinearChain, Potentials
 from ...inference.costs import cost_augmented, error_costs
-from ...inference.divergence import kl_divergence
-from ...inference.label_sets import log_prob_of_sets
-from ...inference.smoothing import smoothed_log_prob
+from ...inference.losses import kl_divergence, log_prob_of_sets, smoothed_log_prob
 from ...models.growth import padded
 from ...models.labeler import sentence_lengths
 from ..learner import Learner, Losses, loss_and_gradient

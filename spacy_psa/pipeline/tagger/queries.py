@@ -21,7 +21,7 @@ from ...errors import Errors
 from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
-from ..divergence_monitor import check_scores
+from ..monitors import check_scores
 from ..threads import using_threads
 from .conditioning import condition
 

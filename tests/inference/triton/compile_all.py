@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
-from spacy_psa.acceleration.cuda.fused_scores import fused_scores
+from spacy_psa.acceleration.cuda.operations import fused_scores
 from spacy_psa.inference import Potentials
 from spacy_psa.inference.engines.max_product import viterbi_fused
 from spacy_psa.inference.engines.triton.backend import FusedRecursion

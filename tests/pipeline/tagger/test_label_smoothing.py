@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_psa.inference import LinearChain
-from spacy_psa.inference.smoothing import smoothed_log_prob
+from spacy_psa.inference.losses import smoothed_log_prob
 
 from ..conftest import (
     NAME,

@@ -15,7 +15,7 @@ from spacy_psa.models.updating import (
     gradients_of_arrays,
     gradients_of_networks,
 )
-from spacy_psa.pipeline import divergence_monitor
+from spacy_psa.pipeline import monitors
 from spacy_psa.training.optimizers import create_sgd
 
 from ..conftest import (
@@ -210,7 +210,7 @@ def test_gradients_are_read_once_for_their_check_and_their_norm(
 ) -> None:
     norms = []
     monkeypatch.setattr(
-        divergence_monitor,
+        monitors,
         "global_norm",
         lambda gradients: norms.append(1) or global_norm(gradients),
     )

@@ -1,13 +1,18 @@
-"""Label smoothing for chains and for independent labels."""
+"""What is learned from besides the log-probability of labels: smoothed labels, sets of labels, and
+another distribution."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import sum_by_chain, working_dtype
+from .chain_scores import UNKNOWN, log_ratio, sum_by_chain, working_dtype
+from .constraints import Constraints, with_copies
+from .engines.autodiff import without_inference_mode
 from .layout import time_major
-from .linear_chain import UNKNOWN, LinearChain
+from .linear_chain import LinearChain
 from .potentials import Potentials
 
 
@@ -142,3 +147,102 @@ class _Expected:
         lengths = np.bincount(run_of_token)[1:].tolist()
         runs = Potentials(emissions[self.unknown], tuple(lengths), **fields)
         return runs, self.chains[torch.from_numpy(begins).to(self.chains.device)]
+
+
+def log_prob_of_sets(
+    chain: LinearChain,
+    labels: Tensor,
+    sets: Mapping[int, Sequence[int]],
+    constraints: Constraints | None = None,
+) -> Tensor:
+    """The log of the total probability of all label sequences that agree with an annotation in
+    which some tokens have a set of labels. Differentiable.
+
+    With constraints, a sequence agrees only if its transitions between adjacent tokens with sets
+    are allowed. For the sets {B-A, B-B} and {E-A, E-B}, which stand for a span labeled A or B,
+    BIOES leaves B-A E-A and B-B E-B. All other transitions remain as in `chain`: these constraints
+    affect neither known nor unknown labels, nor the distribution itself.
+
+    This slows down only the sum within the sets. There, the labels in sets are duplicated, with the
+    same scores, and only tokens with sets may have the copies. Constraints can then forbid
+    transitions between copies alone, without per-token scores.
+
+    chain (LinearChain): The distribution.
+    labels (Tensor): *Shape:* (N,). The labels of tokens without sets; -1 for unknown labels.
+    sets (Mapping[int, Sequence[int]]): The labels in each set, by token.
+    constraints (Optional[Constraints]): Which labels may follow each other in adjacent sets. Not
+        needed if `chain` already has these constraints.
+    RETURNS (Tensor): *Shape:* (C,). -inf, with zero gradient, if no sequence agrees.
+    RAISES (ValueError): If the labels do not match the potentials.
+
+    Source: Tsuboi et al. (2008), 'Training Conditional Random Fields Using Incomplete Annotations',
+    for ambiguous annotation.
+    """
+    labels = chain._check_labels(labels)
+    n_labels = chain.potentials.n_labels
+    allowed = (labels == UNKNOWN).unsqueeze(1).repeat(1, n_labels)
+    allowed.scatter_(1, labels.clamp(min=0).unsqueeze(1), True)
+    tokens = sorted(sets)
+    of_sets = torch.zeros(len(tokens), n_labels, dtype=torch.bool)
+    for row, token in enumerate(tokens):
+        of_sets[row, list(sets[token])] = True
+    of_sets = of_sets.to(allowed.device)
+    allowed[tokens] = of_sets
+    if constraints is None or not any(token + 1 in sets for token in tokens):
+        return chain.log_prob_of(allowed)
+    copied = of_sets.any(dim=0).nonzero().squeeze(1)
+    copies = allowed.new_zeros(len(labels), len(copied))
+    copies[tokens] = of_sets[:, copied]
+    allowed[tokens] = False
+    n, m = n_labels, n_labels + len(copied)
+    transitions = torch.ones(m, m, dtype=torch.bool)
+    transitions[n:, n:] = constraints.transitions[copied.cpu()][:, copied.cpu()]
+    anywhere = torch.ones(m, dtype=torch.bool)
+    doubled = with_copies(
+        chain.potentials,
+        torch.cat([torch.arange(n, device=copied.device), copied]),
+        Constraints(transitions, anywhere, anywhere),
+    )
+    doubled = doubled.within(torch.cat([allowed, copies], dim=1))
+    # The copies' transitions turn a softmax into a chain
+    backend = (LinearChain(doubled) if chain.potentials.is_independent else chain)._backend
+    return log_ratio(backend.log_partition(doubled), chain.log_partition)
+
+
+def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
+    """The Kullback-Leibler divergence of a student from a teacher, summed over chains.
+
+        KL(p ‖ q) = log Z_q − log Z_p + E_p[score_p(y) − score_q(y)]
+
+    Scores are sums over tokens and transitions, so the expectation needs only the teacher's
+    marginals and expected transitions; no sequences are enumerated or sampled.
+
+    student (LinearChain): The distribution q, over the same chains and labels, with the same kinds
+        of potentials.
+    RETURNS (Tensor): A scalar: zero if the two agree, inf if the student rules out a sequence that
+        the teacher allows. A chain for which neither has a possible sequence adds nothing.
+        Differentiable with respect to the student's potentials.
+    RAISES (ValueError): If the two differ in their chains or in their kinds of potentials.
+    """
+    p, q = teacher.potentials.detach().tensors(), student.potentials.tensors()
+    if teacher.potentials.lengths != student.potentials.lengths or p.keys() != q.keys():
+        raise ValueError(Errors.P006)
+    # The gradient of log Z holds the expected counts and the marginals
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = teacher.potentials.map(without_inference_mode).requires_grad_()
+        log_p = teacher._backend.log_partition(leaf)
+        log_p.sum().backward()
+    # In the dtype of log-scores: differences of large scores may overflow their own dtype
+    dtype = working_dtype(student.potentials)
+    counts = {name: count.to(dtype) for name, count in leaf.gradients().items()}
+    # What the teacher rules out (-inf) has expected count 0; -inf - -inf must not make the sum NaN
+    differences = (
+        counts[name] * (p[name].to(dtype) - q[name].to(dtype)).masked_fill(counts[name] == 0, 0)
+        for name in q
+    )
+    difference = torch.stack([terms.sum() for terms in differences]).sum()
+    # If the student rules out a chain, the expected difference is inf already, and inf - inf is NaN
+    log_q = student.log_partition
+    impossible = log_q == -torch.inf
+    log_q, log_p = (log_z.masked_fill(impossible, 0.0) for log_z in (log_q, log_p.detach()))
+    return (log_q - log_p).sum() + difference
