@@ -18,8 +18,6 @@ class TensorVersions:
     Code that changes weights without PyTorch's knowledge, with `.data` or NumPy, must tell it with
     `torch.autograd.graph.increment_version`: comparing all numbers each time would take as long as
     what is kept saves.
-
-    weights (Sequence[Tensor]): The weights.
     """
 
     def __init__(self, weights: Sequence[Tensor] = ()) -> None:

@@ -25,8 +25,6 @@ _IN_MEMORY = 1 << 24
 class Pipe:
     """A pipe, and a copy of what has been read from it so far: in memory, or in a temporary file if
     it is large.
-
-    path (Path): The pipe.
     """
 
     def __init__(self, path: Path) -> None:

@@ -152,8 +152,6 @@ class TrainingLog:
 class Meter:
     """Count the sentences that a pipeline is trained on. spaCy informs loggers only of evaluations,
     so this wraps `nlp.update`.
-
-    nlp (Language): The pipeline.
     """
 
     def __init__(self, nlp: Language) -> None:

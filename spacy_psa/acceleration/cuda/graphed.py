@@ -123,10 +123,7 @@ class GraphedBody:
 
 
 class _Run:
-    """A run of a graph, which exists as long as its gradient may be needed.
-
-    graph (Recording): The graph.
-    """
+    """A run of a graph, which exists as long as its gradient may be needed."""
 
     def __init__(self, graph: Recording) -> None:
         self.graph = graph

@@ -50,8 +50,6 @@ class BestPaths:
     """The best score of a path to each label of each token, including the label itself.
 
     Rows are tokens in the order of the layout.
-
-    potentials (Potentials): The scores.
     """
 
     def __init__(self, potentials: Potentials) -> None:

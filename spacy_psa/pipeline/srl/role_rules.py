@@ -74,11 +74,7 @@ class RoleRules:
 
 
 class RoleAutomaton(Automaton[tuple[frozenset[str], frozenset[str]]]):
-    """An automaton that accepts the BIO sequences that obey the rules.
-
-    tags (Tuple[str, ...]): The tags.
-    rules (RoleRules): The rules.
-    """
+    """An automaton that accepts the BIO sequences that obey the rules."""
 
     def __init__(self, tags: tuple[str, ...], rules: RoleRules) -> None:
         self.rules = rules

@@ -78,10 +78,7 @@ def create_all_rules(*rules: TagRules) -> TagRules:
 
 @dataclass(frozen=True)
 class AllRules:
-    """See `create_all_rules`.
-
-    sources (Tuple[TagRules, ...]): The sources.
-    """
+    """See `create_all_rules`."""
 
     sources: tuple[TagRules, ...]
 
