@@ -18,12 +18,9 @@ from torch.nn.modules import module as torch_module
 def foreach(
     name: str, tensors: Sequence[Tensor], *others: Any, **settings: Any
 ) -> Sequence[Tensor]:
-    """Apply an operation to many tensors at once; without `torch._foreach_…`, one by one.
-
-    *others: Its other arguments: lists with one for each tensor, or numbers for all of them.
-    RETURNS (Sequence[Tensor]): The results; the tensors themselves, changed in place, if the name
-        ends with an underscore.
-    """
+    """Apply an operation to many tensors at once; without `torch._foreach_…`, one by one. Other
+    arguments are lists with one for each tensor, or numbers for all of them. If the name ends with
+    an underscore, the tensors are changed in place."""
     together = getattr(torch, f"_foreach_{name}", None)
     if together is not None:
         return together(tensors, *others, **settings) or tensors
@@ -83,20 +80,14 @@ def is_dispatched() -> bool:
 
 
 def is_watched(layer: nn.Module) -> bool:
-    """Check whether a hook receives the output of a layer.
-
-    RETURNS (bool): Whether there is one; also if PyTorch does not say.
-    """
+    """Check whether a hook receives the output of a layer; also true if PyTorch does not say."""
     hooks = getattr(layer, "_forward_hooks", True)
     return bool(hooks or getattr(torch_module, "_global_forward_hooks", True))
 
 
 def tensors_of(layer: nn.Module) -> Iterator[Tensor | None]:
-    """Iterate over the parameters and buffers of a layer, without those of its submodules. The
-    public methods take several times as long.
-
-    YIELDS (Optional[Tensor]): The tensors; None for those that are not used.
-    """
+    """Iterate over the parameters and buffers of a layer, without those of its submodules; None for
+    those that are not used. The public methods take several times as long."""
     if hasattr(layer, "_parameters") and hasattr(layer, "_buffers"):
         yield from layer._parameters.values()
         yield from layer._buffers.values()

@@ -26,11 +26,8 @@ class TensorVersions:
         self._versions = _versions(weights)
 
     def are_those_of(self, weights: Sequence[Tensor]) -> bool:
-        """Check whether weights are the same and unchanged.
-
-        RETURNS (bool): Whether they are. False for weights created in inference mode, whose changes
-            PyTorch does not record.
-        """
+        """Check whether weights are the same and unchanged. False for weights created in inference
+        mode, whose changes PyTorch does not record."""
         return _versions(weights) == self._versions
 
 
@@ -43,11 +40,8 @@ def record_change(weight: Tensor) -> None:
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:
-    """Iterate over the parameters and buffers of layers, without those of their submodules. With
-    `modules()`, this takes a fraction of the time of `parameters()`.
-
-    layers (Iterable[nn.Module]): The layers, e.g. `network.modules()`.
-    """
+    """Iterate over the parameters and buffers of layers, such as `network.modules()`, without those
+    of their submodules. This takes a fraction of the time of `parameters()`."""
     for layer in layers:
         for tensor in tensors_of(layer):
             if tensor is not None:

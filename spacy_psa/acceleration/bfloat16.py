@@ -50,11 +50,7 @@ class BFloat16Linear(nn.Linear):
         self._kept = OrderedWeight()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform vectors.
-
-        x (Tensor): Shape: (..., input width).
-        RETURNS (Tensor): Shape: (..., output width).
-        """
+        """Transform vectors (..., input width) to (..., output width)."""
         rows = x.reshape(-1, x.shape[-1])
         output = self._by_onednn(rows)
         if output is None:
@@ -101,12 +97,8 @@ class OrderedWeight:
         return OrderedWeight, ()
 
     def of(self, weight: Tensor) -> Tensor | None:
-        """Copy a weight, unless it is known.
-
-        weight (Tensor): Shape: (output width, input width).
-        RETURNS (Optional[Tensor]): The copy; None if oneDNN has no layer of this type, as on some
-            processors. The same shape.
-        """
+        """Copy a weight (output width, input width), unless it is known; None if oneDNN has no
+        layer of this type, as on some processors."""
         kept = self._kept
         if kept is None or not kept[0].are_those_of([weight]):
             kept = self._kept = TensorVersions([weight]), in_order(weight)
@@ -114,11 +106,8 @@ class OrderedWeight:
 
 
 def in_order(weight: Tensor) -> Tensor | None:
-    """Copy a weight to oneDNN's order, and try whether it serves.
-
-    weight (Tensor): Shape: (output width, input width).
-    RETURNS (Optional[Tensor]): The copy; None if oneDNN cannot compute with it. The same shape.
-    """
+    """Copy a weight (output width, input width) to oneDNN's order; None if oneDNN cannot compute
+    with the copy."""
     try:
         ordered: Tensor = cast(OrderedLinear, ONEDNN).order(weight, ROWS)
         RUN_LAYER(weight.new_zeros(LEAST, weight.shape[1]), ordered, None, NONE, [], "")
@@ -128,19 +117,13 @@ def in_order(weight: Tensor) -> Tensor | None:
 
 
 def rounded_up(n: int) -> int:
-    """Round a number of rows up to one of a few.
-
-    RETURNS (int): The smallest of the few numbers that is not below n: at most a sixteenth more, or
-        a multiple of eight. There are at most sixteen between each power of two and the next.
-    """
+    """Round a number of rows up to one of a few: at most a sixteenth more, or a multiple of eight.
+    There are at most sixteen between each power of two and the next."""
     return n + -n % max(LEAST, 1 << max(0, (n - 1).bit_length() - 5))
 
 
 def rounded(parameter: Tensor) -> nn.Parameter:
-    """Round a parameter to bfloat16.
-
-    RETURNS (nn.Parameter): A copy that is not trained. The same shape.
-    """
+    """Round a parameter to bfloat16: a copy that is not trained."""
     return nn.Parameter(parameter.detach().bfloat16(), requires_grad=False)
 
 

@@ -48,20 +48,12 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         self.bias = None if layer.bias is None else reduced_bias(layer.bias)
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Compute the context of each token. See `AdditiveSelfAttention`.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        RETURNS (Tensor): The same shape.
-        """
+        """Compute the context of each token. See `AdditiveSelfAttention`."""
         weights = self._weights(self._scores(mask.packed(x), mask), x, mask)
         return mask.in_form_of(x, (weights @ mask.padded(x).double()).float())
 
     def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Compute the attention weights. See `AdditiveSelfAttention`.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d), or (tokens, d) without padding.
-        RETURNS (Tensor): Shape: (batch_size, n, n).
-        """
+        """Compute the attention weights (batch_size, n, n). See `AdditiveSelfAttention`."""
         return super().attention(x, mask).float()
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
@@ -99,11 +91,8 @@ class Float64Bias(nn.Module):
         self.masks_self = layer.masks_self
 
     def forward(self, x: Tensor) -> Tensor | None:
-        """Bias for each pair of positions.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
-        RETURNS (Optional[Tensor]): Shape: (batch_size or 1, n, n); None if there is nothing to add.
-        """
+        """Bias for each pair of positions (batch_size or 1, n, n), from token vectors (batch_size,
+        n, d); None if there is nothing to add."""
         return self.layer(x.double())
 
 
@@ -124,21 +113,15 @@ class BFloat16TokenBias(nn.Module):
         self.columns, self.max_distance = columns, max_distance
 
     def forward(self, x: Tensor) -> Tensor:
-        """Bias for each pair of positions.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, d).
-        RETURNS (Tensor): Shape: (batch_size, n, n).
-        """
+        """Bias for each pair of positions (batch_size, n, n), from token vectors (batch_size, n,
+        d)."""
         return for_pairs(self.projection(x), self.columns, self.max_distance)
 
 
 @singledispatch
 def reduced_bias(bias: nn.Module) -> nn.Module:
-    """Replace a positional bias by one that does not depend on padding, with products in bfloat16.
-
-    bias (nn.Module): The bias in full precision; modified in place.
-    RETURNS (nn.Module): The replacement: a bias of a type without a rule is computed in float64.
-    """
+    """Replace a positional bias, modified in place, by one that does not depend on padding, with
+    products in bfloat16. A bias of a type without a rule is computed in float64."""
     return Float64Bias(bias)
 
 

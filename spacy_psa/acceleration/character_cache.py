@@ -51,11 +51,8 @@ class CharacterCache:
         characters: Tensor,
         mask: SequenceMask,
     ) -> Tensor:
-        """Represent words, reading only those that are not in the cache.
-
-        characters (Tensor): Rows of the table. Shape: (words, longest word).
-        RETURNS (Tensor): Shape: (words, width).
-        """
+        """Represent words by their characters (words, longest word), reading only those that are
+        not in the cache. *Shape:* (words, width)."""
         # For a few words, NumPy calls take a fraction of the time of PyTorch's
         array, sizes = characters.numpy(), mask.known_lengths
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]

@@ -27,10 +27,8 @@ class JoinedRows(NamedTuple):
 
 @lru_cache(8)
 def join(lengths: tuple[int, ...]) -> JoinedRows:
-    """Arrange sequences in rows, longest first, each in the row with the least space that fits it.
-
-    lengths (Tuple[int, ...]): The length of each sequence, at least 1; at least one sequence.
-    """
+    """Arrange sequences of at least one position in rows, longest first, each in the row with the
+    least space that fits it."""
     n_steps, n_rows = max(lengths), 0
     row_of, begin_of = [0] * len(lengths), [0] * len(lengths)
     rows_by_space: list[list[int]] = [[] for _ in range(n_steps + 1)]
@@ -71,13 +69,7 @@ def joined_bilstm(
 
     exactly as before the first token of a sentence, in both directions; and no gradient passes
     through a shut gate. (This requires finite states. A NaN spreads to the rest of its row, but
-    then training is stopped anyway.)
-
-    tokens (Tensor): The positions of all sequences, concatenated. Shape: (tokens, input_width).
-    rows (JoinedRows): Their places in the rows, as returned by `join`.
-    forwards (nn.LSTM): The parameters of the forward direction, of one layer.
-    backwards (nn.LSTM): The parameters of the backward direction.
-    RETURNS (Tensor): The states in the order of the tokens. Shape: (tokens, width of both).
+    then training is stopped anyway.) Maps (tokens, input_width) to (tokens, width of both).
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """

@@ -59,11 +59,7 @@ class OrderedLSTM:
         return self._versions.are_those_of(cast(list[Tensor], lstm.all_weights[0][:2]))
 
     def read(self, steps: Tensor, *, turned: bool = False) -> Tensor:
-        """Compute the states.
-
-        steps (Tensor): Contiguous. Shape: (n, batch_size, d).
-        RETURNS (Tensor): Shape: (n, batch_size, width).
-        """
+        """Compute the states (n, batch_size, width) of contiguous steps (n, batch_size, d)."""
         zeros = steps.new_zeros(steps.shape[1], self._width)
         # Positional, since keyword arguments would take as long as reading a short word
         states: Tensor = RUN_LAYER(

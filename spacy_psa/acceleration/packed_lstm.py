@@ -66,13 +66,8 @@ def packed_bilstm(
         i, f, o = σ(W x_t + U h_{t−1} + b),   z = tanh(W x_t + U h_{t−1} + b),
         c_t = f ⊙ c_{t−1} + i ⊙ z,            h_t = o ⊙ tanh(c_t)
 
-    inputs (Tensor): The positions in the order of `Steps`, as each direction reads them.
-        Shape: (2, tokens, input_width).
-    sizes (List[int]): The number of sequences at each step.
-    forwards (nn.LSTM): The parameters of the forward direction, of one layer, in float32 or
-        float64.
-    backwards (nn.LSTM): The parameters of the backward direction, of the same width.
-    RETURNS (Tensor): The states, in the same order. Shape: (2, tokens, width).
+    Inputs (2, tokens, input_width) are in the order of `Steps`, as each direction reads them, and
+    so are the states (2, tokens, width). Layers are of one width, in float32 or float64.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
@@ -118,15 +113,10 @@ def _of_z(tensor: Tensor, dim: int) -> Tensor:
 def _take_steps(
     gates: Tensor, w_hidden: Tensor, sizes: list[int], memory: tuple[Tensor, Tensor, Tensor]
 ) -> None:
-    """Compute the equations step by step.
-
-    gates (Tensor): W x_t + b from `_before_steps`; overwritten with the gates. Shape:
-        (2, tokens, 4 * width).
-    w_hidden (Tensor): U from `_before_steps`. Shape: (2, 4 * width, width).
-    memory (Tuple[Tensor, Tensor, Tensor]): Where to write the states, the cells and tanh(c). Cells
-        may overwrite z and tanh(c) may overwrite i, if z and i are not needed afterwards. Shapes:
-        (2, tokens, width).
-    """
+    """Compute the equations step by step, from W x_t + b (2, tokens, 4 * width), which the gates
+    overwrite, and U (2, 4 * width, width). States, cells and tanh(c) (2, tokens, width) are written
+    to memory; cells may overwrite z and tanh(c) may overwrite i, if z and i are not needed
+    afterwards."""
     to_gates = w_hidden.transpose(1, 2)
     parts = gates, *gates.split(w_hidden.shape[2], dim=2), *memory
     h = c = None

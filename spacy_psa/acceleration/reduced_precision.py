@@ -55,12 +55,7 @@ class BFloat16BiLSTM(PackedLayer, nn.Module):
         self.backwards = layer.backwards.bfloat16()
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Encode the tokens of each sentence. See `BiLSTM`.
-
-        x (Tensor): Token vectors. Shape: (batch_size, n, input_width), or (tokens, input_width)
-            without padding.
-        RETURNS (Tensor): Shape: (batch_size, n, hidden_width), or (tokens, hidden_width).
-        """
+        """Encode the tokens of each sentence. See `BiLSTM`."""
         h = x.bfloat16()
         for directions in zip(self.forwards, self.backwards, strict=True):
             h = PLAIN.bilstm(h, mask, *directions)
@@ -85,14 +80,7 @@ class BFloat16CharacterBiLSTM(nn.Module):
         self.backwards = layer.backwards.bfloat16()
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Represent words.
-
-        characters (Tensor): Rows of the table, words sorted by length, longest first.
-            Shape: (words, longest word), integers.
-        lengths (Tensor): Length of each word in characters, at least one. Shape: (words,), on the
-            CPU.
-        RETURNS (Tensor): Shape: (words, width).
-        """
+        """Represent words. See `CharacterBiLSTM`."""
         sizes = [_group_of(length) for length in lengths.tolist()]
         words, first = [], 0
         for n_steps, members in groupby(sizes):
@@ -118,13 +106,7 @@ class BFloat16WordEmbedding(nn.Module):
         self.weight = rounded(layer.weight)
 
     def forward(self, rows: Tensor, vectors: Tensor | None) -> Tensor:
-        """Look up words.
-
-        rows (Tensor): Row of each word, or -1 if its vector is fixed. Shape: (words,), integers.
-        vectors (Optional[Tensor]): The fixed vectors of the words with row -1, in order.
-            Shape: (words with row -1, width).
-        RETURNS (Tensor): Shape: (words, width).
-        """
+        """Look up words. See `WordEmbedding`."""
         output = embedding(rows.clamp(min=0), self.weight).float()
         if vectors is None:
             return output
@@ -133,11 +115,8 @@ class BFloat16WordEmbedding(nn.Module):
 
 @singledispatch
 def to_bfloat16(layer: nn.Module) -> nn.Module:
-    """Replace layers in full precision by layers in bfloat16.
-
-    layer (nn.Module): A layer or a network; modified in place.
-    RETURNS (nn.Module): The replacement, or the layer itself if there is no rule for its type.
-    """
+    """Replace layers in full precision by layers in bfloat16, in place. A layer without a rule for
+    its type stays."""
     for name, part in list(layer._modules.items()):
         if part is not None:
             setattr(layer, name, to_bfloat16(part))

@@ -69,11 +69,8 @@ class _Reciprocals:
         self.one = left.new_ones(()) if is_separable else None
 
     def of(self, tile: Tile, memory: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Compute r, or r times the weights in the same number of passes.
-
-        weight (Optional[Tensor]): The weights. Shape: (d,).
-        RETURNS (Tensor): Shape: (rows, queries, keys, d).
-        """
+        """Compute r (rows, queries, keys, d), or r times the weights (d,) in the same number of
+        passes."""
         shape = *tile.shape, self.left.shape[3]
         r = memory[: prod(shape)].view(shape)
         left, right = self.left[tile.rows, tile.queries], self.right[tile.rows, :, tile.keys]
@@ -152,12 +149,8 @@ def _memory(like: Tensor, tiles: Sequence[Tile]) -> Tensor:
 
 
 def _weighted_sum(r: Tensor, weight: Tensor) -> Tensor:
-    """Compute scores.
-
-    r (Tensor): Shape: (rows, queries, keys, d).
-    weight (Tensor): Shape: (d,).
-    RETURNS (Tensor): 1 − 2r times the weights. Shape: (rows, queries, keys).
-    """
+    """Compute scores (rows, queries, keys), 1 − 2r times the weights, from r (rows, queries, keys,
+    d)."""
     parts = _parts(r)
     weights = weight.expand(len(parts), 1, -1)
     sums = torch.baddbmm(weight.sum(), weights, parts.transpose(1, 2), alpha=-2.0)
@@ -193,10 +186,7 @@ def _parts(r: Tensor) -> Tensor:
 
 
 def are_small(x: Tensor) -> bool:
-    """Check whether e^{2x} and e^{−2x} are representable.
-
-    x (Tensor): Any shape.
-    """
+    """Check whether e^{2x} and e^{−2x} are representable."""
     if not x.numel():
         return True
     # If there is a NaN, both extremes are NaN and compare false: it takes the careful path.

@@ -100,11 +100,8 @@ def _evenly(n: int, most: int) -> int:
 
 
 def sum_over_queries(x: Tensor) -> Tensor:
-    """Sum first what one thread has written, then over the threads.
-
-    x (Tensor): Numbers of a tile. Shape: (rows, queries, keys, d).
-    RETURNS (Tensor): Shape: (rows, keys, d).
-    """
+    """Sum the numbers of a tile (rows, queries, keys, d) to (rows, keys, d): first what one thread
+    has written, then over the threads."""
     size, n, m, d = x.shape
     n_threads = torch.get_num_threads() if x.device.type == "cpu" else 1
     n_parts = n_threads // gcd(n_threads, size)

@@ -25,11 +25,8 @@ class AlignedSpan(NamedTuple):
 
 
 def align_spans(example: Example, gold: Iterable[Span]) -> tuple[list[AlignedSpan], set[int]]:
-    """Align gold spans with the predicted tokens.
-
-    RETURNS (Tuple[List[AlignedSpan], Set[int]]): The aligned spans, and the predicted tokens that
-        overlap with gold spans that cannot be aligned.
-    """
+    """Align gold spans with the predicted tokens: the aligned spans, and the predicted tokens that
+    overlap with gold spans that cannot be aligned."""
     if same_tokens(example):
         return [AlignedSpan(span.start, span.end, span.label_) for span in gold], set()
     doc = example.predicted
@@ -51,10 +48,8 @@ def align_span(doc: Doc, gold: Span, indices: Sequence[int]) -> AlignedSpan | No
     """Align a gold span with the predicted tokens.
 
     As `Example.get_aligned_spans_y2x`, which does not report the spans it leaves out, and takes
-    time quadratic in the length of the document if called for one span at a time.
-
-    RETURNS (Optional[AlignedSpan]): The aligned span; None if the tokens cannot express it.
-    """
+    time quadratic in the length of the document if called for one span at a time. None if the
+    tokens cannot express it."""
     if not len(indices):
         return None
     place = AlignedSpan(int(indices[0]), int(indices[-1]) + 1, gold.label_)

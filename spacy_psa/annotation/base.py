@@ -59,32 +59,18 @@ class Target(ABC):
 
     @abstractmethod
     def labels_of(self, doc: Doc) -> Iterable[str]:
-        """Find the annotated labels.
-
-        YIELDS (str): Its labels, with repetitions; for a set of labels, each of its labels.
-        RAISES (ValueError): If a set of labels is malformed.
-        """
+        """Find the annotated labels, with repetitions; of a set of labels, each."""
 
     def check(self, doc: Doc) -> None:
-        """Check the annotation of a document.
-
-        RAISES (ValueError): If the annotation is invalid.
-        """
+        """Check that the annotation of a document is valid."""
         return
 
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
-        """Read a label that may be a set.
-
-        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
-        RAISES (ValueError): If a set is malformed.
-        """
+        """Read a label that may be a set: the labels in it, or the label itself."""
         return (label,) if self.sets is None else self.sets.parts(label, doc)
 
     def label_problem(self, label: str) -> str | None:
-        """Explain why a string cannot be a label.
-
-        RETURNS (Optional[str]): The reason; None if the string is a valid label.
-        """
+        """Explain why a string cannot be a label; None if it can."""
         return None if label else "it is empty, which means 'not annotated'"
 
     def normal_form(self, label: str) -> str:
@@ -97,30 +83,18 @@ class Target(ABC):
 
     @abstractmethod
     def gold_tags(self, example: Example, boundaries: Sequence[int]) -> list[str | None]:
-        """Read the annotation of an example.
-
-        boundaries (Sequence[int]): The tokens of the predicted document at which sequences begin.
-            No span of tags may cross them.
-        RETURNS (List[Optional[str]]): A tag for each token of the predicted document; None for
-            unknown tags. Tags contain sets of labels as annotated: "B-PER|ORG".
-        """
+        """Read the annotation of an example: a tag for each token of the predicted document, with
+        sets of labels as annotated ("B-PER|ORG"), or None if it is unknown. Sequences begin at the
+        boundaries, which no span of tags may cross."""
 
     @abstractmethod
     def existing_tags(self, doc: Doc, boundaries: Sequence[int]) -> list[str | None] | None:
-        """Read existing annotation from a document to be predicted.
-
-        RETURNS (Optional[List[Optional[str]]]): A tag for each token, None for tokens without
-            annotation; or None if no token has any.
-        """
+        """Read existing annotation from a document to be predicted: a tag for each token, None for
+        tokens without annotation; or None if no token has any."""
 
     def matching_tag_ids(self, tag: str, ids: dict[str, int], doc: Doc) -> list[int]:
-        """Find the model's outputs that correspond to an existing tag.
-
-        tag (str): A tag from `existing_tags`.
-        RETURNS (List[int]): The output, or several for a set of labels; empty if no output of the
-            model corresponds to the tag.
-        RAISES (ValueError): If a set of labels is malformed.
-        """
+        """Find the model's outputs that correspond to an existing tag: one, several for a set of
+        labels, or none."""
         return [ids[option] for option in self._options(tag, doc) if option in ids]
 
     def applies_to_whole_span(self, rule: Rule) -> bool:
@@ -129,40 +103,26 @@ class Target(ABC):
 
     @abstractmethod
     def apply_rule(self, rule: Rule, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
-        """Apply a rule to the bias of the tags' scores.
-
-        rule (Rule): The rule. Its tokens and label must be valid, see `check_rule`.
-        bias (NDArray): Added to the scores of tags. Modified in place. Shape: (tokens, tags).
-        """
+        """Apply a valid rule (see `check_rule`) to the bias of the tags' scores (tokens, tags), in
+        place."""
 
     def keep_inside(self, bias: NDArray[np.float32], ids: dict[str, int]) -> None:
-        """Rule out that a span begins or ends at a token, if the token can be outside of spans.
-
-        bias (NDArray): Added to the scores of the token's tags. Modified in place. Shape: (tags,).
-        """
+        """Rule out that a span begins or ends at a token, if the token can be outside of spans, by
+        the bias of its tags' scores (tags,), in place."""
         return
 
     @abstractmethod
     def label_of(self, tag: str) -> str:
-        """Get the label that a tag expresses.
-
-        RETURNS (str): The label; "O" for a token outside all spans.
-        """
+        """Get the label that a tag expresses; "O" for a token outside all spans."""
 
     @abstractmethod
     def spans_of(self, tags: Sequence[str]) -> list[Span]:
-        """Decode tags to spans.
-
-        RETURNS (List[Span]): Start, end (exclusive) and label of each span; empty for token
-            attributes.
-        """
+        """Decode tags to spans, each with start, end (exclusive) and label; none for token
+        attributes."""
 
     @abstractmethod
     def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
-        """Write tags to a document.
-
-        tags (Sequence[Optional[str]]): One tag per token; None for tokens without annotation.
-        """
+        """Write tags to a document; None for tokens without annotation."""
 
     def attach_scores(self, doc: Doc, scores: Mapping[Span, float]) -> None:
         """Store the probabilities of spans where spaCy's components store them, if they do."""
@@ -175,22 +135,14 @@ class Target(ABC):
         """
 
     def constraints(self, tags: Sequence[str]) -> Constraints | None:
-        """Get the constraints on tag sequences.
-
-        RETURNS (Optional[Constraints]): The constraints, or None if there are none.
-        """
+        """Get the constraints on tag sequences, if there are any."""
         return None
 
     def gold_sets(
         self, example: Example, boundaries: Sequence[int], ids: dict[str, int]
     ) -> tuple[NDArray[np.int64], dict[int, list[int]]]:
-        """Read the annotation of an example as indices of the model's outputs, and as sets of them.
-
-        RETURNS (Tuple[NDArray, Dict[int, List[int]]]): One index for each token of the predicted
-            document, -1 if it is unknown or known only as a set; and the indices in each set, by
-            token.
-        RAISES (ValueError): If the model does not have a tag, or a set is malformed.
-        """
+        """Read the annotation of an example as indices of the model's outputs, -1 for tokens whose
+        tag is unknown or known only as a set; and as sets of indices, by token."""
         tags = self.gold_tags(example, boundaries)
         options: dict[int, list[str]] = {}
         if self.sets is not None:
@@ -219,28 +171,18 @@ class Target(ABC):
 
     def resolved(self, examples: Iterable[Example]) -> Iterable[Example]:
         """Resolve sets of labels for scoring: a predicted label counts as correct if it is in the
-        set.
-
-        RETURNS (Iterable[Example]): The examples. Those with sets have a copy of their reference,
-            in which correctly predicted labels replace the sets.
-        RAISES (ValueError): If a set is malformed.
-        """
+        set. Examples with sets get a copy of their reference, in which correctly predicted labels
+        replace the sets."""
         return examples if self.sets is None else [self.resolve(eg) for eg in examples]
 
     @abstractmethod
     def resolve(self, example: Example) -> Example:
-        """See `resolved`.
-
-        RETURNS (Example): The same example, or a new one with another reference.
-        """
+        """See `resolved`."""
 
 
 def add_bias(rows: NDArray[np.float32], ids: Sequence[int], score: float) -> None:
-    """Favor, require or forbid tags.
-
-    rows (NDArray): The bias of scores. Modified in place. Shape: (..., tags).
-    score (float): The number to add to their bias; inf rules out all other tags.
-    """
+    """Favor, require or forbid tags, by the bias of scores (..., tags), in place. An infinite score
+    rules out all other tags."""
     if score == REQUIRED:
         rows[..., np.setdiff1d(np.arange(rows.shape[-1]), ids)] += FORBIDDEN
     else:

@@ -31,11 +31,9 @@ def role_constraints(tags: Sequence[str]) -> Constraints:
 
 def space_copies(tags: Sequence[str]) -> tuple[list[int], Constraints]:
     """Find the tags that white space may have if no argument begins or ends with it: O, and copies
-    of the I tags that stand between tags of the same argument.
-
-    RETURNS (Tuple[List[int], Constraints]): The tags that are copied, and the constraints on all
-        tags followed by the copies, which rule out only arguments that end or begin at a copy.
-    """
+    of the I tags that stand between tags of the same argument. Returned are the tags that are
+    copied, and the constraints on all tags followed by the copies, which rule out only arguments
+    that end or begin at a copy."""
     copied = [i for i, tag in enumerate(tags) if split_tag(tag)[0] == "I"]
     n = len(tags)
     inside = np.array([tag != OUTSIDE for tag in tags] + [True] * len(copied))
@@ -73,10 +71,7 @@ def read_roles(tags: Sequence[str]) -> list[LabeledSpan]:
 
 
 def check_arguments(doc: Doc) -> None:
-    """Check that arguments have roles and tokens.
-
-    RAISES (ValueError): If an argument has no role or no tokens.
-    """
+    """Check that arguments have roles and tokens."""
     for group in stored_frames(doc):
         check_spans(doc, group, where=f"doc.spans['{group.name}']")
 
@@ -122,11 +117,7 @@ def gold_tags(doc: Doc, frame: Frame, start: int, end: int) -> list[str | None]:
 
     Only the first of several overlapping arguments is encoded, and no argument that crosses a
     sentence boundary. The others are skipped with a warning, and the tags of tokens that only they
-    contain are unknown.
-
-    end (int): The token after its last one.
-    RETURNS (List[Optional[str]]): One tag for each token of the sentence; None for unknown tags.
-    """
+    contain are unknown. Unknown tags are None."""
     arguments = sorted(frame.arguments)
     if not any(role == PREDICATE_LABEL for _, _, role in arguments):
         arguments.insert(0, (frame.predicate, frame.predicate + 1, PREDICATE_LABEL))

@@ -28,11 +28,8 @@ class LabelSets:
         return self.separator in label
 
     def parts(self, label: str, doc: Doc) -> tuple[str, ...]:
-        """Split a label into the labels in the set.
-
-        RETURNS (Tuple[str, ...]): The labels in the set, or the label itself if it is not a set.
-        RAISES (ValueError): If a part is empty, has whitespace around it, or occurs twice.
-        """
+        """Split a label into the labels in the set; a label that is none stays. No part may be
+        empty, have whitespace around it, or occur twice."""
         if label not in self._parts:
             parts = tuple(label.split(self.separator))
             problem = _problem(parts) if len(parts) > 1 else None
@@ -52,11 +49,8 @@ def resolved_labels(
     parts: Sequence[tuple[str, ...]],
     predicted: Iterable[Span],
 ) -> list[str]:
-    """Choose the predicted labels from sets.
-
-    RETURNS (List[str]): A label for each span of the reference. A span that was not predicted with
-        any of its labels keeps its set, and is scored as missed.
-    """
+    """Choose the predicted labels from sets, for each span of the reference. A span that was not
+    predicted with any of its labels keeps its set, and is scored as missed."""
     found = set()
     alignment = example.alignment.x2y  # only once, see `align_spans`
     for span in predicted:

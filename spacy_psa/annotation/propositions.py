@@ -84,10 +84,8 @@ def get_frames(doc: Doc) -> list[Frame]:
 
 
 def stored_frames(doc: Doc) -> list[SpanGroup]:
-    """Find the groups that `set_frames` created.
-
-    RAISES (ValueError): If a group has lost its attributes, as in `Doc.from_docs`.
-    """
+    """Find the groups that `set_frames` created. It is an error if one has lost its attributes, as
+    in `Doc.from_docs`."""
     groups = []
     for key in _frame_keys(doc):
         group = doc.spans[key]
@@ -112,10 +110,7 @@ def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 
 def has_frames(doc: Doc) -> bool:
-    """Check whether frames are annotated.
-
-    RETURNS (bool): Whether they are. Also True if the annotation is that there are none.
-    """
+    """Check whether frames are annotated, even if there are none of them."""
     return FRAMES_KEY in doc.spans
 
 
@@ -139,11 +134,8 @@ def _frame_keys(doc: Doc) -> list[str]:
 
 
 def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
-    """Copy the predicates of frames to a Doc, without their arguments.
-
-    example (Optional[Example]): Aligns the tokens, if the frames are from its reference. Predicates
-        that align with no token are left out.
-    """
+    """Copy the predicates of frames to a Doc, without their arguments. If the frames are from the
+    reference of an example, predicates that align with no token are left out."""
     given = []
     # Only once, see `align_spans`
     alignment = example.alignment.y2x if example is not None and frames else None

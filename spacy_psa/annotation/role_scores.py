@@ -226,15 +226,10 @@ def srl_eval(gold: Iterable[Sequence[Frame]], predicted: Iterable[Sequence[Frame
 def pair_propositions(
     gold: Sequence[Frame], predicted: Sequence[Frame], where: str
 ) -> tuple[list[tuple[int, list[Argument], list[Argument]]], list[int]]:
-    """Pair predicted with gold propositions.
-
-    where (str): What to call the text in messages, e.g. "Sentence 3".
-    RETURNS (Tuple[List[Tuple[int, List[Argument], List[Argument]]], List[int]]): The gold
-        propositions, in order of their predicates, as (predicate, gold arguments, predicted
-        arguments), without predicted arguments if the proposition is missing or has another verb;
-        and the predicates that are only in the predictions.
-    RAISES (ValueError): If a token is a predicate twice, or arguments of a frame overlap.
-    """
+    """Pair predicted with gold propositions: the gold ones, in order of their predicates, as
+    (predicate, gold arguments, predicted arguments), without predicted arguments if the proposition
+    is missing or has another verb; and the predicates that are only in the predictions. `where` is
+    what messages call the text."""
     expected, found = _by_predicate(gold, where), _by_predicate(predicted, where)
     pairs: list[tuple[int, list[Argument], list[Argument]]] = []
     for token, frame in sorted(expected.items()):
@@ -247,12 +242,8 @@ def pair_propositions(
 
 
 def arguments_of(frame: Frame, where: str) -> list[Argument]:
-    """Read the arguments of a frame, including V, with their pieces joined.
-
-    where (str): What to call the text in messages, e.g. "Sentence 3".
-    RETURNS (List[Argument]): The arguments, in order.
-    RAISES (ValueError): If arguments overlap.
-    """
+    """Read the arguments of a frame in order, including V, with their pieces joined. `where` is
+    what messages call the text."""
     spans: list[Span] = sorted(frame.arguments)
     for (_, end, role), (start, _, other) in pairwise(spans):
         if start < end:

@@ -57,10 +57,7 @@ TagRules = Callable[[Doc], Iterable[Rule]]
 
 
 def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
-    """Get the rules for a document.
-
-    RAISES (ValueError): If it returns anything else.
-    """
+    """Get the rules for a document, checking that they are rules."""
     found = rules(doc)
     listed = list(found) if isinstance(found, Iterable) else None
     if listed is None or not all(isinstance(rule, Rule) for rule in listed):
@@ -70,11 +67,7 @@ def rules_for(doc: Doc, rules: TagRules) -> list[Rule]:
 
 
 def check_rule(rule: Rule, doc: Doc, labels: Iterable[str]) -> None:
-    """Check that a rule is valid for a document and a component.
-
-    RAISES (ValueError): If the document lacks the tokens, the component lacks the label, or the
-        score is invalid.
-    """
+    """Check that a document has the tokens of a rule and a component its label, and its score."""
     text = doc.text[:60]
     if not 0 <= rule.start < rule.end <= len(doc):
         raise ValueError(Errors.P341.format(text=text, start=rule.start, end=rule.end, n=len(doc)))

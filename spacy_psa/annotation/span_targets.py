@@ -74,11 +74,7 @@ class SpanTarget(Target):
 
     @abstractmethod
     def existing(self, doc: Doc) -> tuple[list[Span], Sequence[int]]:
-        """Find the existing annotation.
-
-        RETURNS (Tuple[List[Span], Sequence[int]]): The spans, and the tokens that must not be in
-            any span.
-        """
+        """Find the existing annotation: the spans, and the tokens that must not be in any span."""
 
     def applies_to_whole_span(self, rule: Rule) -> bool:
         # Tags cannot forbid one exact span without affecting longer or shorter ones
@@ -256,10 +252,7 @@ class SpansTarget(SpanTarget):
 
 
 def check_spans(doc: Doc, spans: Iterable[Span], *, where: str) -> None:
-    """Check that spans have labels and tokens, which spaCy does not enforce.
-
-    RAISES (ValueError): If a span has no label or no tokens.
-    """
+    """Check that spans have labels and tokens, which spaCy does not enforce."""
     for span in spans:
         if span.label and len(span):
             continue

@@ -18,14 +18,8 @@ TARGETS: dict[str, type[Target]] = {**TOKEN_TARGETS, **SPAN_TARGETS}
 
 
 def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:
-    """Create a target.
-
-    name (str): Its name in `TARGETS`.
-    spans_key (str): The key in `doc.spans`, for the target "spans".
-    set_separator (Optional[str]): Separates the labels in a set, as in "NN|JJ"; None if there are
-        no sets.
-    RAISES (ValueError): If there is no target of that name, or it does not support sets.
-    """
+    """Create the target of a name in `TARGETS`. Spans have a key in `doc.spans`, and the labels in
+    a set a separator, as in "NN|JJ"; None if there are no sets."""
     if name not in TARGETS:
         nearest, options = suggestion(name, TARGETS), ", ".join(TARGETS)
         raise ValueError(Errors.P303.format(name=name, suggestion=nearest, options=options))

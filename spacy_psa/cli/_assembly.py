@@ -27,13 +27,8 @@ TARGETS = {
 def assemble_roles(
     system: str, *, characters: str | None, device: str, recipe: str = PAPER
 ) -> Template:
-    """Get the template of a system that labels semantic roles.
-
-    system (str): The system: the name of a file in `templates/srl`.
-    characters (Optional[str]): Must be None: each system has its own character encoder.
-    device (str): The device: "cpu" or "gpu".
-    RAISES (ValueError): If there is no such system or recipe, or `characters` is set.
-    """
+    """Get the template of a system that labels semantic roles: a file in `templates/srl`. Each has
+    its own character encoder, so that none can be chosen."""
     if characters is not None:
         raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
     template = choose("system", system, ROLES)
@@ -50,12 +45,7 @@ def assemble_roles(
 def assemble(
     system: str, task: str, *, characters: str | None, device: str, recipe: str = PAPER
 ) -> Template:
-    """Merge the templates of a system and a task.
-
-    characters (Optional[str]): The character encoder; None for that of the system.
-    device (str): The device: "cpu" or "gpu".
-    RAISES (ValueError): If one of them is unknown.
-    """
+    """Merge the templates of a system and a task, by default with its character encoder."""
     of_system = choose("system", system)
     best = check_recipe(recipe) == BEST
     training = BEST if best else of_system.settings["training"]
@@ -75,11 +65,8 @@ def assemble(
 
 
 def task_of(targets: str) -> str:
-    """Find the tasks that train targets.
-
-    targets (str): A target or, separated by blanks, several; `spans:KEY` is one, too.
-    RAISES (ValueError): If there is no such target.
-    """
+    """Find the tasks that train targets: one or, separated by blanks, several; `spans:KEY` is one,
+    too."""
     names_ = targets.split()
     for name in names_ or [targets]:
         if name not in TARGETS and not name.startswith("spans:"):
@@ -88,32 +75,21 @@ def task_of(targets: str) -> str:
 
 
 def check_recipe(recipe: str) -> str:
-    """Check the name of a recipe.
-
-    RETURNS (str): The same.
-    RAISES (ValueError): If there is no such recipe.
-    """
+    """Check the name of a recipe, and return it."""
     if recipe not in RECIPES:
         raise ValueError(unknown("recipe", recipe, RECIPES))
     return recipe
 
 
 def device_templates(device: str, component: str) -> list[Template]:
-    """Get the templates of a device.
-
-    device (str): The device: "cpu" or "gpu".
-    RETURNS (List[Template]): That of the device, and its settings for the component, if any.
-    """
+    """Get the templates of a device, "cpu" or "gpu": its own, and its settings for the component,
+    if any."""
     wanted = (device, f"{device}-{component}")
     return [read_template("devices", name) for name in wanted if name in names("devices")]
 
 
 def choose(option: str, name: str, folder: str | None = None) -> Template:
-    """Read the template selected by an option.
-
-    folder (Optional[str]): The folder of the templates; None for that of the option.
-    RAISES (ValueError): If there is no such template.
-    """
+    """Read the template selected by an option, from its own folder or another one."""
     if option == "task" and name in names("targets"):
         return read_template("targets", name)
     folder = folder or FOLDERS[option]

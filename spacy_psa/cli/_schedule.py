@@ -65,13 +65,8 @@ class Schedule:
 
 
 def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str, Any], str]:
-    """Choose the schedule of the best recipe for a corpus.
-
-    corpus (Optional[Path]): The corpus; None for one of a middle size.
-    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of the corpus
-        for the comments.
-    RAISES (ValueError): If the corpus is empty.
-    """
+    """Choose the schedule of the best recipe for a corpus, or one of a middle size: the settings,
+    and the description of the corpus for the comments."""
     from ..training.corpora import SMALLEST
 
     if corpus is None:
@@ -89,13 +84,8 @@ def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str,
 def epoch_settings(
     config: "Config", settings: Mapping[str, Any], task: str, corpus: Path | None
 ) -> tuple[dict[str, Any], str]:
-    """Adapt a schedule that counts epochs to a corpus.
-
-    corpus (Optional[Path]): The corpus; None for that of the task.
-    RETURNS (Tuple[Dict[str, Any], str]): The resulting settings, and the description of an epoch
-        for the comments.
-    RAISES (ValueError): If the corpus is empty.
-    """
+    """Adapt a schedule that counts epochs to a corpus, or that of the task: the settings, and the
+    description of an epoch for the comments."""
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
         epoch = f"{len(lengths):,} sentences of {settings['corpus']}. For another corpus, pass it "
@@ -112,10 +102,7 @@ def epoch_settings(
 
 
 def doc_lengths(path: Path) -> list[int]:
-    """Get the lengths of the Docs used in training.
-
-    RAISES (ValueError): If there is no such file, or it has no tokens.
-    """
+    """Get the lengths of the Docs used in training."""
     from spacy.vocab import Vocab
 
     lengths = [len(doc) for doc in read_docs(path, Vocab()) if len(doc)]

@@ -45,11 +45,8 @@ class Inputs:
 
 
 def split_tasks(task: str) -> list[str]:
-    """Split the tasks of a pipeline.
-
-    task (str): The task or, separated by blanks, several of them: names of files in
-        `templates/tasks`, or `spans:KEY`. "chunks" is "chunk" among several.
-    """
+    """Split the tasks of a pipeline, separated by blanks: names of files in `templates/tasks`, or
+    `spans:KEY`. "chunks" is "chunk" among several."""
     tasks = task.split() or [task]
     return tasks if len(tasks) == 1 else ["chunk" if name == "chunks" else name for name in tasks]
 
@@ -57,12 +54,8 @@ def split_tasks(task: str) -> list[str]:
 def assemble_shared(
     system: str, task: str, inputs: Inputs, *, device: str, **options: Any
 ) -> Template:
-    """Merge the templates of a system, of each task, and of what the components stand on.
-
-    device (str): The device: "cpu" or "gpu".
-    **options: The other arguments of `assemble` and `assemble_roles`.
-    RAISES (ValueError): If something is unknown, or does not go together.
-    """
+    """Merge the templates of a system, of each task, and of what the components stand on. See
+    `assemble` and `assemble_roles`."""
     if inputs.freeze and inputs.transformer is None:
         raise ValueError(Errors.P200)
     components = _components(split_tasks(task))

@@ -43,21 +43,15 @@ class Template:
         return self.config.get("template", {})
 
     def merge(self, other: "Template") -> "Template":
-        """Merge another template into this one.
-
-        other (Template): The other template, which takes precedence. A section with a different
-            registered function is replaced, not merged.
-        """
+        """Merge another template into this one, over which it takes precedence. A section with a
+        different registered function is replaced, not merged."""
         config = self.config.merge(other.config)
         _sort_like(config, self.config)
         comments = {**self.comments, **other.comments}
         return Template(config, comments, [*other.about, *self.about])
 
     def write(self, config: "Config", *, usage: Sequence[str], values: Mapping[str, str]) -> str:
-        """Write a config with the comments.
-
-        values (Mapping[str, str]): The values of placeholders `{name}` in comments.
-        """
+        """Write a config with the comments, and these values of their placeholders `{name}`."""
         lines = [line for part in self.about for line in (*comment_lines(part), "#")]
         lines += [f"# {line}" for line in usage]
         lines.append("")
@@ -76,19 +70,12 @@ class Template:
 
 
 def names(folder: str) -> list[str]:
-    """List the templates in a folder.
-
-    folder (str): The folder, e.g. "systems".
-    """
+    """List the templates in a folder, e.g. "systems"."""
     return sorted(path.stem for path in (ROOT / folder).glob("*.cfg"))
 
 
 def read_template(folder: str, name: str) -> Template:
-    """Read a template.
-
-    folder (str): The folder, e.g. "systems".
-    name (str): The name of the file, without its extension.
-    """
+    """Read a template of a folder, e.g. "systems"."""
     from thinc.api import Config
 
     text = (ROOT / folder / f"{name}.cfg").read_text(encoding="utf8")

@@ -23,11 +23,7 @@ def check_training_files(config: Config) -> None:
 
     spaCy reads the development corpus only at the first evaluation, when the model has been updated
     and the pipeline of an earlier run replaced. No corpus is loaded here: column files are read up
-    to the first sentence, and for others only the path is checked.
-
-    RAISES (ValueError): If something is missing, a corpus has no path, or a column file cannot be
-        read.
-    """
+    to the first sentence, and for others only the path is checked."""
     from spacy.language import DEFAULT_CONFIG
 
     # Fill in spaCy's defaults for what the config leaves out
@@ -62,10 +58,8 @@ def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
-    """Check the path of a reader of spaCy or spacy-psa; that of others may mean anything.
-
-    RAISES (ValueError): If there is no path, or nothing to read at it.
-    """
+    """Check that there is something to read at the path of a reader of spaCy or spacy-psa; that of
+    others may mean anything."""
     from spacy.util import registry
 
     from ..corpora.corpus import ColumnCorpus
@@ -109,10 +103,7 @@ PATIENCE = 2.0
 
 
 def read_settings(name: str) -> dict[str, Any]:
-    """Choose the settings that depend on the transformer.
-
-    RAISES (ValueError): If there is no such transformer, or spacy-transformers is not installed.
-    """
+    """Choose the settings that depend on the transformer."""
     maximum = max_pieces(name)
     window = max(1, min(128, maximum // 4))
     model = "components.transformer.model"
@@ -125,10 +116,7 @@ def read_settings(name: str) -> dict[str, Any]:
 
 
 def max_pieces(name: str) -> int:
-    """Find the maximum number of subwords that a transformer reads at once.
-
-    RAISES (ValueError): If there is no such transformer, or spacy-transformers is not installed.
-    """
+    """Find the maximum number of subwords that a transformer reads at once."""
     if find_spec("spacy_transformers") is None:
         raise ValueError(Errors.P195)
     from transformers import AutoConfig, AutoTokenizer
@@ -141,10 +129,7 @@ def max_pieces(name: str) -> int:
 
 
 def check_transformer(name: str) -> None:
-    """Check that a transformer is in a folder or the local cache, or can be downloaded.
-
-    RAISES (ValueError): If it is not.
-    """
+    """Check that a transformer is in a folder or the local cache, or can be downloaded."""
     from transformers import AutoConfig
 
     _load(AutoConfig.from_pretrained, name)

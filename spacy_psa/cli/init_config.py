@@ -275,10 +275,7 @@ def updates(text: str) -> int:
 
 
 def fill(config: "Config") -> "Config":
-    """Fill in the defaults of missing settings.
-
-    RAISES (ValueError): If its language is unknown, or needs a package that is not installed.
-    """
+    """Fill in the defaults of missing settings."""
     from spacy.util import load_model_from_config
 
     try:
@@ -291,10 +288,7 @@ def fill(config: "Config") -> "Config":
 def train_command(
     path: Path, *, corpus: Path | None, needs_vectors: bool, gpu: bool
 ) -> tuple[str, ...]:
-    """Write the command to train with a config.
-
-    corpus (Optional[Path]): The training data, if the config sets it.
-    """
+    """Write the command to train with a config, on a corpus if the config sets none."""
     options = [
         *(["--paths.train train.spacy"] if corpus is None else []),
         "--paths.dev dev.spacy",
@@ -307,10 +301,7 @@ def train_command(
 
 
 def write_config(text: str, path: Path, *, force: bool = False) -> None:
-    """Write a config atomically.
-
-    RAISES (ValueError): If the file exists and `force` is not set.
-    """
+    """Write a config atomically; over an existing file only by force."""
     if path.exists() and not force:
         raise ValueError(Errors.P191.format(path=path))
     with atomic_path(path) as temporary:

@@ -192,10 +192,8 @@ def train_as_rank(
     use_gpu: int,
     group: Group | None,
 ) -> None:
-    """Train a pipeline in one of several processes, or in this one alone. See `train`.
-
-    group (Optional[Group]): The processes; None for one alone.
-    """
+    """Train a pipeline in one of several processes, or in this one alone (`group` is None). See
+    `train`."""
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 

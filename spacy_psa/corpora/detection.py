@@ -83,13 +83,9 @@ class Detection:
 
 
 def detect(path: Path, targets: Collection[str] = ()) -> Detection:
-    """Detect the format of a file by its suffix, its first lines, or what its columns have.
-
-    targets (Collection[str]): What the user wants of it, as in `TARGETS`: tags of spans become
-        "ents", "spans" or "tag".
-    RAISES (ValueError): If the file cannot be read, or if it is not certain which of its columns
-        are which. The message says how to set them.
-    """
+    """Detect the format of a file by its suffix, its first lines, or what its columns have. Tags of
+    spans become what the user wants of `TARGETS`: "ents", "spans" or "tag". If it is not certain
+    which columns are which, the error says how to set them."""
     owners = [form for form in FORMATS.values() if form.owns(path)]
     if owners:
         # Readers that take folders skip some documents by default.

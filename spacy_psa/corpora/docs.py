@@ -62,13 +62,8 @@ def make_docs(
     chunks_key: str = CHUNKS_KEY,
     path: str | Path = "The corpus",
 ) -> Generator[Doc, None, None]:
-    """Group sentences into Docs. No Doc crosses a document boundary.
-
-    n_sents (int): The number of sentences per Doc, fewer at the end of a document. 0 makes one Doc
-        per document.
-    chunks_key (str): The key of the chunks in `doc.spans`.
-    RAISES (ValueError): If `n_sents` is negative, or a Doc would have more than 2,000,000 tokens.
-    """
+    """Group sentences into Docs, `n_sents` in each, or fewer at the end of a document; with 0, a
+    Doc is a document. No Doc crosses a document boundary, or has more than 2,000,000 tokens."""
     for group in group_sentences(sentences, n_sents=n_sents, path=path):
         yield make_doc(vocab, group, chunks_key=chunks_key)
 
@@ -95,14 +90,9 @@ def group_sentences(
 
 
 def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iterator[Sentence]:
-    """Convert Docs to sentences, the inverse of `make_docs`.
-
-    docs (Iterable[Doc]): The Docs. A Doc without sentence boundaries is one sentence.
-    chunks_key (str): The key of the chunks in `doc.spans`.
-    YIELDS (Sentence): The sentences; `line` is the number of the sentence, from 1. A layer is None
-        if no token of the sentence is annotated, or the Doc does not have it.
-    RAISES (ValueError): If a span or an argument crosses a sentence boundary.
-    """
+    """Convert Docs to sentences, the inverse of `make_docs`; `line` is the number of the sentence,
+    from 1. A Doc without sentence boundaries is one sentence. A layer is None if no token of the
+    sentence is annotated, or the Doc does not have it."""
     number = 0
     for doc in docs:
         if len(doc) == 0:

@@ -102,11 +102,7 @@ class Cache:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read what a cache is.
-
-    RETURNS (Dict[str, Any]): Its origin and its info; no info if it is not complete.
-    RAISES (ValueError): If the folder is none, or damaged.
-    """
+    """Read what a cache is: its origin and its info; no info if it is not complete."""
     try:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
         if not isinstance(found["origin"], dict) or not isinstance(found["info"], dict):
@@ -117,10 +113,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_items(folder: Path, vocab: Vocab, gold: float) -> Iterator[Item]:
-    """Read the Docs of a complete cache and what the teachers say of them.
-
-    RAISES (ValueError): If the cache is incomplete or damaged.
-    """
+    """Read the Docs of a complete cache and what the teachers say of them."""
     manifest = read_manifest(folder)
     cache, info = Cache(folder, manifest["origin"]), manifest["info"]
     if not info or cache.n_blocks != info["n_blocks"]:

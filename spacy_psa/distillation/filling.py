@@ -84,10 +84,7 @@ def fill(
     *,
     progress: Callable[[int], Any] = lambda n: None,
 ) -> None:
-    """Compute the blocks that a cache lacks.
-
-    texts (Iterable[Text]): The texts, always the same ones in the same order.
-    """
+    """Compute the blocks that a cache lacks, of the same texts in the same order each time."""
     remaining, number, done = iter(texts), 0, cache.n_blocks
     cache.begin()
     while block := list(islice(remaining, DOCS_IN_BLOCK)):
@@ -172,10 +169,8 @@ def warn_of_uncertainty(found: float, expected: float, path: str, known: str) ->
 def most_uncertain(
     teacher: Teacher, texts: Sequence[Text], n: int, settings: Settings
 ) -> list[Text]:
-    """Choose the texts with the highest entropy per token.
-
-    teacher (Teacher): Who is uncertain: a student that is to learn more, or a teacher.
-    """
+    """Choose the texts with the highest entropy per token, of a student that is to learn more or of
+    a teacher."""
     size = max(1, teacher.nlp.batch_size)
     filled = [text for text in texts if len(text.doc)]
     entropies: list[float] = []

@@ -79,11 +79,8 @@ class Teacher:
     def teach(
         self, docs: Sequence[Doc], *, temperature: float, mass: float, most: int | None
     ) -> Iterator[Lesson]:
-        """Run the pipeline on a batch.
-
-        docs (Sequence[Doc]): Texts as it reads them; annotated in place by components before it.
-        RAISES (ValueError): If a score is NaN.
-        """
+        """Run the pipeline on a batch of texts as it reads them, which components before the
+        teacher's annotate in place."""
         read = list(self.nlp.pipe(docs, disable=self.later))
         if self.is_hard:
             yield from (Lesson(doc, None) for doc in read)
@@ -118,10 +115,8 @@ def entropies(chain: LinearChain, counts: Sequence[int]) -> list[float]:
 
 
 def check_alike(teachers: Sequence[Teacher]) -> None:
-    """Check that distributions can be averaged.
-
-    RAISES (ValueError): If their targets or labels differ, or one of several has hard outputs.
-    """
+    """Check that distributions can be averaged: of the same target and labels, and several of them
+    not of hard outputs."""
     first = teachers[0]
     for other in teachers[1:]:
         said = [f"{t.path} ({', '.join(sorted(t.labels)) or t.component})" for t in (first, other)]
@@ -164,10 +159,7 @@ def averaged(said: Sequence[Teaching]) -> Teaching:
 
 def aligned(teaching: Teaching, teachers: Sequence[str], own: Sequence[str]) -> Teaching:
     """Move what a teacher says to the student's tokens. Only tokens that are one in both can be:
-    sequences with others are left out.
-
-    RETURNS (Teaching): The same of the student's tokens.
-    """
+    sequences with others are left out."""
     if list(teachers) == list(own):
         return teaching
     alignment = Alignment.from_strings(list(own), list(teachers))

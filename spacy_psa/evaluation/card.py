@@ -186,12 +186,8 @@ def weaknesses(report: Report) -> list[str]:
 
 
 def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Describe the processor. Virtual machines give generations that differ twofold in speed the
-    same name, so its numbers are added.
-
-    cpuinfo (Path): The description by Linux; need not exist.
-    RETURNS (str): The name and, if known, the family and model numbers.
-    """
+    """Describe the processor: its name and, if Linux knows them, its family and model numbers,
+    since virtual machines give generations that differ twofold in speed the same name."""
     fields = {}
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf8").splitlines():

@@ -23,10 +23,7 @@ _ID = re.compile(r'(\bid="|url\(#)')
 
 
 def check_plots(path: Path) -> None:
-    """Check that charts can be drawn, before any work is done.
-
-    RAISES (ValueError): If Altair or vl-convert-python is not installed.
-    """
+    """Check that charts can be drawn, before any work is done."""
     try:
         import altair  # noqa: F401
         import vl_convert  # noqa: F401
@@ -35,11 +32,8 @@ def check_plots(path: Path) -> None:
 
 
 def to_svg(chart: altair.TopLevelMixin, title: str) -> str:
-    """Render a chart.
-
-    RETURNS (str): A self-contained SVG image. Its identifiers are unique, so that a page can
-        contain several images.
-    """
+    """Render a chart as a self-contained SVG image. Its identifiers are unique, so that a page can
+    contain several images."""
     from vl_convert import vegalite_to_svg
 
     # vl-convert aborts the process at characters such as NUL.
@@ -50,12 +44,9 @@ def to_svg(chart: altair.TopLevelMixin, title: str) -> str:
 
 
 def to_png(svg: str, path: Path) -> bytes:
-    """Convert an SVG image to PNG with vl-convert, which includes a font for Latin, Greek and
-    Cyrillic letters; other scripts use the fonts of the system.
-
-    RETURNS (bytes): The PNG image, scaled down if it would have too many pixels.
-    RAISES (ValueError): If vl-convert-python is not installed.
-    """
+    """Convert an SVG image to PNG with vl-convert, scaled down if it would have too many pixels.
+    vl-convert includes a font for Latin, Greek and Cyrillic letters; other scripts use the fonts of
+    the system."""
     check_plots(path)
     from vl_convert import svg_to_png
 

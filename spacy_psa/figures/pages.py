@@ -12,13 +12,8 @@ if TYPE_CHECKING:
 
 
 def render(template: str, title: str, **content: Any) -> str:
-    """Make a page.
-
-    template (str): The name of a template in `figures/templates`.
-    title (str): The title.
-    content: What the template shows: text, tables (`Table`) and SVG images. Text is escaped.
-    RETURNS (str): The page, as HTML that is well-formed XML.
-    """
+    """Make a page, as HTML that is well-formed XML, from a template in `figures/templates` and what
+    it shows: text, which is escaped, tables (`Table`) and SVG images."""
     page = _environment().get_template(template).render(title=title, **content)
     return printable(page) + "\n"
 

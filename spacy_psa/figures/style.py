@@ -31,11 +31,7 @@ def shorten(name: str) -> str:
 
 
 def shade(share: float, stops: Sequence[str] = GROWING) -> str:
-    """Get the color for a share.
-
-    share (float): A number from 0 to 1.
-    stops (Sequence[str]): The color scale: by default, the darker the greater the number.
-    """
+    """Get the color for a share from 0 to 1: by default, the darker the greater the number."""
     place = min(1.0, max(0.0, share)) * (len(stops) - 1)
     i = min(int(place), len(stops) - 2)
     low, high = (bytes.fromhex(stop[1:]) for stop in stops[i : i + 2])

@@ -32,11 +32,8 @@ class Table:
     numbers: bool = True
 
     def to_markdown(self, *, plain: bool = False) -> str:
-        """Format the table in Markdown, below its title.
-
-        plain (bool): Whether title and cells are plain text, to be escaped. Otherwise, they are
-            Markdown, such as code in backticks.
-        """
+        """Format the table in Markdown, below its title. Unless title and cells are plain text, to
+        be escaped, they are Markdown, such as code in backticks."""
         rule = "---:" if self.numbers else "---"
         lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
         title = markdown_text(self.title) if plain else printable(self.title)
@@ -58,20 +55,13 @@ def visible(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Escape text for Markdown.
-
-    RETURNS (str): The text on one line, with Markdown and HTML escaped, except markup that is only
-        recognized at the beginning of a line.
-    """
+    """Escape text for Markdown, on one line, with Markdown and HTML escaped, except markup that is
+    only recognized at the beginning of a line."""
     return MARKDOWN_SIGNS.sub(r"\\\g<0>", visible(text))
 
 
 def percent(value: float | None, decimals: int = 2) -> str:
-    """Format a fraction as a percentage.
-
-    value (Optional[float]): The fraction, 0 to 1.
-    RETURNS (str): The number; a dash if there is none.
-    """
+    """Format a fraction from 0 to 1 as a percentage; a dash if there is none."""
     if value is None or math.isnan(value):
         return DASH
     # Rounded first: 23 of 160 is 14.375 %, but 100 * 0.14375 is less.
@@ -79,10 +69,7 @@ def percent(value: float | None, decimals: int = 2) -> str:
 
 
 def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
-    """Format an interval in percent.
-
-    RETURNS (str): E.g. `91.02–92.31`; a dash if there is none.
-    """
+    """Format an interval in percent, e.g. `91.02–92.31`; a dash if there is none."""
     if ends is None:
         return DASH
     low, high = (percent(end, decimals).replace("-", "\u2212") for end in ends)

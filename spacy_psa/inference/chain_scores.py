@@ -25,10 +25,7 @@ def working_dtype(potentials: Potentials) -> torch.dtype:
 
 def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
     """Labels (N,), from 0 to L - 1 or -1 for an unknown label, as int64 on the device of the
-    potentials.
-
-    RAISES (ValueError): If the shape, dtype or values of the labels are wrong.
-    """
+    potentials."""
     n_tokens, n_labels = potentials.n_tokens, potentials.n_labels
     problem = None
     if tuple(labels.shape) != (n_tokens,):

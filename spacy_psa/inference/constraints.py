@@ -74,12 +74,10 @@ class Constraints:
 
 
 def with_copies(potentials: Potentials, origins: Tensor, constraints: Constraints) -> Potentials:
-    """Replace labels by copies with the same scores, which constraints can tell apart. If only
-    some tokens may have a copy (see `Potentials.within`), its constraints apply to these tokens
-    alone. This takes no memory for each token and pair of labels, unlike `pairwise`.
-
-    origins (Tensor): The label that each of the M new ones is a copy of. *Shape:* (M,), integers.
-    """
+    """Replace labels by M copies with the same scores, each of a label in `origins` (M,), which
+    constraints can tell apart. If only some tokens may have a copy (see `Potentials.within`), its
+    constraints apply to these tokens alone. This takes no memory for each token and pair of labels,
+    unlike `pairwise`."""
     origins = origins.to(potentials.device)
     copied = {
         # Each axis of labels: the last one, and in scores of transitions the one before

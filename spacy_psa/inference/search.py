@@ -36,32 +36,19 @@ class Automaton(ABC, Generic[State]):
 
     @abstractmethod
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        """Find the labels that may come next.
-
-        RETURNS (NDArray): Shape: (L,).
-        """
+        """Find the labels that may come next. *Shape:* (L,)."""
 
     @abstractmethod
     def next(self, state: State, label: int) -> State:
-        """Move to the state after a label.
-
-        state (State): The state before the label.
-        RETURNS (State): The next state. It should hold only what determines the continuations, so
-            that partial sequences with the same continuations share a state.
-        """
+        """Move to the state after a label. It should hold only what determines the continuations,
+        so that partial sequences with the same continuations share a state."""
 
     @abstractmethod
     def accepts(self, state: State) -> bool:
-        """Check whether a sequence may end.
-
-        state (State): The state after the last label.
-        """
+        """Check whether a sequence may end in a state."""
 
     def accepts_all(self, labels: NDArray[np.int64]) -> bool:
-        """Check whether a whole sequence is allowed.
-
-        labels (NDArray): The labels. Shape: (n,).
-        """
+        """Check whether a whole sequence of labels (n,) is allowed."""
         state = self.start()
         for label in labels.tolist():
             if not self.allowed(state)[label]:
@@ -87,12 +74,8 @@ class _Chain(NamedTuple):
 def best_accepted(
     potentials: Potentials, automaton: Automaton[Any], *, max_steps: int = MAX_STEPS
 ) -> NDArray[np.int64] | None:
-    """Find the best label sequence that an automaton accepts.
-
-    potentials (Potentials): The scores of one chain of at least one token.
-    RETURNS (Optional[NDArray]): The labels, shape (n,); None if no accepted sequence has a score
-        above -inf, or none was found in `max_steps`.
-    """
+    """Find the best label sequence (n,) of one chain that an automaton accepts; None if no accepted
+    sequence has a score above -inf, or none was found in `max_steps`."""
     chain = _chain_of(potentials)
     n_tokens = len(chain.emissions)
     order = count()

@@ -89,12 +89,8 @@ def make_layout(
 
 
 def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]:
-    """Cut a sequence into overlapping windows.
-
-    length (int): The length of the sequence in tokens, at least one.
-    RETURNS (List[Window]): The windows, in order. Each token is kept by exactly one.
-    RAISES (ValueError): If the overlap is not smaller than the window.
-    """
+    """Cut a sequence of at least one token into overlapping windows, in order. Each token is kept
+    by exactly one."""
     if length <= max_length:
         return [Window(offset, length, offset, offset + length)]
     # Both may have been set after the model was created
@@ -131,20 +127,14 @@ class SplitRows(list[Floats2d]):
 
 
 def flatten(ops: Ops, parts: Sequence[Floats2d]) -> Floats2d:
-    """Join the rows of documents. For a list made by `unflatten`, this takes no time.
-
-    RETURNS (Floats2d): The rows of all documents, which must not be modified. Shape:
-        (tokens, width).
-    """
+    """Join the rows of documents, (tokens, width), which must not be modified. For a list made by
+    `unflatten`, this takes no time."""
     rows = parts.rows if isinstance(parts, SplitRows) else None
     return cast(Floats2d, ops.flatten(parts)) if rows is None else rows
 
 
 def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d]:
-    """Split the rows of a batch by document, the inverse of `flatten`.
-
-    rows (Floats2d): The rows of all documents. Shape: (tokens, width).
-    """
+    """Split the rows of a batch (tokens, width) by document, the inverse of `flatten`."""
     if list(lengths) == [len(rows)]:
         # For a single sentence, splitting and joining would take longer than some layers
         return SplitRows([rows], rows)
@@ -152,8 +142,5 @@ def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d
 
 
 def to_rows(tensor: Tensor) -> Floats2d:
-    """Convert a matrix to a NumPy or CuPy array that shares its memory.
-
-    tensor (Tensor): A float matrix that does not require a gradient.
-    """
+    """Convert a matrix that does not require a gradient to an array that shares its memory."""
     return cast(Floats2d, torch2xp(tensor))

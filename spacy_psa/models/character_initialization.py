@@ -27,11 +27,8 @@ def build_projected_word_vectors() -> CharacterInitializer:
 
 
 def project_word_vectors(embeddings: Tensor, characters: Sequence[str], vectors: Vectors) -> None:
-    """Initialize character embeddings from the vectors of one-character words.
-
-    embeddings (Tensor): The embeddings, modified in place. Shape: (characters, width).
-    RAISES (ValueError): If there are no vectors.
-    """
+    """Initialize character embeddings (characters, width), in place, from the vectors of
+    one-character words."""
     if not vectors.shape[0] or not vectors.shape[1]:
         raise ValueError(Errors.P244)
     # Floret computes vectors from the strings themselves.
@@ -48,16 +45,8 @@ def project_word_vectors(embeddings: Tensor, characters: Sequence[str], vectors:
 
 
 def project_orthogonally(vectors: Tensor, width: int) -> Tensor:
-    """Project vectors with a random matrix whose rows or columns are orthonormal.
-
-    Projection to at least d dimensions preserves lengths and angles; projection to fewer loses what
-    lies outside a random subspace.
-
-    vectors (Tensor): Shape: (n, d).
-    width (int): The number of dimensions to project to.
-    RETURNS (Tensor): Shape: (n, width).
-
-    Source: Wang et al. (2021), section 3.5.
-    """
+    """Project vectors (n, d) to (n, width) with a random matrix whose rows or columns are
+    orthonormal (Wang et al. 2021, section 3.5). Projection to at least d dimensions preserves
+    lengths and angles; projection to fewer loses what lies outside a random subspace."""
     matrix = nn.init.orthogonal_(torch.empty(vectors.shape[1], width))
     return vectors @ matrix.to(vectors)

@@ -77,11 +77,7 @@ def forward(
 
 
 def output_width(tok2vec: Tok2Vec, docs: list[Doc] | None) -> int:
-    """Find the output width of an initialized embedding.
-
-    docs (Optional[List[Doc]]): A few documents, for layers whose `nO` is not set.
-    RAISES (ValueError): If `nO` is not set and there are no documents.
-    """
+    """Find the output width of an initialized embedding; without `nO`, by a few documents."""
     width = tok2vec.maybe_get_dim("nO")
     if width is not None:
         return width

@@ -29,11 +29,9 @@ MEMORIES = ("mom1", "mom2", AVERAGES)
 
 
 def can_resize(model: Model) -> bool:
-    """Check whether a component's model can gain outputs.
-
-    RETURNS (bool): Whether it has a function `resize_output`, as spaCy's resizable models; in ours,
-        also whether there is a network. Before, it has as many outputs as configured.
-    """
+    """Check whether a component's model can gain outputs: it has a function `resize_output`, as
+    spaCy's resizable models do, and ours also a network. Before, it has as many outputs as
+    configured."""
     shim = _shim(model)
     return "resize_output" in model.attrs and (shim is None or network_of(shim) is not None)
 
@@ -44,10 +42,7 @@ def _shim(model: Model) -> NetworkShim | None:
 
 
 def resize_output(model: Model, new_nO: int) -> Model:
-    """Give a model more outputs. Its network grows when it is next trained.
-
-    RETURNS (Model): The same model.
-    """
+    """Give a model more outputs. Its network grows when it is next trained."""
     model.set_dim("nO", new_nO, force=True)
     return model
 
@@ -58,12 +53,9 @@ def trained_outputs(model: Model) -> int:
 
 
 def grow(model: Model) -> None:
-    """Let a model's network grow to the number of outputs that the model has.
-
-    model (Model): The model of a component. If it is not one of this package's, nothing is done.
-    RAISES (ValueError): If a tensor's size depends on the number of labels in another way than as
-        labels or pairs of labels.
-    """
+    """Let the network of one of this package's models grow to the number of outputs that the model
+    has. It is an error if a tensor's size depends on the number of labels in another way than as
+    labels or pairs of labels."""
     shim, n_labels = _shim(model), model.get_dim("nO")
     if shim is None or trained_outputs(model) == n_labels:
         return
@@ -135,10 +127,7 @@ def _enlarged(
 
 
 def padded(potentials: Potentials, n_labels: int) -> Potentials:
-    """Add labels that no sequence has.
-
-    RETURNS (Potentials): The scores of all labels: -inf for the others.
-    """
+    """Add labels that no sequence has: their scores are -inf."""
     more = n_labels - potentials.n_labels
     if not more:
         return potentials

@@ -95,10 +95,8 @@ def _make_network(
 
 
 def init(model: SequenceLabeler, X: list[Doc] | None = None, Y: Any = None) -> SequenceLabeler:
-    """Initialize the model; `nO` must be set.
-
-    X (Optional[List[Doc]]): A few documents, from which the width of the tok2vec is inferred.
-    """
+    """Initialize the model; `nO` must be set. The width of the tok2vec is inferred from a few
+    documents."""
     tok2vec: Tok2Vec = model.layers[0]
     network = model.get_ref("network")
     tok2vec.initialize(X=X)
@@ -152,11 +150,8 @@ def _network_forward(
 def run_network(
     model: Model, flat: Floats2d, others: tuple[Any, ...], is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], Floats2d]]:
-    """Run a network from token vectors to potentials.
-
-    RETURNS (Tuple[Potentials, Callable]): The potentials, and a callback from their gradient to
-        the gradient of the vectors.
-    """
+    """Run a network from token vectors to potentials, with a callback from their gradient to that
+    of the vectors."""
     x = xp2torch(flat, requires_grad=is_train, device=shim_of(model).device)
     arguments = ArgsKwargs(args=(x, *others), kwargs={})
     if not is_train:
@@ -174,21 +169,15 @@ def run_network(
 
 
 def shim_of(model: Model) -> NetworkShim:
-    """Get the shim that holds a layer's network.
-
-    RETURNS (NetworkShim): Its only shim.
-    """
+    """Get the shim that holds a layer's network."""
     (shim,) = model.shims
     assert isinstance(shim, NetworkShim)
     return shim
 
 
 def sentence_lengths(doc: Doc) -> list[int]:
-    """Find the lengths of the sequences that are labeled in a document.
-
-    RETURNS (List[int]): The length of each sentence, or of the document if it has no sentence
-        boundaries.
-    """
+    """Find the lengths of the sequences that are labeled in a document: its sentences, or the
+    document if it has no sentence boundaries."""
     if not len(doc):
         return []
     if not doc.has_annotation("SENT_START"):

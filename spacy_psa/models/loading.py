@@ -35,12 +35,8 @@ SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
 
 def read_model(model: Model, data: bytes) -> None:
     """Load a model's weights. The saved settings of this package's layers are ignored: the config,
-    which the user may have edited, takes precedence.
-
-    data (bytes): The output of its `to_bytes`.
-    RAISES (ValueError): If the data is damaged, belongs to a model with another configuration, or
-        has weights that are not finite. Part of it may have been loaded by then.
-    """
+    which the user may have edited, takes precedence. The error for data that is damaged, of another
+    configuration or not finite may come when a part of it has been loaded."""
     try:
         message = unpack(data)
     except Exception as error:

@@ -102,10 +102,7 @@ class WordLookup:
         self._cache: dict[tuple[int, str], _Word] = {}
 
     def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
-        """Look up the words of a batch.
-
-        docs (Iterable[Doc]): The documents. At least one must have tokens.
-        """
+        """Look up the words of a batch, which must have some."""
         if len(self._cache) > CACHE_SIZE:
             self._cache = {}
         orths = np.concatenate([doc.to_array(ORTH) for doc in docs]).tolist()
@@ -173,19 +170,15 @@ def zero_digits(form: str) -> str:
 
 
 def one_number(form: str) -> str:
-    """Replace a number by one token: digits, which points, commas, colons, slashes and hyphens may
-    separate, perhaps after a sign or a point. A word with anything else, such as "3rd", remains.
-
-    RETURNS (str): `<number>`, or the word.
-    """
+    """Replace a number by one token, `<number>`: digits, which points, commas, colons, slashes and
+    hyphens may separate, perhaps after a sign or a point. A word with anything else, such as "3rd",
+    remains."""
     return "<number>" if re.fullmatch(r"[+-]?\.?\d+([.,:/-]\d+)*", form) else form
 
 
 def find_vector(form: str, vectors: Vectors) -> int | None:
-    """Find the vector of a word by its form, or else by its lowercase form.
-
-    RETURNS (Optional[int]): The key in the table, or None if the word has no vector.
-    """
+    """Find the key of a word's vector by its form, or else by its lowercase form; None if it has
+    none."""
     known_keys = _known_keys(vectors)
     return next((key for key in _keys(form) if key in known_keys), None)
 
@@ -211,10 +204,7 @@ def _known_keys(vectors: Vectors) -> Container[int]:
 
 
 def check_vectors(vectors: Vectors) -> None:
-    """Check that all vectors are finite.
-
-    RAISES (ValueError): If some are NaN or infinite.
-    """
+    """Check that all vectors are finite."""
     array_module = get_array_module(vectors.data)
     if 0 in vectors.shape or bool(array_module.isfinite(vectors.data).all()):
         return
@@ -230,8 +220,5 @@ def check_vectors(vectors: Vectors) -> None:
 
 
 def read_vectors(keys: Sequence[int], vectors: Vectors) -> Floats2d:
-    """Read vectors from a table.
-
-    RETURNS (Floats2d): A NumPy or CuPy array, float32. Shape: (keys, width).
-    """
+    """Read vectors (keys, width) from a table, in float32."""
     return vectors.get_batch(np.array(keys, dtype=np.uint64)).astype("float32")

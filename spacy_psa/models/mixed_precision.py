@@ -17,11 +17,7 @@ LEAST_SCALE = 1.0  # at or below this scale, an overflow is not caused by scalin
 
 
 def check_mixed_precision(value: str | None) -> None:
-    """Check the setting `mixed_precision`.
-
-    value (Optional[str]): A key of `HALF_PRECISIONS`, or None for full precision.
-    RAISES (ValueError): If it is anything else.
-    """
+    """Check the setting `mixed_precision`: a key of `HALF_PRECISIONS`, or None."""
     if value is not None and value not in tuple(HALF_PRECISIONS):
         options = ", ".join(f'"{name}"' for name in HALF_PRECISIONS)
         names = {"name": "mixed_precision", "value": repr(value)[:40]}

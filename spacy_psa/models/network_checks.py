@@ -57,10 +57,8 @@ class _Budget(TorchFunctionMode):
 
 
 def check_size(make: Callable[..., nn.Module], config: Mapping[str, Any]) -> None:
-    """Check that a new network is of a size that can be trained.
-
-    RAISES (ValueError): If it is too large or too deep. The error names the largest setting.
-    """
+    """Check that a new network is not too large or too deep to be trained. The error names the
+    largest setting."""
     sizes = [*_sizes(make), *_sizes(config)]
     name, value = max(sizes, key=lambda size: size[1], default=("", 0))
     is_absurd = value > LARGEST_TENSOR
@@ -99,14 +97,10 @@ def difference(
     tensors: Mapping[str, Tensor],
     adapt: Callable[[nn.Module], nn.Module] | None = None,
 ) -> str | None:
-    """Describe how tensors differ from those of the network that a config describes.
-
-    adapt (Optional[Callable[[nn.Module], nn.Module]]): Applied to the network to change the types
-        of its layers.
-    RETURNS (Optional[str]): A difference, in words; None if there is none. Also None if the network
-        cannot be built on the 'meta' device, like some blocks of other packages: then build it, and
-        call `tensor_difference`.
-    """
+    """Describe how tensors differ from those of the network that a config describes, once `adapt`
+    has changed the types of its layers; None if they do not. Also None if the network cannot be
+    built on the 'meta' device, like some blocks of other packages: then build it, and call
+    `tensor_difference`."""
     problem = argument_problem(make, config)
     if problem is not None:
         return problem
@@ -131,11 +125,8 @@ def difference(
 
 
 def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
-    """Collect the tensors of a network that are saved.
-
-    RETURNS (Dict[str, Tensor]): The tensors by name. A tensor shared by several modules appears
-        once, under its first name.
-    """
+    """Collect the tensors of a network that are saved, by name. A tensor shared by several modules
+    appears once, under its first name."""
     found: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in network.state_dict(keep_vars=True).items():
         found.setdefault(id(tensor), (name, tensor.detach()))
@@ -143,10 +134,8 @@ def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
 
 
 def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str | None:
-    """Describe how the tensors in a file differ from those of a network.
-
-    RETURNS (Optional[str]): The first difference in names, shapes or types, in words.
-    """
+    """Describe the first difference in names, shapes or types between the tensors in a file and
+    those of a network; None if there is none."""
     for name, tensor in expected.items():
         if name not in found:
             return f"'{name}' is missing"
@@ -159,12 +148,9 @@ def tensor_difference(expected: Mapping[str, Tensor], found: Mapping[str, Tensor
 
 
 def argument_problem(make: Callable[..., Any], config: Mapping[str, Any]) -> str | None:
-    """Find an argument whose type does not match the annotation of a function.
-
-    make (Callable[..., Any]): The function or class, or a `functools.partial` of it.
-    RETURNS (Optional[str]): The first problem, in words. Only `bool`, `int`, `float`, `str` and
-        lists of them are checked.
-    """
+    """Find an argument whose type does not match the annotation of a function, class or
+    `functools.partial`, and describe it. Only `bool`, `int`, `float`, `str` and lists of them are
+    checked."""
     while isinstance(make, partial):
         make = make.func
     try:

@@ -85,20 +85,14 @@ class NetworkShim(PyTorchShim):
 
     @property
     def device(self) -> torch.device:
-        """The network's device, in any thread: thinc's default device differs between threads.
-
-        RAISES (ValueError): If the network has not been built.
-        """
+        """The network's device, in any thread: thinc's default device differs between threads."""
         # For a single sentence, PyTorch's `parameters` would take longer than some layers
         weight = next(weights_of(self.network.modules()), None)
         return get_torch_default_device() if weight is None else weight.device
 
     def build(self, **config: Any) -> nn.Module:
-        """Build the network with newly initialized weights.
-
-        **config: What the network depends on, as plain numbers, strings and lists. Saved with the
-            network.
-        RAISES (ValueError): If the network is too large to be trained.
+        """Build the network with newly initialized weights, from what it depends on, as plain
+        numbers, strings and lists, which are saved with it. It must not be too large to be trained.
         """
         check_size(self._make, config)
         forking.note_network()
@@ -107,40 +101,29 @@ class NetworkShim(PyTorchShim):
         return self._model
 
     def check_trainable(self, what: str) -> None:
-        """Check that the network can be trained.
-
-        RAISES (ValueError): If its precision has been reduced.
-        """
+        """Check that the precision of the network, which messages call `what`, has not been
+        reduced."""
         if self.precision != FULL:
             raise ValueError(Errors.P440.format(what=what, precision=self.precision))
 
     def reduce(self, precision: str) -> None:
-        """Reduce the precision of the network, which can then no longer be trained.
-
-        precision (str): A key of `REDUCTIONS`.
-        RAISES (ValueError): If it has been reduced before.
-        """
+        """Reduce the precision of the network, once, to a key of `REDUCTIONS`. It can then no
+        longer be trained."""
         if self.precision != FULL:
             raise ValueError(Errors.P441.format(precision=self.precision))
         self._model = reduce_precision(self.network, precision)
         self.precision = precision
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        """Run the network without gradients, in full precision.
-
-        inputs (ArgsKwargs): The arguments of the network. The first one must be a tensor.
-        """
+        """Run the network without gradients, in full precision. Its first argument must be a
+        tensor."""
         # Even within the caller's autocast: results cached here are reused by later predictions
         with torch.no_grad(), torch.autocast(inputs.args[0].device.type, enabled=False):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
-        """Run the network for training.
-
-        RETURNS (Tuple[Any, Callable]): Its output, and a callback that takes output tensors and
-            their gradients, and accumulates gradients in parameters and inputs.
-        RAISES (ValueError): If the precision of the network has been reduced.
-        """
+        """Run the network for training. With its output comes a callback that takes output tensors
+        and their gradients, and accumulates gradients in parameters and inputs."""
         self.check_trainable("A network")
         self.network.train()
         try:
@@ -159,12 +142,8 @@ class NetworkShim(PyTorchShim):
         return torch.autocast(self.device.type, dtype=self._half)
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Update all parameters that have gradients, in place, and clear the gradients.
-
-        If a gradient has overflowed in float16, nothing is updated, and the scale is reduced.
-
-        optimizer (Optimizer): Called with `(shim id, name)`, the parameter and its gradient.
-        """
+        """Update all parameters that have gradients, in place, and clear the gradients. If one has
+        overflowed in float16, nothing is updated, and the scale is reduced."""
         if self._half is not None and self.scaler.found_inf:
             self.network.zero_grad()
         named = self.network.named_parameters()
@@ -183,10 +162,7 @@ class NetworkShim(PyTorchShim):
 
     @contextlib.contextmanager
     def use_params(self, params: dict[tuple[int, str], FloatsXd]) -> Iterator[None]:
-        """Temporarily use other values for the parameters, e.g. the optimizer's averages.
-
-        params (Dict[Tuple[int, str], FloatsXd]): Values by `(shim id, name)`.
-        """
+        """Temporarily use other values, by `(shim id, name)`, e.g. the optimizer's averages."""
         parameters = dict(self._model.named_parameters()) if self._model is not None else {}
         given = {name: p for name, p in parameters.items() if (self.id, name) in params}
         backup = {name: parameter.detach().clone() for name, parameter in given.items()}
@@ -211,21 +187,14 @@ class NetworkShim(PyTorchShim):
         return message
 
     def check_message(self, message: dict[str, Any]) -> None:
-        """Check and process what a subclass has added to the saved data.
-
-        RAISES (ValueError): If the data must not be loaded here.
-        """
+        """Check and process what a subclass has added to the saved data."""
 
     def to_bytes(self) -> bytes:
         """Serialize the network. It need not have been built."""
         return srsly.msgpack_dumps(self.message())
 
     def from_bytes(self, bytes_data: bytes) -> NetworkShim:
-        """Load a network, after checking that its tensors match the configuration.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        RAISES (ValueError): If the data is damaged, or belongs to another configuration.
-        """
+        """Load a network, after checking that its tensors match the configuration."""
         try:
             message = unpack(bytes_data)
             config, state = message["config"], message["state"]

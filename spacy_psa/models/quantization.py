@@ -9,12 +9,8 @@ from .network_shim import networks
 
 
 def reduce_model(model: Model, precision: str) -> int:
-    """Reduce the precision of all networks of this package in a model.
-
-    model (Model): The model, modified in place.
-    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
-    RAISES (ValueError): If one has been reduced before.
-    """
+    """Reduce the precision of all networks of this package in a model, in place. See
+    `reduce_pipeline`."""
     found = list(networks(model))
     for shim in found:
         shim.reduce(precision)

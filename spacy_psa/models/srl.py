@@ -168,14 +168,9 @@ def predict_in_parts(
     *,
     max_positions: int | None = None,
 ) -> Iterator[Potentials]:
-    """Score the label sequences of predicates in parts, so that memory does not grow with the
-    number of predicates. Tokens are embedded once.
-
-    max_positions (Optional[int]): Maximum number of tokens in a part, unless a single proposition
-        has more. Default: `MAX_POSITIONS`.
-    YIELDS (Potentials): The scores of successive groups of predicates. (A custom model yields all
-        of them at once.)
-    """
+    """Score the label sequences of predicates in parts of at most so many tokens (unless a single
+    proposition has more), so that memory does not grow with the number of predicates. Tokens are
+    embedded once. A custom model yields all scores at once."""
     in_parts = model.attrs.get("in_parts")
     if in_parts is None:
         yield model.predict((docs, predicates))
@@ -230,11 +225,8 @@ def _positions(
 def labeled_propositions(
     model: RoleLabeler, doc: Doc, predicates: Sequence[int]
 ) -> list[Proposition]:
-    """Find the sentences or windows that a model labels for predicates.
-
-    RETURNS (List[Proposition]): See `propositions`. Whole sentences for a custom model without
-        `max_length`.
-    """
+    """Find the sentences or windows that a model labels for predicates: whole sentences for a
+    custom model without `max_length`. See `propositions`."""
     attrs = model.attrs
     return propositions(
         doc, predicates, max_length=attrs.get("max_length"), overlap=attrs.get("overlap", 0)
@@ -244,13 +236,9 @@ def labeled_propositions(
 def propositions(
     doc: Doc, predicates: Sequence[int], *, max_length: int | None = None, overlap: int = 0
 ) -> list[Proposition]:
-    """Find the sentences of predicates.
-
-    max_length (Optional[int]): Maximum number of tokens. Longer sentences are cut into overlapping
-        windows, and a predicate gets the window with more context.
-    RETURNS (List[Proposition]): One proposition per predicate, in the same order.
-    RAISES (ValueError): If an index is out of range.
-    """
+    """Find the sentences of predicates, one for each, in the same order. Those of more than
+    `max_length` tokens are cut into overlapping windows, and a predicate gets the window with more
+    context."""
     if not len(predicates):
         return []
     for predicate in predicates:

@@ -175,13 +175,7 @@ def _make_network(
 
 def observe(model: Tok2Vec, docs: Iterable[Doc], counts: Mapping[str, int] | None = None) -> None:
     """Collect the words and characters of the training data and build the network, before the model
-    is initialized.
-
-    counts (Optional[Mapping[str, int]]): How often each token occurs, if the documents have each
-        of them once.
-    RAISES (ValueError): If there are no documents, the configured width differs from that of the
-        vectors, the vectors are not finite, or the characters cannot be initialized.
-    """
+    is initialized. `counts` says how often each token occurs, if the documents have each once."""
     shim = _shim(model)
     words, characters, vectors = _count(shim, docs, counts)
     has_vectors = vectors.shape[0] > 0 and vectors.shape[1] > 0

@@ -83,19 +83,12 @@ def build_on_encoder(
 
 
 def check_dropout(name: str, value: float) -> None:
-    """Check a dropout rate in a config.
-
-    RAISES (ValueError): If the rate is not in [0, 1).
-    """
+    """Check that a dropout rate in a config is in [0, 1)."""
     check_value(name, value, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
 
 
 def check_windows(max_length: int, overlap: int) -> None:
-    """Check the sizes of windows in a config.
-
-    RAISES (ValueError): If `overlap` is negative or not smaller than `max_length`, or one of them
-        is too large to be saved.
-    """
+    """Check the sizes of windows in a config, and that the overlap is smaller than the window."""
     check_value("max_length", max_length, lambda n: True, "a number")
     check_value("overlap", overlap, lambda n: True, "a number")
     if not 0 <= overlap < max_length:

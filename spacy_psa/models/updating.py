@@ -22,25 +22,14 @@ SMALLEST = 1e-12
 
 
 def clipping_scale(norm: float, max_norm: float | None) -> float:
-    """Compute the factor that scales gradients down if their global norm is too large.
-
-    In contrast, thinc's `grad_clip` clips each tensor separately, which changes the direction of
-    the step.
-
-    norm (float): The norm of all gradients of a model: see `global_norm`.
-    max_norm (Optional[float]): The maximum norm; None for no clipping.
-    RETURNS (float): The factor for all gradients, at most 1.
-
-    Source: Pascanu et al. (2013), algorithm 1; Wei et al. (2021), section 5.2 (5.0).
-    """
+    """Compute the factor, at most 1, that scales gradients down if their global norm is too large
+    (Pascanu et al. 2013, algorithm 1; Wei et al. 2021, section 5.2). In contrast, thinc's
+    `grad_clip` clips each tensor separately, which changes the direction of the step."""
     return 1.0 if max_norm is None or not norm > max_norm else max_norm / norm
 
 
 def global_norm(gradients: Sequence[Tensor]) -> float:
-    """Compute the norm of all gradients, concatenated to one vector.
-
-    RETURNS (float): The norm; 0 if there are none.
-    """
+    """Compute the norm of all gradients, concatenated to one vector; 0 if there are none."""
     norm = sum_of_squares(gradients) ** 0.5
     if gradients and not (SMALLEST < norm < inf or isnan(norm)):
         # The squares of such numbers are outside the range of float32
@@ -49,10 +38,8 @@ def global_norm(gradients: Sequence[Tensor]) -> float:
 
 
 def sum_of_squares(tensors: Iterable[Tensor]) -> float:
-    """Sum the squares of all numbers. On a CPU, this is many times as fast as PyTorch's norms.
-
-    RETURNS (float): The sum, which is finite only if all numbers are.
-    """
+    """Sum the squares of all numbers, which is finite only if all numbers are. On a CPU, this is
+    many times as fast as PyTorch's norms."""
     filled = [tensor.detach() for tensor in tensors if tensor.numel()]
     if not filled:
         return 0.0
@@ -118,13 +105,9 @@ class UpdatesTogether(Protocol):
 
 
 def update_parameters(optimizer: Optimizer, parameters: Mapping[Key, nn.Parameter]) -> None:
-    """Update parameters in place, unknown to PyTorch, and drop their gradients.
-
-    optimizer (Optimizer): Called with the key, the parameter and its gradient, unless it can update
-        all parameters at once.
-    parameters (Mapping[Tuple[int, str], nn.Parameter]): The parameters that have gradients, by
-        `(shim id, name)`.
-    """
+    """Update the parameters that have gradients, by `(shim id, name)`, in place, unknown to
+    PyTorch, and drop their gradients. The optimizer is called with the key, the parameter and its
+    gradient, unless it can update all parameters at once."""
     gradients = [cast(Tensor, parameter.grad) for parameter in parameters.values()]
     weights = [parameter.data for parameter in parameters.values()]
     try:

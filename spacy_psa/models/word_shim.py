@@ -74,10 +74,7 @@ class WordCharacterShim(NetworkShim):
         return {**message, "sample": True} if self.words_from == "sample" else message
 
     def check_message(self, message: dict[str, Any]) -> None:
-        """Refuse to replace words of the training data with those of a sample.
-
-        RAISES (ValueError): If this would happen.
-        """
+        """Refuse to replace words of the training data with those of a sample."""
         is_sample = bool(message.get("sample"))
         if is_sample and self.words_from == "training":
             raise ValueError(Errors.P246)

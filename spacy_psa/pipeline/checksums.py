@@ -24,11 +24,7 @@ SUFFIX = ".sha256"
 
 
 def add_checksum(data: bytes, others: Mapping[str, Any]) -> bytes:
-    """Add the model's checksum to a component's bytes.
-
-    data (bytes): The output of `TrainablePipe.to_bytes`.
-    RETURNS (bytes): All entries, with the checksum added if they include the model.
-    """
+    """Add the model's checksum, if there is a model, to a component's bytes."""
     entries = {**others, **srsly.msgpack_loads(data)}
     if MODEL in entries:
         entries[MODEL + SUFFIX] = hashlib.sha256(entries[MODEL]).hexdigest()
@@ -36,11 +32,7 @@ def add_checksum(data: bytes, others: Mapping[str, Any]) -> bytes:
 
 
 def check_bytes(data: bytes) -> None:
-    """Compare the model in a component's bytes with its checksum, if it has one.
-
-    data (bytes): The output of `to_bytes`.
-    RAISES (ValueError): If they differ.
-    """
+    """Compare the model in a component's bytes with its checksum, if it has one."""
     entries = srsly.msgpack_loads(data)
     if isinstance(entries, dict) and MODEL in entries and MODEL + SUFFIX in entries:
         found = hashlib.sha256(entries[MODEL]).hexdigest()
@@ -53,10 +45,7 @@ def with_checksum(folder: Path) -> Iterator[Path]:
 
     Model and checksum are separate files. While the new model replaces the old one, the checksum
     file holds the checksums of both, so that a process killed in between leaves a loadable model,
-    either the old or the new one.
-
-    RAISES (OutputError): If the files cannot be written. The existing files are then unchanged.
-    """
+    either the old or the new one."""
     with atomic_files(folder, partial(_prepare, folder)) as temporary:
         yield temporary
         path = temporary / MODEL
@@ -73,10 +62,7 @@ def _prepare(folder: Path, temporary: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Compare the model in a component's folder with its checksum, if it has one.
-
-    RAISES (ValueError): If they differ.
-    """
+    """Compare the model in a component's folder with its checksum, if it has one."""
     path, checksum = folder / MODEL, folder / (MODEL + SUFFIX)
     if path.is_file() and checksum.is_file():
         found = sha256_of(path)

@@ -41,12 +41,8 @@ class InputError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Convert this package's errors so that commands print only their message. It can also be used
-    as a decorator.
-
-    RAISES (InputError): If the block raises a `ValueError` with one of this package's messages. The
-        message stays the same.
-    """
+    """Convert this package's errors to `InputError`, with the same message, so that commands print
+    only that. It can also be used as a decorator."""
     try:
         yield
     except ValueError as error:

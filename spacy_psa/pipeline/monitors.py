@@ -74,10 +74,8 @@ class DivergenceMonitor:
     def check_loss(
         self, name: str, model: Model, loss: float, gradient: Potentials, docs: Sequence[Doc]
     ) -> None:
-        """Check the loss of a batch and its gradient before backpropagation. If the check fails,
-        accumulated gradients of other batches are dropped.
-
-        RAISES (ValueError): If they are not finite, or the loss is absurdly large.
+        """Check that the loss of a batch and its gradient are finite, and the loss is not absurdly
+        large, before backpropagation. If not, accumulated gradients of other batches are dropped.
         """
         self._batch.add(docs)
         self._norm = None
@@ -90,10 +88,8 @@ class DivergenceMonitor:
             self._stop(name, model, "the gradient of the loss is not finite", docs)
 
     def check_gradients(self, name: str, model: Model, docs: Sequence[Doc]) -> None:
-        """Check the gradients of all parameters. If the check fails, they are dropped.
-
-        RAISES (ValueError): If they are not finite, unless scaling for mixed precision caused it.
-        """
+        """Check that the gradients of all parameters are finite, unless scaling for mixed precision
+        has caused it. If not, they are dropped."""
         arrays, tensors = list(gradients_of_arrays(model)), list(gradients_of_networks(model))
         norm = global_norm([*arrays, *tensors])
         # Changes to arrays cannot be tracked
@@ -104,13 +100,9 @@ class DivergenceMonitor:
         self._stop(name, model, "the gradient of the weights is not finite", docs)
 
     def gradient_scale(self, model: Model, max_norm: float | None) -> float:
-        """Compute the factor for all gradients that clips their global norm. The norm computed by
-        `check_gradients` is reused if the gradients have not changed since, as far as PyTorch can
-        tell: see `TensorVersions`.
-
-        max_norm (Optional[float]): The maximum norm; None for no clipping.
-        RETURNS (float): The factor, at most 1.
-        """
+        """Compute the factor for all gradients, at most 1, that clips their global norm; None clips
+        nothing. The norm computed by `check_gradients` is reused if the gradients have not changed
+        since, as far as PyTorch can tell: see `TensorVersions`."""
         checked, self._norm = self._norm, None  # do not keep old gradients alive
         if max_norm is None:
             return 1.0
@@ -121,10 +113,7 @@ class DivergenceMonitor:
         return clipping_scale(global_norm(gradients) if norm is None else norm, max_norm)
 
     def check_update(self, name: str, model: Model) -> None:
-        """Check the weights after an update.
-
-        RAISES (ValueError): If they are not finite.
-        """
+        """Check that the weights are finite after an update."""
         batch, self._batch = self._batch, Batch()
         self.updates += 1
         if not all_finite(_weights(model)):
@@ -132,11 +121,8 @@ class DivergenceMonitor:
             raise ValueError(self.problem)
 
     def check_saving(self, name: str, model: Model) -> None:
-        """Check that a model may be saved.
-
-        RAISES (ValueError): If the weights are not finite, or if training has diverged and an
-            earlier model has been saved.
-        """
+        """Check that a model may be saved: its weights are finite, and training has not diverged
+        since an earlier model has been saved."""
         problem = self.problem if self.is_saved else None
         if not all_finite(_weights(model)):
             problem = self.problem or "its weights are not finite"
@@ -153,10 +139,7 @@ class DivergenceMonitor:
 
 
 def check_scores(name: str, potentials: Potentials, docs: Iterable[Doc]) -> None:
-    """Check that the scores of a component's model can be used for prediction.
-
-    RAISES (ValueError): If a score is NaN.
-    """
+    """Check that no score of a component's model is NaN, before it is used for prediction."""
     tensors = potentials.tensors().values()
     # Summing takes half the time, but ∞ − ∞ also gives NaN
     if any(isnan(tensor.sum().item()) and tensor.isnan().any() for tensor in tensors):

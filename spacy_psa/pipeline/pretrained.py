@@ -14,10 +14,7 @@ NO_LIMIT = 1_000_000
 
 
 def n_positions(config: Any) -> int | None:
-    """Count the subwords that a transformer can read at once.
-
-    RETURNS (Optional[int]): Their number; None if it is not limited, or unknown.
-    """
+    """Count the subwords that a transformer can read at once; None if unlimited, or unknown."""
     positions = getattr(config, "max_position_embeddings", None)
     if not isinstance(positions, int) or positions < 1:
         return None
@@ -28,11 +25,8 @@ def n_positions(config: Any) -> int | None:
 
 
 def check_transformers(nlp: Language) -> None:
-    """Check that the initialized transformers in a pipeline can read what they are given.
-
-    RAISES (ValueError): If one of them gets more subwords than it has positions, or longer windows
-        than it reads. If its tokenizer has no limit, this is a warning.
-    """
+    """Check that the initialized transformers in a pipeline have positions for as many subwords as
+    they get, and read windows as long. If a tokenizer has no limit, this is a warning."""
     for name, pipe in nlp.components:
         model = getattr(pipe, "model", None)
         for node in model.walk() if isinstance(model, Model) else ():

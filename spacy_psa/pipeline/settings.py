@@ -25,11 +25,7 @@ class Setting(NamedTuple):
 
 
 def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -> None:
-    """Check the values of settings.
-
-    values (Mapping[str, Any]): Values by name. Those without a range are not checked.
-    RAISES (ValueError): If a value is out of range.
-    """
+    """Check the values of settings that have a range."""
     for name, value in values.items():
         setting = settings.get(name)
         if setting is not None and not setting.holds(value):
@@ -39,11 +35,7 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
 
 
 def check_saved(values: Any, known: Container[str], settings: Mapping[str, Setting]) -> None:
-    """Check the settings in a file. Missing ones keep their defaults.
-
-    RAISES (ValueError): If the contents are not a dict of settings, or a setting is unknown or out
-        of range.
-    """
+    """Check the settings in a file. Missing ones keep their defaults."""
     if not isinstance(values, dict):
         problem = f"the settings are of type {type(values).__name__}"
         raise ValueError(Errors.P202.format(problem=problem))

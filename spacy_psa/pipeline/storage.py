@@ -161,9 +161,7 @@ def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any
     spaCy creates a component from the saved config with these changes, and then lets it load its
     own settings, which hide them. The component is not told of the changes. But it can compare the
     saved config with that of the pipeline, which spaCy has read just before, with the changes.
-
-    RETURNS (List[str]): Their names; empty if the component is loaded on its own.
-    """
+    There are none if the component is loaded on its own."""
     reference, file = _pipelines.get(pipe), path.parent / "config.cfg"
     nlp = None if reference is None else reference()
     if nlp is None or not file.is_file():

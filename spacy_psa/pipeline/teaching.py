@@ -96,11 +96,8 @@ class Lessons:
         self.temperatures = torch.tensor(temperatures, dtype=torch.float64)
 
     def losses(self, likelihood: Tensor, student: LinearChain) -> Tensor:
-        """Mix the loss of the annotation with that of the teacher.
-
-        likelihood (Tensor): *Shape:* (C,). The loss of the annotation.
-        RETURNS (Tensor): *Shape:* (C,). gold · likelihood + (1 − gold) · T² · H(p_T, p_S).
-        """
+        """Mix the loss of the annotation (C,) with that of the teacher: gold · likelihood + (1 −
+        gold) · T² · H(p_T, p_S). *Shape:* (C,)."""
         gold = self.gold.to(likelihood)
         total = gold * likelihood
         for temperature in self.temperatures.unique().tolist():
@@ -132,10 +129,7 @@ def _in_labels(teaching: Teaching, name: str, ids: dict[str, int]) -> EdgeMargin
 
 
 def check_same_tags(name: str, teachers: Sequence[str], own: Sequence[str]) -> None:
-    """Check that a student has the tags of its teacher.
-
-    RAISES (ValueError): If they differ other than in their order.
-    """
+    """Check that a student has the tags of its teacher, in any order."""
     only = [
         f"only {who} has {', '.join(sorted(tags)[:5])}"
         for who, tags in (
@@ -154,10 +148,7 @@ def _moved(edges: EdgeMarginals, offset: int) -> EdgeMarginals:
 
 def rechained(edges: EdgeMarginals, before: Sequence[int], now: Sequence[int]) -> EdgeMarginals:
     """Divide tokens into other sequences. Where one begins, the marginals of the token remain;
-    where one goes on, the teacher's tokens are independent.
-
-    RAISES (ValueError): If they are not of as many tokens.
-    """
+    where one goes on, the teacher's tokens are independent."""
     if sum(before) != sum(now):
         problem = f"they are of {sum(before)} tokens, and there are {sum(now)}"
         raise ValueError(Errors.P023.format(problem=problem))

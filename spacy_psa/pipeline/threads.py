@@ -94,9 +94,7 @@ contention = Contention()
 
 
 def checked(threads: Threads) -> Threads:
-    """RETURNS (Threads): The setting.
-    RAISES (ValueError): If it is a number below 1.
-    """
+    """Check the setting, which must not be a number below 1."""
     if threads is not None and threads != "auto":
         check_value("threads", threads, lambda n: n >= 1, "a positive integer, 'auto' or null")
     return threads
@@ -117,13 +115,9 @@ _calls = _Calls()
 
 @contextmanager
 def using_threads(threads: Threads) -> Iterator[None]:
-    """Compute with a number of PyTorch's threads, which is restored afterwards. A call within
-    another one computes with the number of the outer one.
-
-    threads (Union[Literal["auto"], int, None]): The number, at most PyTorch's; "auto" for
-        PyTorch's, but fewer while other processes compete for the cores, and one in the workers of
-        `nlp.pipe`; None for PyTorch's.
-    """
+    """Compute with a number of PyTorch's threads, at most all of them (None), which is restored
+    afterwards: "auto" uses fewer while other processes compete for the cores, and one in the
+    workers of `nlp.pipe`. A call within another one computes with the number of the outer one."""
     if threads is None or getattr(_calls.here, "is_inside", False):
         yield
         return

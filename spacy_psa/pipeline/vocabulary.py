@@ -27,11 +27,8 @@ def collect_words(
     nlp: Language | None,
     vocabulary: Vocabulary | None,
 ) -> None:
-    """Let a component's embeddings collect the words of the training data.
-
-    nlp (Optional[Language]): The pipeline. If it is trained on a streamed corpus, spaCy passes only
-        the beginning of it: this gives a warning.
-    RAISES (ValueError): If it is not a dict of tokens and their counts, or empty.
+    """Let a component's embeddings collect the words of the training data, or of a dict of tokens
+    and their counts. Of a streamed corpus, spaCy passes only the beginning: this gives a warning.
     """
     if vocabulary is not None and not _are_counts(vocabulary):
         raise ValueError(Errors.P319.format(name=pipe.name))
@@ -59,30 +56,20 @@ def embedded_words(vocab: Vocab) -> Knows:
 
 
 def check_embedded_words(vocab: Vocab) -> None:
-    """Check that a model can be trained with the pretrained vectors.
-
-    RAISES (ValueError): If some vectors are not finite.
-    """
+    """Check that the pretrained vectors are finite, so that a model can be trained with them."""
     check_vectors(vocab.vectors)
 
 
 def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
-    """Create a test for membership in a set of words, by norm or its lowercase form.
-
-    words (Iterable[str]): The words, e.g. all words in the training data.
-    """
+    """Create a test for membership in a set of words, by norm or its lowercase form."""
     forms = {word_form(vocab[word], NORM) for word in words}
     return _finder(vocab, forms, NORM, None)
 
 
 def trained_words(pipe: TrainablePipe) -> Knows | None:
-    """Create a test for words that have their own embedding in `spacy_psa.WordCharEmbed.v1`. These
-    are the words of the training data, except words without a pretrained vector that are rarer than
-    `min_freq`.
-
-    RETURNS (Optional[Callable[[str], bool]]): Whether a word is one of them; None if the model has
-        no such embeddings.
-    """
+    """Create a test for words that have their own embedding in `spacy_psa.WordCharEmbed.v1`; None
+    if the model has none. These are the words of the training data, except words without a
+    pretrained vector that are rarer than `min_freq`."""
     for node in pipe.model.walk():
         for shim in node.shims:
             if isinstance(shim, WordCharacterShim) and "words" in shim.cfg:

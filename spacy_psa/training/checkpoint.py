@@ -64,12 +64,8 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
-    """Write a checkpoint, replacing the previous one.
-
-    folder (Path): The folder, which is created if needed.
-    tensors (Dict[str, Tensor]): Its tensors. If there are none, no tensor file is kept.
-    RAISES (OutputError): If it cannot be written. The previous checkpoint is then unchanged.
-    """
+    """Write a checkpoint, replacing the previous one, which stays if that fails. Without tensors,
+    no tensor file is kept."""
     # The tensor file of the previous checkpoint must stay intact until the new one is complete.
     slot = SLOTS[_slot_in_use(folder) == SLOTS[0]]
     record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
@@ -96,11 +92,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove a checkpoint, keeping its folder and any other files in it.
-
-    folder (Path): The folder, which need not exist.
-    RAISES (OutputError): If the checkpoint cannot be removed.
-    """
+    """Remove a checkpoint, if there is one, keeping its folder and any other files in it."""
     with output_errors(folder):
         # The state first: without it there is no checkpoint
         for name in (STATE, *SLOTS):
@@ -108,11 +100,7 @@ def remove_checkpoint(folder: Path) -> None:
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read a checkpoint, without its tensors.
-
-    RETURNS (Optional[Checkpoint]): The checkpoint, or None if there is none.
-    RAISES (ValueError): If it is damaged, or in another format version.
-    """
+    """Read a checkpoint, if there is one, without its tensors."""
     record = _record(folder)
     if record is None:
         return None
@@ -123,10 +111,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Read the tensors of a checkpoint.
-
-    RAISES (ValueError): If they are missing or damaged.
-    """
+    """Read the tensors of a checkpoint."""
     record = _record(folder)
     described = record and record["tensors"]
     if not described:

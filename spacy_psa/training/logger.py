@@ -98,11 +98,8 @@ class TrainingLog:
         )
 
     def log_step(self, info: Info | None) -> None:
-        """Log a step.
-
-        info (Optional[Dict[str, Any]]): spaCy's information about the step if it was evaluated,
-            otherwise None. `psa train` may log the last step a second time, after evaluating it.
-        """
+        """Log a step, with spaCy's information if it was evaluated. `psa train` may log the last
+        step a second time, after evaluating it."""
         if info is None or info["step"] >= self._n_steps:
             self._n_steps += 1
             self._learn_rate = float(self._optimizer.learn_rate)

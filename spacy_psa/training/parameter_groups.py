@@ -45,11 +45,8 @@ def note_pipeline(nlp: Language) -> None:
 
 
 def names_beside(key: Key) -> dict[Key, ParameterName]:
-    """Find the names of all parameters of the pipeline that has a parameter.
-
-    RETURNS (Dict[Tuple[int, str], ParameterName]): The names, by key; empty if no pipeline noted
-        has it.
-    """
+    """Find the names of all parameters of the pipeline that has a parameter; none if no pipeline
+    noted has it."""
     for kept in reversed(_pipelines):
         nlp = kept()
         names = {} if nlp is None else dict(_names(nlp))
@@ -170,12 +167,8 @@ class ParameterGroups:
             group.step_schedules()
 
     def settings(self, key: Key, learn_rate: float, L2: float) -> tuple[float, float]:
-        """Find the learning rate and the L2 regularization of a parameter.
-
-        L2 (float): Their L2 regularization.
-        RAISES (ValueError): If the parameter's name is unknown, a group has no parameters, or two
-            groups change the same setting of one.
-        """
+        """Find the learning rate and the L2 regularization of a parameter. It is an error if its
+        name is unknown, a group has no parameters, or two groups change the same setting of one."""
         if not self._groups:
             return learn_rate, L2
         if key not in self._found:
@@ -221,9 +214,7 @@ class ParameterGroups:
 
 
 def check_rate(name: str, learn_rate: object) -> None:
-    """Check a learning rate. The values of a schedule are only known in training.
-
-    RAISES (ValueError): If it is a number, or written like one, and negative.
-    """
+    """Check that a learning rate, a number or text, is not negative. The values of a schedule are
+    only known in training."""
     if isinstance(learn_rate, int | float | str):
         check_value(name, learn_rate, lambda n: n >= 0.0, "at least 0")

@@ -40,11 +40,8 @@ class Progress:
         )
 
     def step(self, *, trained: bool) -> None:
-        """Advance by one step.
-
-        trained (bool): Whether this process performed the step. Steps of an earlier process, which
-            are only replayed, do not count toward the remaining time.
-        """
+        """Advance by one step. Steps of an earlier process, which are only replayed, do not count
+        toward the remaining time."""
         self._done += 1
         if self._bar.disable:
             return
@@ -58,10 +55,8 @@ class Progress:
             self._to_epoch()
 
     def evaluated(self, info: dict[str, Any]) -> None:
-        """Update the estimated length of an epoch after an evaluation.
-
-        info (Dict[str, Any]): The information that spaCy passes to loggers; and, if known,
-            `epochs`, the fractional number of epochs completed.
+        """Update the estimated length of an epoch after an evaluation, from the information that
+        spaCy passes to loggers and, if known, `epochs`, the fractional number of epochs completed.
         """
         self._evaluations.append((info["step"], info["epoch"]))
         if info.get("epochs"):
@@ -115,10 +110,7 @@ def epoch_length(evaluations: Sequence[tuple[int, int]]) -> float | None:
     """Estimate the number of steps in an epoch from the epochs of evaluated steps.
 
     If step s belongs to epoch e (both counted from 0), an epoch has more than s / (e + 1) and at
-    most s / e steps.
-
-    RETURNS (Optional[float]): The number of steps in an epoch; None during the first epoch.
-    """
+    most s / e steps. None during the first epoch."""
     lows = [step / (epoch + 1) for step, epoch in evaluations]
     highs = [step / epoch for step, epoch in evaluations if epoch]
     if not highs:

@@ -67,10 +67,8 @@ def capture_device() -> dict[str, Any]:
     """Capture the state of the GPU's random number generators.
 
     CuPy does not expose the state of its generator. So the generator is reseeded here, and the seed
-    is saved: a run that continues and one that is resumed get the same numbers.
-
-    RETURNS (Dict[str, Any]): The state, in a JSON-serializable form; empty without a GPU.
-    """
+    is saved: a run that continues and one that is resumed get the same numbers. The state is
+    JSON-serializable, and empty without a GPU."""
     state: dict[str, Any] = {}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         state["cuda"] = [_encode(device) for device in torch.cuda.get_rng_state_all()]
@@ -81,10 +79,7 @@ def capture_device() -> dict[str, Any]:
 
 
 def restore_device(state: dict[str, Any]) -> None:
-    """Restore the state of the GPU's random number generators, as far as they exist here.
-
-    state (Dict[str, Any]): The output of `capture_device`.
-    """
+    """Restore what `capture_device` has captured, as far as it exists here."""
     if "cuda" in state and torch.cuda.is_available():
         for i, device in enumerate(state["cuda"][: torch.cuda.device_count()]):
             torch.cuda.set_rng_state(_decode(device), i)
@@ -97,10 +92,7 @@ def isolated(stream: Iterator[ItemT], start: RandomState) -> Iterator[ItemT]:
 
     Its items then depend only on `start`, whatever random numbers are drawn between them, so the
     stream can be reproduced. Conversely, the stream does not affect the random numbers that other
-    code draws.
-
-    stream (Iterator): The stream, not yet started.
-    """
+    code draws. It must not have been started."""
     own = start
     while True:
         outer = RandomState.capture()

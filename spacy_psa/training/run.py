@@ -87,12 +87,7 @@ class TrainingRun:
         self.started, self.seconds_before = default_timer(), 0.0
 
     def train(self) -> Path:
-        """Train to the end, and return the folder of the last pipeline.
-
-        RAISES (ValueError): If the checkpoint is damaged or does not match the pipeline or the
-            corpus, or if the batcher yields no batches.
-        RAISES (OutputError): If an output cannot be written. Earlier outputs are then unchanged.
-        """
+        """Train to the end, and return the folder of the last pipeline."""
         message = SafePrinter(no_print=True)
         self._prepare_output()
         if self.saved is not None:

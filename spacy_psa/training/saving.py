@@ -40,11 +40,8 @@ def create_atomic_to_disk(callback: Callback | None = None) -> Callback:
 
 def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Normalize the part of a config that determines only how pipelines are saved, which does not
-    affect training.
-
-    RETURNS (Dict[str, Any]): The same config. `[training] before_to_disk` is null if it was not set
-        or was this module's callback without another one.
-    """
+    affect training: `[training] before_to_disk` is null if it was not set or was this module's
+    callback without another one."""
     training = settings.get("training", {})
     if training.get("before_to_disk") not in (None, {"@callbacks": NAME, "callback": None}):
         return settings
@@ -52,11 +49,7 @@ def learning_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_atomic_save(nlp: Language) -> Language:
-    """Make a pipeline save itself atomically.
-
-    nlp (Language): The pipeline, which is not modified.
-    RETURNS (Language): A shallow copy of the pipeline with another `to_disk`.
-    """
+    """Make a pipeline save itself atomically: a shallow copy with another `to_disk`."""
     if getattr(nlp.__dict__.get("to_disk"), "func", None) is _save:
         return nlp
     result = copy.copy(nlp)

@@ -29,13 +29,10 @@ ATTRIBUTES = "attributes"
 def read_state(
     nlp: Language, optimizer: Optimizer, frozen: Sequence[str]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the state of a training run.
-
-    frozen (List[str]): Components that are not trained.
-    RETURNS (Tuple[Dict[str, Tensor], Dict[str, Any]]): The tensors, on their devices, sharing
-        memory with the pipeline and the optimizer; and the rest, JSON-serializable.
-    RAISES (ValueError): If the optimizer has state for parameters that the pipeline does not have.
-    """
+    """Read the state of a training run, without the components that are not trained: the tensors,
+    on their devices, sharing memory with the pipeline and the optimizer; and the rest,
+    JSON-serializable. It is an error if the optimizer has state for parameters that the pipeline
+    does not have."""
     nodes = dict(_nodes(nlp, frozen))
     tensors = {f"weights/{path}": tensor for path, tensor in _weights(nodes)}
     keys = dict(_keys(nodes))
@@ -63,13 +60,8 @@ def write_state(
     tensors: dict[str, Tensor],
     rest: dict[str, Any],
 ) -> None:
-    """Restore the state of a training run in a pipeline and its optimizer.
-
-    frozen (List[str]): Components that are not trained.
-    tensors (Dict[str, Tensor]): The tensors from `read_state`.
-    rest (Dict[str, Any]): The rest from `read_state`.
-    RAISES (ValueError): If the state does not match the pipeline, which is then unchanged.
-    """
+    """Restore what `read_state` has read in a pipeline and its optimizer. If the state does not
+    match the pipeline, it is unchanged."""
     for name, pipe in _labelers(nlp, frozen):
         # A sourced component may have gained labels in training
         pipe.tagset.take(rest.get("labels", {}).get(name, ()))
@@ -102,21 +94,15 @@ def write_state(
 
 
 def trained_owners(nlp: Language, frozen: Sequence[str]) -> list[Owner]:
-    """Find the parameters of all trained components, in the same order in each process.
-
-    frozen (Sequence[str]): Components that are not trained.
-    RETURNS (List[Tuple[Model or PyTorchShim, str]]): The owner of each, and the name under which
-        it has it. One that several components share is found once.
-    """
+    """Find the owner of each parameter of the components that are not frozen, and the name under
+    which it has it, in the same order in each process. One that several components share is found
+    once."""
     owners = (owner for _, owner in _owners(dict(_nodes(nlp, frozen))))
     return list({(id(owner), name): (owner, name) for owner, name in owners}.values())
 
 
 def trained_shims(nlp: Language, frozen: Sequence[str]) -> list[PyTorchShim]:
-    """Find the networks of all trained components.
-
-    frozen (Sequence[str]): Components that are not trained.
-    """
+    """Find the networks of all components that are not frozen."""
     shims = _shims(dict(_nodes(nlp, frozen)))
     return list({id(shim): shim for _, shim in shims}.values())
 

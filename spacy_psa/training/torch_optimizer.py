@@ -74,10 +74,7 @@ class TorchOptimizer(Optimizer):
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> tuple[FloatsXd, FloatsXd]:
-        """Update a parameter in place.
-
-        RAISES (ValueError): If one of the arrays is read-only.
-        """
+        """Update a parameter in place."""
         self.update_together([key], [_shared(weights)], [_shared(gradient)], lr_scale=lr_scale)
         gradient.fill(0.0)
         return weights, gradient

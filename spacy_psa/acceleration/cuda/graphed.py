@@ -48,12 +48,8 @@ class GraphedBody:
         self._pending: weakref.ref[_Run] | None = None
 
     def __call__(self, body: Body, network: nn.Module, vectors: Tensor, lengths: Tensor) -> Any:
-        """Compute scores.
-
-        vectors (Tensor): Shape: (batch_size, n, d).
-        lengths (Tensor): The lengths of the sequences. Shape: (batch_size,), integers.
-        RETURNS (Tensor): Shape: (batch_size, n, L).
-        """
+        """Compute scores (batch_size, n, L) from vectors (batch_size, n, d) and the lengths of the
+        sequences (batch_size,)."""
         if not (network.training and self._is_possible(vectors)):
             return body(vectors, lengths)
         modules = list(network.modules())

@@ -46,15 +46,9 @@ def fused_scores(
     weight: Tensor,
     lengths: Sequence[int] | Tensor | None = None,
 ) -> Tensor:
-    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), storing nothing but the scores.
-
-    queries (Tensor): Any floating-point type. Shape: (batch_size, n, d).
-    keys (Tensor): Shape: (batch_size, m, d).
-    weight (Tensor): Shape: (d,).
-    lengths (Optional[Union[Sequence[int], Tensor]]): As in `tiled_scores`.
-        Shape: (batch_size,).
-    RETURNS (Tensor): The scores, in the type of the queries but at least float32; zero beyond the
-        lengths. Shape: (batch_size, n, m).
+    """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), storing nothing but the scores:
+    (batch_size, n, m), in the type of the queries but at least float32, zero beyond the lengths.
+    See `tiled_scores`.
 
     Source: Wei et al. (2021), equation 5.
     """

@@ -17,15 +17,9 @@ ONES, OTHERS, NUMBERS = 4, 8, 64
 def additive_scores_of(
     queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, dtype: torch.dtype
 ) -> Tensor:
-    """Compute f(i, j) = wᵀ tanh(q_i + k_j).
-
-    queries (Tensor): *Shape:* (batch_size, n, d)
-    keys (Tensor): *Shape:* (batch_size, m, d)
-    weight (Tensor): *Shape:* (d,)
-    lengths (Tensor): *Shape:* (batch_size,). The number of queries and keys to use in each row.
-        Integers.
-    RETURNS (Tensor): *Shape:* (batch_size, n, m). Zeros beyond the lengths.
-    """
+    """Compute f(i, j) = wᵀ tanh(q_i + k_j) for queries (batch_size, n, d), keys (batch_size, m, d),
+    the weight (d,) and the number of each to use in each row (batch_size,). *Shape:* (batch_size,
+    n, m), zeros beyond the lengths."""
     batch_size, n, d = queries.shape
     m = keys.shape[1]
     scores = queries.new_zeros((batch_size, n, m), dtype=dtype)
@@ -51,13 +45,8 @@ def additive_scores_of(
 def additive_gradients_of(
     queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the gradients with respect to queries, keys and weight.
-
-    queries, keys, weight, lengths (Tensor): As passed to `additive_scores_of`.
-    gradient (Tensor): *Shape:* (batch_size, n, m). The gradient of the scores.
-    RETURNS (Tuple[Tensor, Tensor, Tensor]): The gradients in the type of `gradient`, with the
-        shapes of queries, keys and weight.
-    """
+    """Compute the gradients with respect to queries, keys and weight from that of the scores
+    (batch_size, n, m), in its type."""
     batch_size, n, d = queries.shape
     tiles = triton.cdiv(n, ONES)
     for_weight = gradient.new_zeros(batch_size, tiles, d)
@@ -101,9 +90,6 @@ def _one_side(
 
 @lru_cache(maxsize=16)
 def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
-    """Copy the lengths of rows to a device. Recent results are cached.
-
-    RETURNS (Tensor): *Shape:* (batch_size,). int32.
-    """
+    """Copy the lengths of rows to a device, as int32. Recent results are cached."""
     with torch.inference_mode(False):  # the cached tensor must be usable in training
         return torch.tensor(lengths, dtype=torch.int32, device=device)

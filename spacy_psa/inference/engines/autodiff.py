@@ -48,11 +48,8 @@ def to_inputs(
     grad: Tensor,
     convert: Callable[[Part, Tensor], Tensor],
 ) -> list[Tensor | None]:
-    """The return value of such a function's backward pass: the gradient of each input that needs
-    one. Differentiating it again raises an error.
-
-    ctx (Any): The function's context, in which only the inputs were saved.
-    """
+    """The return value of such a function's backward pass: the gradient of each input, the only
+    saved tensors, that needs one. Differentiating it again raises an error."""
     inputs = ctx.saved_tensors
     tensors: list[Tensor | None] = []
     for part, like, needed in zip(gradient, inputs, ctx.needs_input_grad[:5], strict=True):

@@ -56,10 +56,7 @@ ALIASES = {"scan": "logspace"}
 
 
 def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
-    """Look up a backend by its name or an alias.
-
-    RAISES (ValueError): If there is no backend of this name.
-    """
+    """Look up a backend by its name or an alias."""
     name = ALIASES.get(name, name)
     if name not in backends:
         nearest, options = suggestion(name, backends), ", ".join(sorted(backends))

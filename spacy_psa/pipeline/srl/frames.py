@@ -123,11 +123,8 @@ class PredicateFrame:
 
 
 def annotate_frames(doc: Doc, predictions: Sequence[FramePrediction]) -> None:
-    """Write predictions to a Doc, replacing its frames.
-
-    predictions (Sequence[FramePrediction]): The frames. Probabilities are stored in the `attrs` of
-        the span groups.
-    """
+    """Write predictions to a Doc, replacing its frames. Probabilities are stored in the `attrs` of
+    the span groups."""
     set_frames(doc, [prediction.frame for prediction in predictions])
     for group, prediction in zip(stored_frames(doc), predictions, strict=True):
         if prediction.probability is not None:

@@ -60,10 +60,7 @@ def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
 
 
 def check_predicates(doc: Doc, predicates: Sequence[Predicate]) -> None:
-    """Check that predicates are distinct tokens of a Doc.
-
-    RAISES (ValueError): If an index is out of range or occurs twice.
-    """
+    """Check that predicates are distinct tokens of a Doc."""
     seen = set()
     for predicate in predicates:
         if not 0 <= predicate.token < len(doc):

@@ -48,10 +48,7 @@ class RoleRules:
 
     def repaired(self, arguments: Sequence[Span], scores: Sequence[float]) -> list[Span]:
         """Remove arguments that break the rules: all but the best-scoring argument of each core
-        role, and then continuations and references of roles that are missing.
-
-        arguments (Sequence[Span]): Start, end and role of each argument, in order.
-        """
+        role, and then continuations and references of roles that are missing."""
         best: dict[str, int] = {}
         for i, (_, _, role) in enumerate(arguments):
             if self.unique and role in self.core and scores[i] > scores[best.setdefault(role, i)]:

@@ -67,10 +67,7 @@ def without_space(
     potentials: Potentials, tags: Sequence[str], spaces: Sequence[NDArray[np.bool_]]
 ) -> Iterator[RoleChains]:
     """Rule out arguments that begin or end with white space. Predicates without white space in
-    their sentence keep their scores.
-
-    YIELDS (RoleChains): The predicates without white space, then those with it.
-    """
+    their sentence keep their scores, and come first."""
     with_space = [chain for chain, of_chain in enumerate(spaces) if of_chain.any()]
     rest = sorted({*range(len(spaces))}.difference(with_space))
     if not with_space:

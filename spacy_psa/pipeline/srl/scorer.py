@@ -17,6 +17,8 @@ def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 
     If the predicted tokenization differs from the gold one, positions are compared by character.
 
+    examples (Iterable[Example]): The examples.
+    **cfg: Not used.
     RETURNS (Dict[str, Any]): `srl_p`, `srl_r`, `srl_f`, `srl_complete` (the share of perfect
         propositions) and `srl_per_role`; all None if nothing is annotated.
     """
@@ -36,11 +38,8 @@ def srl_score(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 
 
 def score_examples(examples: Iterable[Example]) -> SRLResult:
-    """Score predictions by the rules of the evaluator.
-
-    examples (Iterable[Example]): The examples. Those without gold frames are skipped.
-    RETURNS (SRLResult): The counts; each Doc counts as one sentence.
-    """
+    """Score predictions by the rules of the evaluator; each Doc counts as one sentence. Examples
+    without gold frames are skipped."""
     result = SRLResult()
     for example in examples:
         gold, predicted = example.reference, example.predicted

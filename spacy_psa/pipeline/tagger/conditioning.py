@@ -36,11 +36,8 @@ def condition(
     about a span is ignored if any of the span's tokens is annotated. A rule about a span that
     crosses a sentence boundary is also ignored, unless it requires the span, which is an error.
     Both take precedence over white space: a token that they require to be in a span may begin or
-    end it. All others can be outside of spans, so there is always a possible sequence.
-
-    RETURNS (Potentials): The scores, with biases added; the same object if there are none.
-    RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
-    """
+    end it. All others can be outside of spans, so there is always a possible sequence. If there are
+    no biases to add, the result is the same object."""
     allow_space = allow_space or not target.has_spans
     if rules is None and not keep_existing and allow_space:
         return potentials

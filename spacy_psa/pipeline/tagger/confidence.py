@@ -25,10 +25,8 @@ def set_scores(
 ) -> None:
     """Store probabilities on a document, replacing those of the same target.
 
-    Span groups also have them in `attrs["scores"]`, like those of spaCy's `spancat`.
-
-    tokens (Iterable[Optional[float]]): The probability of each token's label; None if unknown.
-    """
+    Span groups also have them in `attrs["scores"]`, like those of spaCy's `spancat`. None stands
+    for an unknown probability of a token's label."""
     forget_scores(doc, target)
     for token, score in zip(doc, tokens, strict=True):
         if score is not None:
@@ -40,21 +38,15 @@ def set_scores(
 
 
 def token_score(token: Token) -> float | None:
-    """Get the probability of a token's predicted label: `token._.psa_score`.
-
-    RETURNS (Optional[float]): The probability; that of its tag, part of speech or morphology if
-        spans were predicted as well. None if unknown.
-    """
+    """Get the probability of a token's predicted label, `token._.psa_score`: that of its tag, part
+    of speech or morphology if spans were predicted as well. None if unknown."""
     scores = _user_data(token.doc).get(_token_key(token), {})
     return next((scores[layer] for layer in (*TOKEN_TARGETS, *scores) if layer in scores), None)
 
 
 def span_score(span: Span) -> float | None:
-    """Get the probability of exactly this span with its label: `span._.psa_score`.
-
-    RETURNS (Optional[float]): The probability. If several components predicted the span, that of
-        the first one. None if unknown.
-    """
+    """Get the probability of exactly this span with its label, `span._.psa_score`. If several
+    components predicted the span, that of the first one. None if unknown."""
     scores = _user_data(span.doc).get(_span_key(span), {})
     return next((score for label, score in scores.values() if label == span.label_), None)
 

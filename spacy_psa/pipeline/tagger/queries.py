@@ -79,12 +79,8 @@ class TagQueries:
         return LinearChain(given, constraints=self.pipe.constraints)
 
     def as_teacher(self, docs: Sequence[Doc], temperature: float = 1.0) -> LinearChain:
-        """Compute the distribution whatever annotation the documents have.
-
-        docs (Sequence[Doc]): The documents, not all of them empty.
-        RETURNS (LinearChain): One chain per sentence, see `distribution`.
-        RAISES (ValueError): As `distribution`.
-        """
+        """Compute the distribution whatever annotation the documents, not all of them empty, have.
+        See `distribution`."""
         pipe = self.pipe
         potentials = pipe.model.predict(list(docs)).detach()
         check_scores(pipe.name, potentials, docs)

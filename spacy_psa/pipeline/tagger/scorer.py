@@ -28,9 +28,12 @@ def tagger_score(
 ) -> dict[str, Any]:
     """Score the annotation of a `psa_tagger`.
 
+    examples (Iterable[Example]): The examples.
+    target (str): The component's target.
     spans_key (str): The key in `doc.spans`, for the target "spans".
     set_separator (Optional[str]): The separator in label sets in the reference, any label of which
         is correct, e.g. "|" in "NN|JJ"; None if there are no label sets.
+    **cfg: Settings of spaCy's scorer.
     RETURNS (Dict[str, Any]): `tag_acc`, `pos_acc`, `morph_acc` and `morph_per_feat`,
         `ents_p/r/f/per_type` or `spans_{key}_p/r/f/per_type`.
     """

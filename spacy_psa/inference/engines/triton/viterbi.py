@@ -76,11 +76,8 @@ def viterbi_kernel(
 
 
 def best_paths(scores: ChainScores, chains: Chains) -> tuple[Tensor, Tensor]:
-    """Find the best label sequences.
-
-    RETURNS (Tuple[Tensor, Tensor]): The labels, int64, *Shape:* (N,), and the score of the best
-        path to each label of each token, float64, *Shape:* (N, L).
-    """
+    """Find the best label sequences: the labels (N,), int64, and the score of the best path to each
+    label of each token (N, L), float64."""
     emissions = scores.emissions
     n_labels = emissions.shape[1]
     best = torch.empty_like(emissions, dtype=torch.float64)
