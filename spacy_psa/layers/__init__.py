@@ -1,6 +1,5 @@
 """The papers' layers in pure PyTorch, usable and testable without spaCy."""
 
-from .chain import Chain
 from .characters import CharacterBiLSTM, CharacterCNN
 from .decoders import CRFDecoder, PairwiseCRFDecoder, SoftmaxDecoder
 from .deepatt import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
@@ -14,7 +13,7 @@ from .label_attention import (
 from .label_marginals import LabelCRFDecoder, LabelMarginals
 from .label_parameters import LabelEmbeddings, LabelSet, LabelTransitions
 from .labeler import PredicateMask
-from .mask import PackedLayer, SequenceMask, apply_packed, masked_softmax
+from .mask import Chain, PackedLayer, SequenceMask, apply_packed, masked_softmax
 from .multihead import MultiHeadSelfAttention
 from .ops import PLAIN, Ops, ops_for, register, using
 from .position_bias import (

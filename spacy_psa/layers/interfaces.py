@@ -6,11 +6,12 @@ No layer inherits from these protocols: any `nn.Module` with the attributes will
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from torch import Tensor, nn
 
-from .mask import SequenceMask
+if TYPE_CHECKING:
+    from .mask import SequenceMask
 
 
 class Gate(Protocol):

@@ -1,12 +1,15 @@
-"""The mask of a padded batch, as a type, so that no code adds −10,000 by hand."""
+"""The mask of a padded batch, as a type, so that no code adds −10,000 by hand, and layers that read
+padded or packed batches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
+from .interfaces import width_of
 from .ops import ops_for
 
 
@@ -165,3 +168,32 @@ def apply_packed(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor
         output: Tensor = layer(tokens, mask)
         return output
     return mask.in_form_of(tokens, layer(mask.padded(tokens), mask))
+
+
+class Chain(PackedLayer, nn.Module):
+    """Pass a padded batch through encoders in sequence.
+
+    Every encoder maps (batch_size, n, its input width) and a mask to (batch_size, n, `width`).
+
+    input_width (int): Width of the input, and of the output if there are no encoders.
+    encoders (Iterable[nn.Module]): The encoders.
+    """
+
+    def __init__(self, input_width: int, encoders: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.encoders = nn.ModuleList(encoders)
+        self.width = width_of(self.encoders[-1]) if len(self.encoders) else input_width
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Encode tokens.
+
+        x (Tensor): Token vectors. Shape: (batch_size, n, input_width).
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Tensor): Shape: (batch_size, n, width).
+        """
+        if not len(self.encoders):
+            return x
+        tokens = mask.compact(x)
+        for encoder in self.encoders:
+            tokens = apply_packed(encoder, tokens, mask)
+        return mask.in_form_of(x, tokens)

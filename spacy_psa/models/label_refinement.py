@@ -9,7 +9,6 @@ from typing import Any
 from torch import nn
 
 from ..errors import Errors, check_value
-from ..layers.chain import Chain
 from ..layers.interfaces import width_of
 from ..layers.label_attention import (
     LabelAttention,
@@ -19,6 +18,7 @@ from ..layers.label_attention import (
 )
 from ..layers.label_marginals import LabelCRFDecoder, LabelMarginals
 from ..layers.label_parameters import LabelEmbeddings, LabelSet, LabelTransitions
+from ..layers.mask import Chain
 from ..layers.refinement import Concatenation, LabelRefinement, RefiningLayer, ResidualNorm
 from .types import DecoderBuilder, EncoderBuilder, PartBuilder, check_dropout
 

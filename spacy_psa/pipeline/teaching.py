@@ -52,7 +52,7 @@ def teach(doc: Doc, name: str, teaching: Teaching) -> None:
 
 def teaching_of(doc: Doc, name: str) -> Teaching | None:
     """RETURNS (Optional[Teaching]): What is attached for a component."""
-    return doc.user_data.get(f"spacy_psa_teaching.{name}") if doc.user_data else None
+    return doc.user_data.get(f"spacy_psa_teaching.{name}")
 
 
 class Lessons:

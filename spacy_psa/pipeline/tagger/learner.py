@@ -149,10 +149,7 @@ class TagLearner(Learner):
         sets: Mapping[int, list[int]],
     ) -> Lessons | None:
         """What teachers say of the examples; None if nothing."""
-        said = [
-            teaching_of(eg.reference, self.pipe.name) if eg.reference.user_data else None
-            for eg in examples
-        ]
+        said = [teaching_of(eg.reference, self.pipe.name) for eg in examples]
         if not any(said):
             return None
         lengths = [sentence_lengths(eg.predicted) for eg in examples]
