@@ -39,7 +39,10 @@ def main() -> None:
     system, hidden, data, vectors, limit = sys.argv[1:]
     torch.set_num_threads(1)
     place = Path(spacy_psa.__file__).parent
-    text = (place.parent / "configs" / f"{system}-chunk.cfg").read_text(encoding="utf8")
+    # Earlier commits had the second name
+    names = (f"{system}-spans.cfg", f"{system}-chunk.cfg")
+    paths = [place.parent / "configs" / name for name in names]
+    text = next(path for path in paths if path.exists()).read_text(encoding="utf8")
     nlp = make_pipeline(text, int(hidden))
     docs = [eg.reference for eg in Corpus(Path(data), limit=int(limit))(spacy.blank("en"))]
     if vectors:

@@ -97,7 +97,7 @@ def make_pipeline(system: str, hidden: int | None) -> Language:
     hidden (Optional[int]): The width of its BiLSTM; None for the config's.
     RETURNS (Language): The pipeline.
     """
-    nlp = load_system(system, "chunk", hidden)
+    nlp = load_system(system, "spans", hidden)
     docs = []
     for line in islice(sample_text().split("\n"), 300):
         doc = Doc(nlp.vocab, words=line.split())

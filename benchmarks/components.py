@@ -63,7 +63,7 @@ from .systems import only_words
 from .timing import make_clock, measure, on_cpu, use_device
 from .toolkits import TOOLKITS, installed, make_toolkit, versions
 
-SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
+SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "vaswani", "deepatt")
 BATCHES = (10, 32)
 ALONE = 200  # sentences tagged one at a time
 ON_CPU = "{}, CPU"
@@ -107,11 +107,11 @@ def main() -> None:
     use_device(arguments.device, pipelines=True)
     stream = read(arguments.data / "train.spacy")
     sentences = stream[: arguments.sentences]
-    task, peers, toolkits, n_labels = "chunk", PEERS, installed(), None
+    target, peers, toolkits, n_labels = "spans", PEERS, installed(), None
     if arguments.labels is not None:
         for doc in stream:
             tag_words(doc, arguments.labels)
-        task = "pos"
+        target = "tag"
         n_labels = len({token.tag_ for doc in sentences for token in doc})
         peers, toolkits = (
             tuple(name for name in names if name in OF_TAGS) for names in (peers, toolkits)
@@ -121,7 +121,7 @@ def main() -> None:
         docs=sentences,
         vectors=arguments.vectors,
         hidden=arguments.hidden,
-        task=task,
+        target=target,
         gpu=arguments.device != "cpu",
     )
     pipelines: Pipelines = {name: make(name) for name in (*peers, *arguments.systems)}
@@ -249,7 +249,7 @@ def make_pipeline(
     docs: Sequence[Doc],
     vectors: Path | None,
     hidden: int,
-    task: str = "chunk",
+    target: str = "spans",
     precision: str = FULL,
     gpu: bool = False,
 ) -> Language:
@@ -259,7 +259,7 @@ def make_pipeline(
     docs (Sequence[Doc]): The documents that provide the labels.
     vectors (Optional[Path]): A pipeline with pretrained vectors.
     hidden (int): The width of the BiLSTM, both directions together.
-    task (str): What our systems learn: "chunk", or "pos" for tags.
+    target (str): What our systems learn: "spans", or "tag".
     precision (str): The precision of matrix multiplications when training our systems.
     gpu (bool): Whether our systems have the settings for GPUs.
     RETURNS (Language): The pipeline.
@@ -269,7 +269,7 @@ def make_pipeline(
         nlp = spacy.blank("en")
         nlp.add_pipe(name)
     else:
-        nlp = load_system(name, task, hidden, None if precision == FULL else precision, gpu=gpu)
+        nlp = load_system(name, target, hidden, None if precision == FULL else precision, gpu=gpu)
     if vectors is not None:
         load_vectors_into_model(nlp, vectors, add_strings=True)
     nlp.initialize(lambda: [Example(only_words(nlp, doc), doc) for doc in docs])

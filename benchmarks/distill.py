@@ -123,10 +123,10 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
         path = folder / "model-best"
     seconds = time.process_time() - start
     nlp = spacy.load(path)
-    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), "ner")
+    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), "ents")
     tests = read(nlp, data / "test.spacy")
     begun = time.process_time()
-    test, _ = evaluate(nlp, tests, "ner")
+    test, _ = evaluate(nlp, tests, "ents")
     speed = sum(len(eg.predicted) for eg in tests) / (time.process_time() - begun)
     result = {
         **cell,
@@ -214,7 +214,7 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
     """Make the config of `psa init-config`, of the width and the length to compare."""
     text = make_config(
         cell["student"],
-        "ner",
+        "ents",
         name="student.cfg",
         corpus=data / "train.spacy",
         vectors=str(arguments.vectors),

@@ -1,6 +1,6 @@
 """The effect of mixed-precision training on accuracy.
 
-    python -m spacy train configs/psa-chunk.cfg --output RUNS/psa-bf16-0 --system.seed 0 \\
+    python -m spacy train configs/psa-spans.cfg --output RUNS/psa-bf16-0 --system.seed 0 \\
         --components.psa_tagger.model.mixed_precision bf16 …
     python -m benchmarks.mixed_precision RUNS --data corpus/conll2000
 

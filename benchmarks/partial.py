@@ -2,7 +2,7 @@
 
     python -m benchmarks.partial --train corpus/conll2000/train.spacy \
         --dev corpus/conll2000/dev.spacy --test corpus/conll2000/test.spacy \
-        --config configs/bilstm-crf-chunk.cfg --vectors vectors/en
+        --config configs/bilstm-crf-spans.cfg --vectors vectors/en
 
 A share of the training tokens is hidden (`--shares`, half by default), in one of three designs:
 

@@ -21,7 +21,7 @@ TAGGED_AT_ONCE = 256
 
 def load_system(
     system: str,
-    task: str,
+    target: str,
     hidden: int | None = None,
     mixed_precision: str | None = None,
     *,
@@ -30,15 +30,15 @@ def load_system(
     """Load the pipeline of a system from its config, without initializing it.
 
     system (str): A system of `psa init-config`.
-    task (str): The task.
+    target (str): The target.
     hidden (Optional[int]): The width of the BiLSTM, both directions together; None for the
         config's.
     mixed_precision (Optional[str]): The value of `mixed_precision` for training.
     gpu (bool): Whether to use the settings for GPUs.
     RETURNS (Language): The pipeline.
     """
-    name = f"{system}-{task}.cfg"
-    text = make_config(system, task, name=name, recipe="paper", gpu=gpu)
+    name = f"{system}-{target}.cfg"
+    text = make_config(system, target, name=name, recipe="paper", gpu=gpu)
     config = Config().from_str(text, interpolate=False)
     model = config["components"]["psa_tagger"]["model"]
     model["mixed_precision"] = mixed_precision

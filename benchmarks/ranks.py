@@ -94,7 +94,7 @@ def main() -> None:
 def make_config(arguments: argparse.Namespace, folder: Path) -> Path:
     """The config of the runs, which evaluate once, on few sentences."""
     config = Config().from_disk(
-        ROOT / "configs" / f"{arguments.system}-chunk.cfg", interpolate=False
+        ROOT / "configs" / f"{arguments.system}-spans.cfg", interpolate=False
     )
     config["paths"].update(
         train=str(arguments.data / "train.spacy"),

@@ -90,7 +90,7 @@ def matrix(
     YIELDS (Cell): The cells.
     """
     ordered = [name for name in CORPORA if name in corpora]
-    entities = [name for name in ordered if CORPORA[name].task == "ner"]
+    entities = [name for name in ordered if CORPORA[name].target == "ents"]
     others = [name for name in ordered if name not in entities]
     for group in (entities, others):
         for size in sizes:

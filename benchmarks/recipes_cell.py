@@ -37,8 +37,8 @@ from .recipes_variants import VARIANTS
 from .systems import SCORES
 
 SPACY = "spacy"
-# Components of spaCy that learn a task, and their scores
-COMPONENTS = {"ner": ("ner", "ents_f"), "chunk": ("ner", "ents_f"), "pos": ("tagger", "tag_acc")}
+# Components of spaCy that learn a target, and their scores
+COMPONENTS = {"ents": ("ner", "ents_f"), "spans": ("ner", "ents_f"), "tag": ("tagger", "tag_acc")}
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def make(cell: Cell, files: dict[str, Path]) -> Config:
     system, _, variant = cell.system.partition("+")
     _, settings = VARIANTS[variant] if variant else ("", {})
     if cell.system == SPACY:
-        component, _ = COMPONENTS[corpus.task]
+        component, _ = COMPONENTS[corpus.target]
         config = init_config(
             lang=corpus.lang, pipeline=[component], optimize="accuracy", silent=True
         )
@@ -119,7 +119,7 @@ def make(cell: Cell, files: dict[str, Path]) -> Config:
     else:
         text = make_config(
             system,
-            corpus.task,
+            corpus.target,
             name="config.cfg",
             recipe="paper" if settings is None else "best",
             corpus=files["train"],

@@ -21,7 +21,7 @@ CHUNKS = "chunks"
 class Corpus:
     """A corpus.
 
-    task (str): The task of `psa init-config`.
+    target (str): The target of `psa init-config`.
     form (str): The format of `psa convert`.
     train (str): The file of training sentences, in the folder of corpora.
     dev (Optional[str]): The development set; None to hold out 1,000 training sentences.
@@ -30,7 +30,7 @@ class Corpus:
     universal (bool): Whether the tags are universal parts of speech.
     """
 
-    task: str
+    target: str
     form: str
     train: str
     dev: str | None
@@ -42,26 +42,26 @@ class Corpus:
 def treebank(folder: str, name: str, *, lang: str = "en", universal: bool = False) -> Corpus:
     """RETURNS (Corpus): A treebank of Universal Dependencies 2.2."""
     train, dev, test = (f"{folder}/{name}-ud-{part}.conllu" for part in PARTS)
-    return Corpus("pos", "conllu", train, dev, test, lang, universal)
+    return Corpus("tag", "conllu", train, dev, test, lang, universal)
 
 
 # The most valuable first
 CORPORA = {
     "wnut17": Corpus(
-        "ner",
+        "ents",
         "iob",
         "wnut17/wnut17train.conll",
         "wnut17/emerging.dev.conll",
         "wnut17/emerging.test.annotated",
     ),
     "ncbi": Corpus(
-        "ner",
+        "ents",
         "iob",
         "ncbi_disease/train.tsv",
         "ncbi_disease/devel.tsv",
         "ncbi_disease/test.tsv",
     ),
-    "conll2000": Corpus("chunk", "conll2000", "conll2000/train.txt", None, "conll2000/test.txt"),
+    "conll2000": Corpus("spans", "conll2000", "conll2000/train.txt", None, "conll2000/test.txt"),
     "ewt": treebank("ud_en_ewt_2.2", "en_ewt"),
     "fr": treebank("ud_fr_sequoia_2.2", "fr_sequoia", lang="fr", universal=True),
     "cs": treebank("ud_cs_cltt_2.2", "cs_cltt", lang="cs"),
@@ -92,7 +92,7 @@ def prepare(name: str, corpora: Path, work: Path) -> Path:
 
 def unified(doc: Doc, corpus: Corpus) -> Doc:
     """RETURNS (Doc): The sentence with its annotation where spaCy's components learn it."""
-    if corpus.task == "chunk":
+    if corpus.target == "spans":
         doc.set_ents([*doc.spans.get(CHUNKS, SpanGroup(doc))])
     if corpus.universal:
         for token in doc:

@@ -26,7 +26,7 @@ from .synthetic import make_sentences, make_tagger, sentence_lengths
 from .timing import Clock, make_clock, measure, repeated, use_device
 
 NAME = "roofline"
-SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "transformer", "deepatt")
+SYSTEMS = ("bilstm-crf", "bilstm-softmax", "psa", "lan", "refinement", "vaswani", "deepatt")
 LABELS = 45
 WAYS = {"tagging": TAGGED_AT_ONCE, "training": 10}
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

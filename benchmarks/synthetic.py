@@ -134,7 +134,7 @@ def make_tagger(
     gpu (bool): Whether to use the settings for GPUs.
     RETURNS (Tuple[Language, List[Doc]]): The pipeline, and the labeled sentences.
     """
-    nlp = load_system(system, "pos", hidden, gpu=gpu)
+    nlp = load_system(system, "tag", hidden, gpu=gpu)
     if isinstance(vectors, Vectors):
         nlp.vocab.vectors = vectors
     elif vectors:

@@ -34,9 +34,9 @@ from .cells import add_arguments, grouped, run_process, write_result
 from .machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results" / "transformers"
-# The task of each corpus, and its score
-CORPORA = {"wnut17": "ner", "ncbi": "ner", "conll2000": "chunk", "ewt": "pos"}
-SCORES = {"ner": "ents_f", "chunk": "spans_chunks_f", "pos": "tag_acc"}
+# The target of each corpus, and its score
+CORPORA = {"wnut17": "ents", "ncbi": "ents", "conll2000": "spans", "ewt": "tag"}
+SCORES = {"ents": "ents_f", "spans": "spans_chunks_f", "tag": "tag_acc"}
 SYSTEMS = {"crf": "none", "bilstm-crf": "bilstm", "psa": "psa", "spacy": None}
 OURS = "psa_tagger"
 LISTENER: dict[str, Any] = {
@@ -116,7 +116,7 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     if arguments.gpu:
         require_gpu(0)
     folder, data = arguments.runs / name_of(cell), arguments.data / cell["corpus"]
-    if CORPORA[cell["corpus"]] == "chunk":
+    if CORPORA[cell["corpus"]] == "spans":
         data = with_entities(data, folder / "data")
     config = config_of(arguments, cell, data)
     start = time.perf_counter()
@@ -125,10 +125,10 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     train(nlp, folder, use_gpu=0 if arguments.gpu else -1)
     seconds = time.perf_counter() - begun
     nlp = spacy.load(folder / "model-best")
-    task = CORPORA[cell["corpus"]]
-    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), task)
+    target = CORPORA[cell["corpus"]]
+    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), target)
     test_docs = read(nlp, data / "test.spacy")
-    test, duration = evaluate(nlp, test_docs, task)
+    test, duration = evaluate(nlp, test_docs, target)
     DocBin(docs=[eg.predicted for eg in test_docs]).to_disk(folder / "test.spacy")
     result = {
         **cell,
@@ -146,10 +146,10 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
 
 def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -> Config:
     """Make the config of `psa init-config`, with the length and the rates to compare."""
-    task, encoder = CORPORA[cell["corpus"]], SYSTEMS[cell["system"]]
+    target, encoder = CORPORA[cell["corpus"]], SYSTEMS[cell["system"]]
     text = make_config(
         "bilstm-crf",
-        task,
+        target,
         name="x.cfg",
         corpus=data / "train.spacy",
         inputs=Inputs(arguments.transformer, encoder=encoder),
@@ -168,13 +168,13 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
     config["paths"]["dev"] = str(data / "dev.spacy")
     config["corpora"]["train"]["limit"] = cell["limit"]
     if cell["system"] == "spacy":
-        with_spacy(config, task)
+        with_spacy(config, target)
     return config.interpolate()
 
 
-def with_spacy(config: Config, task: str) -> None:
+def with_spacy(config: Config, target: str) -> None:
     """Replace our component with spaCy's. Its `ner` learns chunks as entities."""
-    factory = "tagger" if task == "pos" else "ner"
+    factory = "tagger" if target == "tag" else "ner"
     model: dict[str, Any] = {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}
     if factory == "ner":
         model = {**NER, "tok2vec": LISTENER}
@@ -209,12 +209,12 @@ def read(nlp: spacy.Language, path: Path) -> list[Example]:
     ]
 
 
-def evaluate(nlp: spacy.Language, examples: list[Example], task: str) -> tuple[float, float]:
+def evaluate(nlp: spacy.Language, examples: list[Example], target: str) -> tuple[float, float]:
     """Predict, and score in percent.
 
     nlp (Language): The pipeline.
     examples (List[Example]): The sentences; receive the predictions.
-    task (str): The task.
+    target (str): The target.
     RETURNS (Tuple[float, float]): The score, and the seconds of the prediction.
     """
     start = time.perf_counter()
@@ -222,7 +222,7 @@ def evaluate(nlp: spacy.Language, examples: list[Example], task: str) -> tuple[f
     seconds = time.perf_counter() - start
     for example, doc in zip(examples, docs, strict=True):
         example.predicted = doc
-    score = SCORES[task]
+    score = SCORES[target]
     if score == "spans_chunks_f" and OURS not in nlp.pipe_names:
         score = "ents_f"
     return 100.0 * Scorer(nlp).score(examples)[score], seconds

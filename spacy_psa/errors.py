@@ -289,10 +289,6 @@ class Errors(metaclass=_Coded):
         "choose one of: {options}."
     )
     P134 = "Doc {index} in {path} has {layer} that tags cannot encode: {problem}."
-    P135 = (
-        "The pipeline '{path}' predicts several things: {targets}. Choose one with --target, and "
-        "with --spans-key for spans."
-    )
     P140 = "No text given. Give texts on the command line, or a file of texts with --file."
 
     # Published figures and licensed corpora (P170-P179)
@@ -375,7 +371,11 @@ class Errors(metaclass=_Coded):
         "units=utf16 if the tool counts as JavaScript does, and units=codepoints otherwise."
     )
 
-    # Configs (P190-P199)
+    # Configs (P189-P199)
+    P189 = (
+        "Roles have a component of their own kind, psa_srl, and cannot stand in one config with "
+        "{targets}. Write a config for each."
+    )
     P190 = "There is no --{option} {name}. Did you mean '{nearest}'? Choose one of: {options}."
     P191 = "The file {path} already exists. Add --force to overwrite it, or choose another name."
     P192 = (
@@ -387,7 +387,7 @@ class Errors(metaclass=_Coded):
         "given with --lang, or install what the message asks for."
     )
     P194 = (
-        "{option} cannot be set for the task {task}: each of its systems has its own. Leave the "
+        "{option} cannot be set for the target {target}: its systems have their own. Leave the "
         "option out, and edit the section in the config."
     )
 
@@ -652,7 +652,6 @@ class Errors(metaclass=_Coded):
         "training corpus. Check its size, and whether it discards long sentences."
     )
     P251 = "'{path}' is not a valid spaCy config: {problem}"
-    P252 = "'{path}' has no component{name} with a model. Choose --component from: {found}."
     P301 = (
         "The label '{label}' of the target '{target}' is not one of the component's labels, but "
         "occurs in the training example beginning '{text}'. Its model cannot gain labels: "
@@ -813,13 +812,10 @@ class Errors(metaclass=_Coded):
         "and booleans (P,) that say which predictions are correct."
     )
     P346 = (
-        "The pipeline '{path}' has no psa_tagger{named}; its components are: {found}. Give another "
-        "pipeline, or choose a psa_tagger with --component."
+        "'{path}' has no component{named} to work on ({kind}). Choose --component from: {found}. "
+        "All its components are: {components}."
     )
-    P347 = (
-        "The pipeline '{path}' has several psa_tagger components: {found}. Choose one with "
-        "--component."
-    )
+    P347 = "'{path}' has several components ({kind}): {found}. Choose one with --component."
     P348 = (
         "None of the {n} documents in {path} is annotated with {layer}, which the component "
         "'{name}' predicts. Choose other data, or another --component. Keys in doc.spans: {keys}."
@@ -902,7 +898,6 @@ class Errors(metaclass=_Coded):
 
     # Visualization (P380-P389)
     P380 = "The text has no tokens to inspect. Give a text with at least one word."
-    P381 = "'{path}' has no spacy-psa component{name} to inspect. Choose --component from: {found}."
     P382 = (
         "The model of '{name}' has no spacy-psa network to inspect. Choose a component whose model "
         "is 'spacy_psa.SequenceLabeler.v1' or 'spacy_psa.RoleLabeler.v1'."
@@ -926,10 +921,6 @@ class Errors(metaclass=_Coded):
     )
     P387 = "Unknown {what} '{name}' for label maps. Choose one of: {options}."
     P388 = "The maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
-    P389 = (
-        "Too few arguments. Give one or more pipelines, followed by the .svg, .png or .html file "
-        "to write."
-    )
 
     # Reproduction (P390-P399)
     P390 = (
@@ -959,7 +950,7 @@ class Errors(metaclass=_Coded):
     P397 = "There is no {option} '{name}'{where}. Choose one of: {options}."
     P398 = (
         "The config of {system} has no spacy-psa component with the target '{target}', as "
-        "{option} requires. Change the target in the config, or give another --task or --target."
+        "{option} requires. Change the target in the config, or give another --target."
     )
     P399 = "Cannot parse --options '{options}': {problem}."
 
@@ -1326,6 +1317,12 @@ class Warnings(metaclass=_Coded):
         "The development data {path} are the training data: all {n} Docs are the same. The scores "
         "say what was memorized, not what was learned. Hold out others with `python -m spacy psa "
         "split`."
+    )
+    # Earlier names (W440-W449)
+    W440 = "{old} is now called {new}: say so next time."
+    W441 = (
+        "{old} is now called {new}: a Transformer that is trained from scratch. To stand on a "
+        "pretrained transformer, use `psa init-config --transformer NAME`."
     )
 
 

@@ -18,8 +18,9 @@ DOCUMENTS = [
     *sorted((ROOT / "assets").glob("*/README.md")),
 ]
 CONFIGURATION = ROOT / "docs" / "configuration.md"
-# The pages that describe settings and blocks; the second has only those of semantic roles
-REFERENCE = [CONFIGURATION, ROOT / "docs" / "srl.md"]
+BLOCKS = ROOT / "docs" / "configuration"
+# The pages that describe settings and blocks; the last has only those of semantic roles
+REFERENCE = [CONFIGURATION, *sorted(BLOCKS.glob("*.md")), ROOT / "docs" / "srl.md"]
 
 
 def code_blocks(path: Path, language: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""configs/best.cfg is configs/psa-chunk.cfg with different training settings, and it trains."""
+"""configs/best.cfg is configs/psa-spans.cfg with different training settings, and it trains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def flat(path: Path) -> dict[str, Any]:
 
 
 def test_what_differs_from_the_paper_is_what_it_says() -> None:
-    best, paper = flat(PATH), flat(ROOT / "configs" / "psa-chunk.cfg")
+    best, paper = flat(PATH), flat(ROOT / "configs" / "psa-spans.cfg")
     changed = {path for path in best.keys() | paper if best.get(path) != paper.get(path)}
     model = "components.psa_tagger.model"
     assert {path for path in changed if not path.startswith("training.optimizer.")} == {

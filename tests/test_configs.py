@@ -1,4 +1,4 @@
-"""configs/psa-chunk.cfg has the settings of Wei et al. (2021), section 5.2."""
+"""configs/psa-spans.cfg has the settings of Wei et al. (2021), section 5.2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spacy_psa.pipeline.tagger.settings import DEFAULT_PSA_MODEL
 
 from .documentation import ROOT
 
-PSA = Config().from_disk(ROOT / "configs" / "psa-chunk.cfg", interpolate=False)
+PSA = Config().from_disk(ROOT / "configs" / "psa-spans.cfg", interpolate=False)
 
 
 def without(config: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -85,20 +85,20 @@ def without_dropout(section: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_default_model_is_that_of_the_best_recipe_with_less_dropout() -> None:
     # The default must learn from two sentences as well
-    text = make_config("psa", "ner", name="x.cfg")
+    text = make_config("psa", "ents", name="x.cfg")
     model = Config().from_str(text, interpolate=False)["components"]["psa_tagger"]["model"]
     assert without_dropout(without(model, "nO")) == without_dropout(DEFAULT_PSA_MODEL)
 
 
 def test_the_default_model_of_roles_is_that_of_the_best_recipe() -> None:
-    text = make_config("deepatt", "srl", name="x.cfg")
+    text = make_config("deepatt", "roles", name="x.cfg")
     model = Config().from_str(text, interpolate=False)["components"]["psa_srl"]["model"]
     model, default = (without(m, "nO", "decoder") for m in (model, DEFAULT_SRL_MODEL))
     assert without_dropout(model) == without_dropout(default)
 
 
 def test_semantic_roles_are_learnt_as_in_their_paper() -> None:
-    config = Config().from_disk(ROOT / "configs" / "deepatt-srl.cfg", interpolate=False)
+    config = Config().from_disk(ROOT / "configs" / "deepatt-roles.cfg", interpolate=False)
     component, training = config["components"]["psa_srl"], config["training"]
     encoder = component["model"]["encoder"]
     assert encoder["sublayer"]["@architectures"] == "spacy_psa.FeedForwardSublayer.v1"

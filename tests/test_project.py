@@ -198,7 +198,7 @@ def test_variables_are_used_and_described(name: str) -> None:
     assert f"${{vars.{name}}}" in text
     described = {"gpu", "seed", "system", "run", "options", "vectors", "vectors_file", "ud_target"}
     described |= {"conll2000_local", "ud_local", "wnut17_local"}
-    described |= {"corpus", "task", "data", "systems", "seeds", "epochs"}
+    described |= {"corpus", "target", "data", "systems", "seeds", "epochs"}
     assert name not in described or f"`{name}`" in RAW["description"]
 
 

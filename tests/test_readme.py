@@ -206,7 +206,9 @@ def test_all_options_are_in_documents_that_name_the_command(name: str) -> None:
     options = [
         [option for option in parameter.opts if option.startswith("--")]
         for parameter in OURS[name].params
-        if parameter.param_type_name == "option" and parameter.name != "help"
+        if parameter.param_type_name == "option"
+        and parameter.name != "help"
+        and not parameter.hidden
     ]
     assert [o for o in options if not re.search(rf"(?:{'|'.join(o)})(?![\w-])", text)] == []
 

@@ -145,15 +145,15 @@ def test_other_lines_are_of_spacy_or_remove_files():
 
 
 TRAININGS = {
-    "conll2000": ("chunk", "spans", "spans_chunks_f"),
-    "conll2003": ("ner", "ents", "ents_f"),
-    "wsj": ("pos", "tag", "tag_acc"),
-    "ontonotes": ("ner", "ents", "ents_f"),
-    "ontonotes-zh": ("ner", "ents", "ents_f"),
-    "ontonotes4-zh": ("ner", "ents", "ents_f"),
-    "ud": ("pos", "tag", "tag_acc"),
-    "ccgbank": ("pos", "tag", "tag_acc"),
-    "wnut17": ("ner", "ents", "ents_f"),
+    "conll2000": ("spans", "spans_chunks_f"),
+    "conll2003": ("ents", "ents_f"),
+    "wsj": ("tag", "tag_acc"),
+    "ontonotes": ("ents", "ents_f"),
+    "ontonotes-zh": ("ents", "ents_f"),
+    "ontonotes4-zh": ("ents", "ents_f"),
+    "ud": ("tag", "tag_acc"),
+    "ccgbank": ("tag", "tag_acc"),
+    "wnut17": ("ents", "ents_f"),
 }
 SYSTEMS = names("systems")
 
@@ -181,7 +181,7 @@ def test_trainings_use_the_config_of_system_and_task(name, system):
         words = shlex.split(steps[f"{name}-config"]["script"][0])
         assert words[5] == path and path in steps[f"{name}-config"]["outputs"]
         assert option(words, "--system") == system
-        assert option(words, "--task") == TRAININGS[name][0]
+        assert option(words, "--target") == TRAININGS[name][0]
         assert option(words, "--corpus") in steps[f"{name}-convert"]["outputs"]
     else:
         assert path == f"configs/{system}-{TRAININGS[name][0]}.cfg"
@@ -199,7 +199,7 @@ def test_trainings_fit_the_config_and_the_task(tmp_path, name):
         path = tmp_path / "config.cfg"
         text = make_config(
             option(line, "--system"),
-            option(line, "--task"),
+            option(line, "--target"),
             name=path.name,
             recipe=option(line, "--recipe"),
             lang=lang,
@@ -210,7 +210,7 @@ def test_trainings_fit_the_config_and_the_task(tmp_path, name):
         at = options.index(known)
         del options[at : at + 2]
     config = util.load_config(path, overrides=parse_config_overrides(options), interpolate=True)
-    _, target, score = TRAININGS[name]
+    target, score = TRAININGS[name]
     weights = {name: n for name, n in config["training"]["score_weights"].items() if n}
     assert config["components"]["psa_tagger"]["target"] == target
     assert weights == {score: 1.0}
@@ -221,9 +221,9 @@ def test_trainings_fit_the_config_and_the_task(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", SEMANTIC_ROLES)
-@pytest.mark.parametrize("system", ["deepatt-srl", "bilstm-crf-srl"])
+@pytest.mark.parametrize("system", ["deepatt-roles", "bilstm-crf-roles"])
 def test_semantic_roles_are_learnt_by_the_config_of_the_system(name, system):
-    system += "-small" if name == "ewt-srl" else ""
+    system = system.replace("-roles", "-small-roles") if name == "ewt-srl" else system
     steps = commands(srl_system=system, ewt_srl_system=system, options=" --training.max_steps 7")
     words = shlex.split(steps[f"{name}-train"]["script"][0])
     assert words[4] == f"configs/{system}.cfg" and words[4] in steps[f"{name}-train"]["deps"]
@@ -247,13 +247,14 @@ def test_universal_tags_of_a_treebank_can_be_learnt():
 
 
 def test_treebanks_can_be_reproduced():
-    variables = {"corpus": "ud-no", "task": "pos", "target": "pos", "lang": "nb"}
+    variables = {"corpus": "ud-no", "target": "pos", "lang": "nb"}
     words = shlex.split(commands(**variables)["reproduce-train"]["script"][0])
     options = dict(zip(words[5::2], words[6::2], strict=True))
-    assert {options[f"--{name}"] for name in ("task", "target")} == {"pos"}
-    assert options["--lang"] == "nb"
+    assert (options["--target"], options["--lang"]) == ("pos", "nb")
     words = shlex.split(commands()["reproduce-train"]["script"][0])
-    assert words[words.index("--target") + 1] == "" and words[words.index("--lang") + 1] == "en"
+    assert (
+        words[words.index("--target") + 1] == "spans" and words[words.index("--lang") + 1] == "en"
+    )
 
 
 def test_variables_reach_the_training():
@@ -261,7 +262,7 @@ def test_variables_reach_the_training():
     steps = commands(**variables, options=" --training.max_epochs 3")
     line = steps["wsj-train"]["script"][0]
     for text in (
-        "configs/lan-pos.cfg",
+        "configs/lan-tag.cfg",
         "--output training/wsj/lan-7 ",
         "--system.seed 7",
         "--gpu-id 0",

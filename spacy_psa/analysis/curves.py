@@ -24,12 +24,19 @@ class Plot:
     x_label (str): The label of the x axis.
     y_label (str): The label of the y axis.
     series (Mapping[str, Sequence[Tuple[float, float]]]): The points of each curve, by name.
+    owners (Mapping[str, str]): The run of each curve, which has one color and marker in all plots.
     """
 
     title: str
     x_label: str
     y_label: str
     series: Mapping[str, Sequence[Point]]
+    owners: Mapping[str, str]
+
+    def draw(self) -> str:
+        """Draw the plot."""
+        labels = (self.x_label, self.y_label, self.title)
+        return line_plot(self.series, *labels, owners=self.owners)
 
 
 def training_curves(
@@ -51,15 +58,23 @@ def training_curves(
     }
     scores = {run.name: _shown(_scores(run, score, places[run.name]), run, start) for run in runs}
     losses: dict[str, list[Point]] = {}
+    owners = {run.name: run.name for run in runs}
     alone = all(len(_components(run)) == 1 for run in runs)
     for run in runs:
         for component in _components(run):
             name = run.name if alone else f"{run.name}: {component}"
+            owners[name] = run.name
             losses[name] = _shown(_losses(run, component, places[run.name]), run, start)
     unit = x_label.split()[0].removesuffix("s")
     plots = [
-        Plot(f"{score or 'Score'} by {unit}", x_label, f"{score or 'score'} on dev (%)", scores),
-        Plot(f"Training loss by {unit}", x_label, "mean loss per update", losses),
+        Plot(
+            f"{score or 'Score'} by {unit}",
+            x_label,
+            f"{score or 'score'} on dev (%)",
+            scores,
+            owners,
+        ),
+        Plot(f"Training loss by {unit}", x_label, "mean loss per update", losses, owners),
     ]
     empty = [plot for plot in plots if not _has_points(plot)]
     if len(empty) == len(plots):
@@ -71,14 +86,21 @@ def training_curves(
 
 def draw_curves(plots: Sequence[Plot]) -> str:
     """Draw plots below each other."""
-    return stack([line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots])
+    return stack([plot.draw() for plot in plots])
 
 
 def make_page(plots: Sequence[Plot], runs: Sequence[Run], *, score: str = "") -> str:
     """Make a page with the plots and a table of the best score of each run."""
-    images = [line_plot(p.series, p.x_label, p.y_label, p.title) for p in plots]
-    table = Table(f"{score or 'score'} on dev", COLUMNS, [_row(run, score) for run in runs])
-    return render("plots.html.jinja", "Training curves", intro="", images=images, tables=[table])
+    rows = [_row(run, score) for run in runs]
+    table = Table(f"{score or 'score'} on dev", COLUMNS, rows)
+    known = [row for row in rows if row[2] != "-"]
+    intro = "No run has a score."
+    if known:
+        name, _, best, step, _ = max(known, key=lambda row: float(row[2]))
+        of = f" of {len(runs)} runs" if len(runs) > 1 else ""
+        intro = f"The best score{of} is {best} %, by {name} at step {step}."
+    images = [plot.draw() for plot in plots]
+    return render("plots.html.jinja", "Training curves", intro=intro, images=images, tables=[table])
 
 
 def _has_points(plot: Plot) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,17 @@ from numpy.typing import NDArray
 
 from ..figures import svg
 from ..figures.style import GRAY, LIGHT, shade, shorten
+from ..figures.tables import Table
 from ..printable import escape, one_line
 
 if TYPE_CHECKING:
     from ..inference import LinearChain
 
 LEAST, TOLD, MOST_ROWS = 0.01, 0.05, 14
-ROW, NARROWEST, WIDEST, TOP, MARGIN = 46, 58, 124, 84, 22
-NARROWEST_IMAGE = 640
+ROW, NARROWEST, WIDEST, MARGIN = 46, 58, 124, 22
+# Above all lines, and between the top of a line and its first row
+HEAD, WORDS = 50.0, 34.0
+NARROWEST_IMAGE, WIDEST_IMAGE = 640, 960
 RADIUS, ROOMY, THICKEST, BOLD_CHARACTER = 18.0, 14.0, 9.0, 8.4
 EDGE, BEST = "#8a8a8a", "#000000"
 Array = NDArray[np.float64]
@@ -116,44 +120,115 @@ def transition_marginals(distribution: LinearChain, labels: Sequence[int]) -> Ar
 
 
 def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> str:
-    """Draw a lattice. Hovering over a node or edge shows its probability.
+    """Draw a lattice, a long one in several lines. Hovering over a node or edge shows its
+    probability.
 
     lattice (Lattice): The lattice.
     title (str): The title.
     least (float): The minimum probability of nodes and edges that are not on the best path.
     RETURNS (str): A self-contained SVG image.
     """
-    words = [shorten(one_line(word)) for word in lattice.words]
-    names = [shorten(one_line(tag)) for tag in lattice.tags]
-    left = MARGIN + svg.CHARACTER * max(map(len, names)) + RADIUS
-    widest = svg.CHARACTER * max(map(len, words)) + 10
-    column = min(WIDEST, max(NARROWEST, widest))
-    xs = [left + column * (t + 0.5) for t in range(len(words))]
-    ys = [TOP + ROW * (i + 0.5) for i in range(len(names))]
-    right, floor = left + column * len(words), TOP + ROW * len(names)
-    width = math.ceil(max(NARROWEST_IMAGE, right + MARGIN))
+    widest = max(len(shorten(one_line(word))) for word in lattice.words)
+    column = min(WIDEST, max(NARROWEST, svg.CHARACTER * widest + 10))
+    left = (
+        MARGIN + svg.CHARACTER * max(len(shorten(one_line(tag))) for tag in lattice.tags) + RADIUS
+    )
+    most = max(2, int((WIDEST_IMAGE - left - MARGIN) / column))
+    parts: list[str] = []
+    width, y = float(NARROWEST_IMAGE), HEAD
+    for part in lines_of(lattice, most, least):
+        drawn, right, y = _draw_line(part, left, y, column, least)
+        parts += drawn
+        width = max(width, right + MARGIN)
+    width = math.ceil(width)
     bold = 'font-weight="bold" font-size="14"'
     heading = one_line(title)
     room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
     heading = heading if len(heading) <= room else heading[: room - 1] + "…"
-    parts = [svg.text(width / 2, 22, heading, "middle", bold)] if title else []
-    parts.append(svg.text(width / 2, 42, _summary(lattice), "middle", f'fill="{GRAY}"'))
+    parts += [svg.text(width / 2, 22, heading, "middle", bold)] if title else []
+    parts.append(svg.text(width / 2, 42, summary(lattice), "middle", f'fill="{GRAY}"'))
+    drawn, height = _legend(left - RADIUS, y + 26)
+    return svg.image([*parts, *drawn], width, math.ceil(height), heading if title else "lattice")
+
+
+def lines_of(lattice: Lattice, most: int, least: float = LEAST) -> list[Lattice]:
+    """Break a lattice into lines of about the same length. Each begins with the last token of the
+    line before, so that no transition is lost, and has only the tags that it needs.
+
+    lattice (Lattice): The lattice.
+    most (int): The maximum number of tokens in a line, at least 2.
+    least (float): The probability that a tag must have if it is not on the best path.
+    RETURNS (List[Lattice]): The lines.
+    """
+    n = len(lattice.words)
+    if n <= most:
+        return [lattice]
+    n_lines = math.ceil((n - 1) / (most - 1))
+    ends = [round(i * (n - 1) / n_lines) for i in range(n_lines + 1)]
+    lines = []
+    for first, last in pairwise(ends):
+        part = slice(first, last + 1)
+        best = lattice.best[part]
+        marginals = lattice.marginals[part]
+        rows = sorted({*best, *np.flatnonzero(marginals.max(axis=0) >= least).tolist()})
+        lines.append(
+            replace(
+                lattice,
+                words=lattice.words[part],
+                tags=[lattice.tags[i] for i in rows],
+                marginals=marginals[:, rows],
+                transitions=lattice.transitions[part][:, rows][:, :, rows],
+                best=[rows.index(i) for i in best],
+                starts=[start - first for start in lattice.starts if first < start <= last],
+            )
+        )
+    return lines
+
+
+def _draw_line(
+    lattice: Lattice, left: float, top: float, column: float, least: float
+) -> tuple[list[str], float, float]:
+    """The elements of a line, and its right and lower ends."""
+    words = [shorten(one_line(word)) for word in lattice.words]
+    names = [shorten(one_line(tag)) for tag in lattice.tags]
+    floor = top + WORDS
+    xs = [left + column * (t + 0.5) for t in range(len(words))]
+    ys = [floor + ROW * (i + 0.5) for i in range(len(names))]
+    right, end = left + column * len(words), floor + ROW * len(names)
+    parts = []
     for name, y in zip(names, ys, strict=True):
         parts.append(svg.line(left, y, right, y, LIGHT))
         parts.append(svg.text(left - 8, y + 4, name, "end"))
     for x, word in zip(xs, words, strict=True):
-        parts.append(svg.text(x, TOP - 12, word, "middle", 'font-weight="bold"'))
-    for start in lattice.starts[1:]:
-        x = left + column * start
-        dashes = f'stroke="{GRAY}" stroke-dasharray="4 4"'
-        parts.append(f'<path d="M{x:.5g} {TOP - 26}V{floor}" {dashes}/>')
+        parts.append(svg.text(x, floor - 12, word, "middle", 'font-weight="bold"'))
+    for start in lattice.starts:
+        if start:
+            x = left + column * start
+            dashes = f'stroke="{GRAY}" stroke-dasharray="4 4"'
+            parts.append(f'<path d="M{x:.5g} {floor - 26:.5g}V{end:.5g}" {dashes}/>')
     parts += _edges(lattice, xs, ys, least)
     parts += _nodes(lattice, xs, ys, least)
-    drawn, height = _legend(left - RADIUS, floor + 26)
-    return svg.image([*parts, *drawn], width, math.ceil(height), heading if title else "lattice")
+    return parts, right, end
 
 
-def _summary(lattice: Lattice) -> str:
+def table(lattice: Lattice) -> Table:
+    """The tag of each token in the best sequence, and the most probable other one."""
+    rows = []
+    for t, word in enumerate(lattice.words):
+        others = [i for i in range(len(lattice.tags)) if i != lattice.best[t]]
+        next_ = max(others, key=lambda i: lattice.marginals[t, i], default=None)
+        cells = ["-", "-"]
+        if next_ is not None and lattice.marginals[t, next_] > 0.0:
+            cells = [lattice.tags[next_], _percent(float(lattice.marginals[t, next_]))]
+        best = lattice.best[t]
+        p = _percent(float(lattice.marginals[t, best]))
+        rows.append([one_line(word), lattice.tags[best], p, *cells])
+    header = ["token", "tag", "probability", "next tag", "probability"]
+    return Table("Tags of the best sequence", header, rows)
+
+
+def summary(lattice: Lattice) -> str:
+    """What the figure cannot show, in one line."""
     best = f"probability of the best sequence: {_percent(lattice.probability)}"
     if not lattice.n_hidden:
         return best

@@ -169,17 +169,20 @@ def _checked(
 THRESHOLDS = [*(i / 20 for i in range(20)), 0.99]
 DIAGONAL = "perfect calibration"
 PERCENT = (0.0, 100.0)
+FEWEST = 10
 
 
 def reliability_diagram(diagrams: Mapping[str, Reliability], unit: str, title: str = "") -> str:
     """Plot accuracy by confidence, with the number of predictions per bin below. Points on the
-    diagonal are calibrated; below it, the model is overconfident.
+    diagonal are calibrated; below it, the model is overconfident. Bins of fewer than `FEWEST`
+    predictions, whose accuracy is mostly chance, have no point, unless all are so small.
     """
     if not any(bins.counts.any() for bins in diagrams.values()):
         raise ValueError(Errors.P280.format(title=title or unit))
+    fewest = FEWEST if any((bins.counts >= FEWEST).any() for bins in diagrams.values()) else 1
     accuracies = line_plot(
-        {name: _points(bins) for name, bins in diagrams.items()},
-        f"mean confidence of {unit} per bin (%)",
+        {name: _points(bins, fewest) for name, bins in diagrams.items()},
+        f"mean confidence of {unit} per bin (%)" + f"; bins of {fewest} or more" * (fewest > 1),
         f"accuracy of {unit} per bin (%)",
         title,
         x_range=PERCENT,
@@ -208,6 +211,8 @@ def threshold_plot(curve: ThresholdCurve, unit: str, title: str = "") -> str:
         f"score of {unit} kept (%)",
         title,
         x_range=PERCENT,
+        # Not the colors of before and after
+        owners={"before": "before", "after": "after", **{name: name for name in scores}},
     )
 
 
@@ -235,9 +240,9 @@ def draw_calibration(found: Calibration, *, n_bins: int) -> str:
     )
 
 
-def _points(bins: Reliability) -> list[tuple[float, float]]:
-    """Mean confidence and accuracy of the bins that have predictions, in percent."""
-    some = np.flatnonzero(bins.counts).tolist()
+def _points(bins: Reliability, fewest: int) -> list[tuple[float, float]]:
+    """Mean confidence and accuracy of the bins that have enough predictions, in percent."""
+    some = np.flatnonzero(bins.counts >= fewest).tolist()
     return [(100.0 * float(bins.confidence[j]), 100.0 * float(bins.accuracy[j])) for j in some]
 
 

@@ -1,27 +1,13 @@
-"""Assemble the template of a config from those of its system, task and device."""
-
-from collections.abc import Sequence
-from difflib import get_close_matches
+"""Assemble the template of a config from those of its system, target and device."""
 
 from ..errors import Errors
+from ._names import ROLES, unknown
 from ._templates import Template, names, read_template
 
 # The folders of the templates that an option selects.
-FOLDERS = {"system": "systems", "task": "tasks", "characters": "characters"}
-# Configs of this task are complete templates, since it has a different component.
-ROLES = "srl"
+FOLDERS = {"system": "systems", "target": "targets", "characters": "characters"}
 # The recipe that was found by experiment, and the settings of the papers
 BEST, PAPER = RECIPES = ("best", "paper")
-TASKS = [*names("tasks"), ROLES]
-# What a component writes, as in its setting `target`, and the papers' word for what trains it
-TARGETS = {
-    "tag": "pos",
-    "pos": "upos",
-    "morph": "morph",
-    "ents": "ner",
-    "spans": "chunk",
-    "roles": ROLES,
-}
 
 
 def assemble_roles(
@@ -30,7 +16,7 @@ def assemble_roles(
     """Get the template of a system that labels semantic roles: a file in `templates/srl`. Each has
     its own character encoder, so that none can be chosen."""
     if characters is not None:
-        raise ValueError(Errors.P194.format(option="--characters", task=ROLES))
+        raise ValueError(Errors.P194.format(option="--characters", target=ROLES))
     template = choose("system", system, ROLES)
     parts = device_templates(device, "psa_srl")
     if check_recipe(recipe) == BEST:
@@ -43,16 +29,16 @@ def assemble_roles(
 
 
 def assemble(
-    system: str, task: str, *, characters: str | None, device: str, recipe: str = PAPER
+    system: str, target: str, *, characters: str | None, device: str, recipe: str = PAPER
 ) -> Template:
-    """Merge the templates of a system and a task, by default with its character encoder."""
+    """Merge the templates of a system and a target, by default with its character encoder."""
     of_system = choose("system", system)
     best = check_recipe(recipe) == BEST
     training = BEST if best else of_system.settings["training"]
     parts = [
         *device_templates(device, "psa_tagger"),
         read_template("characters", "bilstm"),
-        choose("task", task),
+        choose("target", target),
         read_template("training", training),
         of_system,
         *([read_template(BEST, system)] if best and system in names(BEST) else []),
@@ -62,16 +48,6 @@ def assemble(
     for part in parts:
         template = template.merge(part)
     return template
-
-
-def task_of(targets: str) -> str:
-    """Find the tasks that train targets: one or, separated by blanks, several; `spans:KEY` is one,
-    too."""
-    names_ = targets.split()
-    for name in names_ or [targets]:
-        if name not in TARGETS and not name.startswith("spans:"):
-            raise ValueError(unknown("target", name, [*TARGETS]))
-    return " ".join(TARGETS.get(name, name) for name in names_)
 
 
 def check_recipe(recipe: str) -> str:
@@ -90,17 +66,8 @@ def device_templates(device: str, component: str) -> list[Template]:
 
 def choose(option: str, name: str, folder: str | None = None) -> Template:
     """Read the template selected by an option, from its own folder or another one."""
-    if option == "task" and name in names("targets"):
-        return read_template("targets", name)
     folder = folder or FOLDERS[option]
-    options = TASKS if option == "task" else names(folder)
+    options = names(folder)
     if name not in options:
         raise ValueError(unknown(option, name, options))
     return read_template(folder, name)
-
-
-def unknown(option: str, name: str, options: Sequence[str]) -> str:
-    """Say that an option has no such value."""
-    nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
-    listed = ", ".join(options)
-    return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)

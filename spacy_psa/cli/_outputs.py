@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import Errors
 from ..terminal import msg
 from ._util import atomic_path, check_writable
 
-IMAGES = (".svg", ".png")
+if TYPE_CHECKING:
+    from ..figures.tables import Table
+
+DRAWINGS = (".html", ".svg", ".png")
+SAY_NOTHING = ("model-best", "model-last")
 
 
 def check_outputs(
@@ -81,6 +86,18 @@ def check_pipeline_folder(
         raise ValueError(message.format(path=output, problem=problem, force=remedy))
 
 
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names of pipelines and files for titles: the end of each path, as long as needed to be
+    unique, without the folders of this machine. `model-best` alone would say nothing."""
+    parts = [Path(path).parts for path in paths]
+    least = [2 if path and path[-1] in SAY_NOTHING else 1 for path in parts]
+    for n in range(max(map(len, parts), default=1) + 1):
+        names = ["/".join(path[-(k + n) :]) for path, k in zip(parts, least, strict=True)]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
+
+
 def save_image(path: Path, svg: str) -> None:
     """Write an image atomically: as it is, or rendered to pixels if the file ends in .png."""
     from ..figures.images import to_png
@@ -88,6 +105,21 @@ def save_image(path: Path, svg: str) -> None:
     data = to_png(svg, path) if path.suffix == ".png" else svg.encode("utf8")
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
+
+
+def save_drawing(
+    path: Path, svg: str, title: str, *, intro: str = "", tables: Sequence[Table] = ()
+) -> None:
+    """Write a drawing atomically: as an image or, if the file ends in .html, on a page with a
+    summary in one line and tables."""
+    if path.suffix != ".html":
+        save_image(path, svg)
+        return
+    from ..figures.pages import render
+
+    page = render("plots.html.jinja", title, intro=intro, images=[svg], tables=tables)
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf8")
 
 
 def save_output(path: Path, text: str, what: str) -> None:

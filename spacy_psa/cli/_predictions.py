@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..disk import check_files, walk
 from ..errors import Errors
+from ._names import current_target
 from ._util import gpu_errors, read_docs
 
 if TYPE_CHECKING:
@@ -33,44 +34,72 @@ def load_pipeline(name: str | Path) -> Language:
     return spacy.load(name)
 
 
+def choose_component(
+    path: object, fitting: Sequence[str], name: str | None, kind: str, components: Sequence[str]
+) -> str:
+    """Choose one of the components that a command can work on: the one of a name, or the only one.
+
+    path (object): The pipeline or config, for errors.
+    fitting (Sequence[str]): The components to choose from.
+    name (Optional[str]): The value of --component.
+    kind (str): What they are.
+    components (Sequence[str]): All components.
+    RETURNS (str): The name of the component.
+    RAISES (ValueError): If there is no such component, or several and none was named.
+    """
+    found = ", ".join(fitting) or "none"
+    if name is None and len(fitting) > 1:
+        raise ValueError(Errors.P347.format(path=path, kind=kind, found=found))
+    chosen = name or next(iter(fitting), None)
+    if chosen is None or chosen not in fitting:
+        named = f" '{name}'" if name else ""
+        every = ", ".join(components) or "none"
+        raise ValueError(
+            Errors.P346.format(path=path, kind=kind, named=named, found=found, components=every)
+        )
+    return chosen
+
+
 def load_component(path: str, name: str | None = None) -> tuple[Language, Component]:
     """Load a pipeline, and choose one of its components."""
     from ..pipeline.components import Component
 
     nlp = load_pipeline(path)
     ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, Component)}
-    chosen = name or next(reversed(ours), None)
-    if chosen not in ours:
-        found, wanted = ", ".join(ours) or "none", f" '{name}'" if name else ""
-        raise ValueError(Errors.P381.format(path=path, name=wanted, found=found))
-    return nlp, ours[chosen]
+    return nlp, ours[
+        choose_component(path, list(ours), name, "psa_tagger or psa_srl", nlp.pipe_names)
+    ]
 
 
 def load_tagger(model: str, component: str | None) -> tuple[Language, str]:
-    """Load a pipeline with a component to calibrate."""
+    """Load a pipeline, and choose one of its taggers."""
+    nlp = load_pipeline(model)
+    return nlp, choose_tagger(nlp, model, component)
+
+
+def choose_tagger(nlp: Language, path: object, name: str | None) -> str:
+    """Choose one of a pipeline's taggers."""
     from ..pipeline.tagger import PSATagger
 
-    nlp = load_pipeline(model)
-    taggers = [name for name, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
-    if not taggers or component not in (None, *taggers):
-        named = f" '{component}'" if component else ""
-        found = ", ".join(nlp.pipe_names) or "none"
-        raise ValueError(Errors.P346.format(path=model, named=named, found=found))
-    if component is None and len(taggers) > 1:
-        raise ValueError(Errors.P347.format(path=model, found=", ".join(taggers)))
-    return nlp, component or taggers[0]
+    taggers = [key for key, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+    return choose_component(path, taggers, name, "psa_tagger", nlp.pipe_names)
 
 
 def get_tagger(nlp: Language, name: str) -> PSATagger:
-    """Get a component to calibrate."""
+    """Get one of a pipeline's taggers."""
     from ..pipeline.tagger import PSATagger
 
-    pipe = dict(nlp.pipeline).get(name)
-    if not isinstance(pipe, PSATagger):
-        found = ", ".join(nlp.pipe_names) or "none"
-        path = nlp.path or nlp.meta["name"]
-        raise ValueError(Errors.P346.format(path=path, named=f" '{name}'", found=found))
+    pipe = nlp.get_pipe(choose_tagger(nlp, nlp.path or nlp.meta["name"], name))
+    assert isinstance(pipe, PSATagger)
     return pipe
+
+
+def choose_role_labeler(nlp: Language, path: object, name: str | None) -> str:
+    """Choose one of a pipeline's components for semantic roles."""
+    from ..pipeline.srl import PSASemanticRoles
+
+    found = [key for key, pipe in nlp.pipeline if isinstance(pipe, PSASemanticRoles)]
+    return choose_component(path, found, name, "psa_srl", nlp.pipe_names)
 
 
 def role_labelers(nlp: Language, path: object) -> list[PSASemanticRoles]:
@@ -184,7 +213,7 @@ def choose_layers(
     if target is not None:
         if components:
             raise ValueError(Errors.P267)
-        return {"": make_layer(target, spans_key)}
+        return {"": make_layer(current_target(target), spans_key)}
     if system.nlp is None:
         raise ValueError(Errors.P264.format(path=system.name, options=options))
     if not system.layers:

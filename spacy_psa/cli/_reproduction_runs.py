@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, suggestion
-from ..reproduction.papers import TARGETS, read_papers
-from ._assembly import PAPER, ROLES
+from ..reproduction.papers import read_papers
+from ._assembly import PAPER
 from ._config_errors import explain, warn_of_unknown_settings
+from ._names import ROLES, current_system
 from ._templates import names, read_template
 from .init_config import fill, make_config
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 PARTS = ("train", "dev", "test")
 # The second test set of CoNLL-2005, scored if it exists.
 MORE_PARTS = ("brown",)
-# The factories of tasks that do not use the tagger.
+# The factories of targets that do not use the tagger.
 FACTORIES = {ROLES: "psa_srl"}
 TAGGER = "psa_tagger"
 NAME = re.compile(r"[\w.-]+")
@@ -38,8 +39,7 @@ class Plan:
     """What all runs have in common.
 
     corpus (str): The name of the corpus.
-    task (str): The task: a key of `TARGETS`.
-    target (str): What the component predicts.
+    target (str): What the component predicts: a key of `METRICS`.
     data (Path): The folder with train.spacy, dev.spacy and test.spacy.
     runs (Path): The folder for the runs.
     vectors (Optional[str]): The pretrained vectors; None for those of the config, if any.
@@ -49,7 +49,6 @@ class Plan:
     """
 
     corpus: str
-    task: str
     target: str
     data: Path
     runs: Path
@@ -100,18 +99,19 @@ def parse_seeds(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, words)))
 
 
-def systems_of(task: str) -> list[str]:
-    """List the systems that can be trained for a task."""
-    systems = names(ROLES if task == ROLES else "systems")
+def systems_of(target: str) -> list[str]:
+    """List the systems that can be trained for a target."""
+    systems = names(ROLES if target == ROLES else "systems")
     return [*systems, *(v.name for v in read_papers().variants.values() if v.system in systems)]
 
 
-def parse_systems(text: str, task: str) -> dict[str, Path | None]:
+def parse_systems(text: str, target: str) -> dict[str, Path | None]:
     """Parse systems."""
-    known = systems_of(task)
+    known = systems_of(target)
     systems: dict[str, Path | None] = {}
     for word in text.split():
         name, equals, file = word.partition("=")
+        name = name if equals else current_system(name)
         if equals:
             used = name in known or name in systems
             if used or not NAME.fullmatch(name) or not Path(file).is_file():
@@ -151,20 +151,17 @@ def make_system(plan: Plan, name: str) -> Config:
     system = name if variant is None else variant.system
     text = make_config(
         system,
-        plan.task,
+        plan.target,
         name="config.cfg",
         recipe=PAPER,
         corpus=plan.data / "train.spacy",
         lang=plan.lang,
     )
     config = Config().from_str(text, interpolate=False)
-    if plan.target != TARGETS[plan.task][0]:
-        config["training"]["score_weights"] = {f"{plan.target}_acc": 1.0}
-        change(config, {"components.psa_tagger.target": plan.target}, name)
     change(config, common_settings(plan), name)
     if variant is not None and variant.features:
         config = with_features(config, variant.features, plan, name)
-    component = FACTORIES.get(plan.task, TAGGER)
+    component = FACTORIES.get(plan.target, TAGGER)
     settings = variant.settings if variant else {}
     change(config, {k.replace(TAGGER, component): v for k, v in settings.items()}, name)
     return config
@@ -249,21 +246,21 @@ def make_run(
     learned = {part: data[part] for part in ("train", "dev")}
     known_by = {"config": learning_settings(settings), "data": learned}
     digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
-    folder = plan.runs / f"{plan.corpus}-{plan.task}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
+    folder = plan.runs / f"{plan.corpus}-{plan.target}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
     component = find_component(plan, system, settings)
     return ReproductionRun(system, seed, config, settings, component, digest, folder)
 
 
 def find_component(plan: Plan, system: str, settings: Mapping[str, Any]) -> str:
     """Find the component to score."""
-    factory = FACTORIES.get(plan.task, TAGGER)
+    factory = FACTORIES.get(plan.target, TAGGER)
     for name in settings["nlp"]["pipeline"]:
         component = settings["components"].get(name, {})
         # The component for roles has only one target.
         fits = component.get("target", plan.target) == plan.target
         if component.get("factory") == factory and fits:
             return name
-    option = f"--task {plan.task} --target {plan.target}"
+    option = f"--target {plan.target}"
     raise ValueError(Errors.P398.format(system=system, target=plan.target, option=option))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._assembly import ROLES
+from ._names import ROLES
 from ._predictions import load_pipeline, use_gpu
 from ._reproduction_runs import MORE_PARTS, PARTS, Plan, ReproductionRun
 from ._util import atomic_path
@@ -45,12 +45,11 @@ def score_run(
     use_gpu(gpu_id)
     best = run.folder / "model-best"
     parts = [part for part in (*PARTS[1:], *MORE_PARTS) if part in digests]
-    score = score_roles if plan.task == ROLES else score_tags
+    score = score_roles if plan.target == ROLES else score_tags
     nlp = load_pipeline(best)
     epochs, best_epoch = count_epochs(run.folder)
     return Result(
         corpus=plan.corpus,
-        task=plan.task,
         target=plan.target,
         system=run.system,
         seed=run.seed,

@@ -82,9 +82,9 @@ def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str,
 
 
 def epoch_settings(
-    config: "Config", settings: Mapping[str, Any], task: str, corpus: Path | None
+    config: "Config", settings: Mapping[str, Any], target: str, corpus: Path | None
 ) -> tuple[dict[str, Any], str]:
-    """Adapt a schedule that counts epochs to a corpus, or that of the task: the settings, and the
+    """Adapt a schedule that counts epochs to a corpus, or that of the target: the settings, and the
     description of an epoch for the comments."""
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
@@ -98,7 +98,7 @@ def epoch_settings(
     values = {
         setting: max(n * steps, least.get(setting, 0)) for setting, n in settings["epochs"].items()
     }
-    return {**settings.get(task, {}), **values}, epoch
+    return {**settings.get(target, {}), **values}, epoch
 
 
 def doc_lengths(path: Path) -> list[int]:

@@ -8,8 +8,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
-from ._assembly import ROLES, assemble, assemble_roles, unknown
-from ._templates import Template, names, read_template
+from ._assembly import assemble, assemble_roles
+from ._names import ROLES, unknown
+from ._templates import Template, read_template
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -20,7 +21,7 @@ TAGGER, SRL = "psa_tagger", "psa_srl"
 ENCODERS = {"none": None, "bilstm": "bilstm-crf", "psa": "psa"}
 # Of layers on a transformer, whose vectors are less noisy than those of rare words
 MAX_DROPOUT = 0.2
-# How a span group is called in --pipeline
+# How a span group is called in --target
 SPANS = "spans:"
 
 
@@ -39,27 +40,20 @@ class Inputs:
     encoder: str | None = None
     raw: bool = False
 
-    def change(self, task: str) -> bool:
-        """RETURNS (bool): Whether the config is another than that of a system and one task."""
-        return self != Inputs() or len(split_tasks(task)) > 1
-
-
-def split_tasks(task: str) -> list[str]:
-    """Split the tasks of a pipeline, separated by blanks: names of files in `templates/tasks`, or
-    `spans:KEY`. "chunks" is "chunk" among several."""
-    tasks = task.split() or [task]
-    return tasks if len(tasks) == 1 else ["chunk" if name == "chunks" else name for name in tasks]
+    def change(self, target: str) -> bool:
+        """RETURNS (bool): Whether the config is another than that of a system and one target."""
+        return self != Inputs() or len(target.split()) > 1
 
 
 def assemble_shared(
-    system: str, task: str, inputs: Inputs, *, device: str, **options: Any
+    system: str, target: str, inputs: Inputs, *, device: str, **options: Any
 ) -> Template:
-    """Merge the templates of a system, of each task, and of what the components stand on. See
+    """Merge the templates of a system, of each target, and of what the components stand on. See
     `assemble` and `assemble_roles`."""
     if inputs.freeze and inputs.transformer is None:
         raise ValueError(Errors.P200)
-    components = _components(split_tasks(task))
-    taggers = [_of_task(system, t, name, device, options) for name, t in components.items()]
+    components = _components(target.split() or [target])
+    taggers = [_of_target(system, t, name, device, options) for name, t in components.items()]
     weights = [part.config["training"]["score_weights"] for part in taggers]
     template = reduce(Template.merge, taggers)
     upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
@@ -90,23 +84,26 @@ def assemble_shared(
     return replace(template, about=list(dict.fromkeys(template.about)))
 
 
-def _components(tasks: Sequence[str]) -> dict[str, str]:
-    """The components' names, with their tasks."""
-    if len(tasks) == 1:
-        return {SRL if tasks[0] == ROLES else TAGGER: tasks[0]}
-    if ROLES in tasks:
-        raise ValueError(unknown("pipeline", ROLES, [*names("tasks"), f"{SPANS}KEY"]))
-    return {f"psa_{task.removeprefix(SPANS)}": task for task in tasks}
+def _components(targets: Sequence[str]) -> dict[str, str]:
+    """The components' names, with their targets."""
+    if len(targets) == 1:
+        return {SRL if targets[0] == ROLES else TAGGER: targets[0]}
+    if ROLES in targets:
+        others = ", ".join(target for target in targets if target != ROLES)
+        raise ValueError(Errors.P189.format(targets=others))
+    return {f"psa_{target.removeprefix(SPANS)}": target for target in targets}
 
 
-def _of_task(system: str, task: str, name: str, device: str, options: dict[str, Any]) -> Template:
+def _of_target(
+    system: str, target: str, name: str, device: str, options: dict[str, Any]
+) -> Template:
     """The whole template of one component, without what it shares."""
     if name == SRL:
         return assemble_roles(system, device=device, **options)
-    if not task.startswith(SPANS):
-        return _renamed(assemble(system, task, device=device, **options), name)
-    key = task.removeprefix(SPANS)
-    template = _renamed(assemble(system, "chunk", device=device, **options), name)
+    if not target.startswith(SPANS):
+        return _renamed(assemble(system, target, device=device, **options), name)
+    key = target.removeprefix(SPANS)
+    template = _renamed(assemble(system, "spans", device=device, **options), name)
     template.config["components"][name]["spans_key"] = key
     weights = template.config["training"]["score_weights"]
     template.config["training"]["score_weights"] = {

@@ -44,18 +44,13 @@ DATA, TRAIN, PREDICT, LOOK, PAPERS = (
 PANELS = (DATA, TRAIN, PREDICT, LOOK, PAPERS)
 STDOUT = "Standard output"
 Command = TypeVar("Command", bound=Callable[..., Any])
+OutputT = TypeVar("OutputT", str, Path)
 ZLIB_MAGIC = b"x\x9c"
 
 # Arguments and options that several commands have
 ComponentOption = Annotated[
-    str,
-    typer.Option(
-        "--component", "-c", help="Component name; by default the last spacy-psa component"
-    ),
-]
-TaggerOption = Annotated[
     str | None,
-    typer.Option("--component", "-c", help="Name of the psa_tagger, if there are several"),
+    typer.Option("--component", "-c", help="Name of the component, if there are several"),
 ]
 TargetOption = Annotated[
     str | None,
@@ -78,11 +73,13 @@ ScoresOption = Annotated[
 ChunksKeyOption = Annotated[
     str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
 ]
-ImageArgument = Annotated[Path, typer.Argument(metavar="OUTPUT", help=".svg or .png file to write")]
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-F", help="Replace an existing pipeline in OUTPUT")
+DrawingOption = Annotated[
+    Path, typer.Option("--output", "-o", help=".html, .svg or .png file to write")
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="OUTPUT", help="Output folder")]
+FolderOption = Annotated[Path, typer.Option("--output", "-o", help="Output folder")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", "-F", help="Replace an existing pipeline in the output folder")
+]
 ConfidenceOption = Annotated[
     float,
     typer.Option("--confidence", help="Confidence level of the intervals", min=0.01, max=0.999),
@@ -207,6 +204,14 @@ def user_errors(*, to_stdout: bool = False) -> Iterator[None]:
         if not re.match(r"\[[EP]\d+\]", str(err)):
             raise
         _fail(err, to_stdout)
+
+
+def one_output(argument: OutputT | None, option: OutputT | None) -> OutputT:
+    """The output of a command that takes it like the command of spaCy of the same name, as an
+    argument, and like all others."""
+    if (argument is None) == (option is None):
+        raise typer.BadParameter("give it once", param_hint="OUTPUT or --output")
+    return option if argument is None else argument  # type: ignore[return-value]
 
 
 def is_stdout(path: Path) -> bool:

@@ -16,9 +16,9 @@ from ._predictions import load_pipeline, use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
 from ._util import (
     PREDICT,
+    ComponentOption,
     GpuOption,
     ModelArgument,
-    TaggerOption,
     atomic_path,
     is_stdout,
     messages,
@@ -56,7 +56,7 @@ def annotate_cli(
         bool,
         typer.Option("--sort-by-uncertainty", "-s", help="Write the most uncertain texts first"),
     ] = False,
-    component: TaggerOption = None,
+    component: ComponentOption = None,
     form: Annotated[
         str, typer.Option("--format", "-f", help=f"Annotation tool: {' or '.join(FORMATS)}")
     ] = "prodigy",

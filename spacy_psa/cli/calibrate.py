@@ -13,13 +13,13 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import IMAGES, check_outputs, check_pipeline_folder, save_image
+from ._outputs import DRAWINGS, check_outputs, check_pipeline_folder, save_drawing
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
 from ._util import (
     TRAIN,
+    ComponentOption,
     GpuOption,
     ModelArgument,
-    TaggerOption,
     atomic_path,
     check_writable,
     psa_cli,
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 
     from ..calibration.fitting import Calibration
     from ..calibration.held_out import HeldOut
+    from ..figures.tables import Table
+
+
+TERMS = (
+    "NLL: negative log-likelihood of the gold labels. ECE, expected calibration error: the mean "
+    "difference between confidence and accuracy. Brier score: the mean squared difference between "
+    "confidence and outcome, 1 or 0. Lower is better for all three."
+)
 
 
 class Unit(str, Enum):
@@ -49,13 +57,14 @@ def calibrate_cli(
         list[Path],
         typer.Argument(metavar="DEV...", help="Held-out .spacy files, or folders of them"),
     ],
-    component: TaggerOption = None,
+    component: ComponentOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Output folder; by default, that of MODEL"),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", "-p", help="Reliability diagram to write, .svg or .png")
+        Path | None,
+        typer.Option("--plot", "-p", help="Reliability diagram: .html, .svg or .png"),
     ] = None,
     unit: Annotated[
         Unit,
@@ -81,7 +90,7 @@ def calibrate_cli(
     has rules with finite scores, whose weight relative to the model's scores changes.
     """
     with user_errors():
-        check_outputs([] if plot is None else [plot], IMAGES, charts=IMAGES)
+        check_outputs([] if plot is None else [plot], DRAWINGS, charts=DRAWINGS)
         use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         check_folder(output, nlp.path, plot)
@@ -91,7 +100,15 @@ def calibrate_cli(
         if plot is not None:
             from ..calibration.reliability import draw_calibration
 
-            save_image(plot, draw_calibration(found, n_bins=bins))
+            table, _ = calibration_table(found, n_bins=bins)
+            save_drawing(
+                plot,
+                draw_calibration(found, n_bins=bins),
+                f"Calibration of {name}",
+                intro=f"On {found.fit.n_chains} sentences, the temperature that fits is "
+                f"{found.fit.temperature:.4f}; it was {found.initial:.4f}.",
+                tables=[table],
+            )
             msg.good(f"Saved the reliability diagram to {plot}")
         path = save_temperature(nlp, name, found.fit.temperature, output)
         msg.good(f"Saved the temperature {found.fit.temperature:.4f} of '{name}' in {path}")
@@ -151,8 +168,9 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
     return batches
 
 
-def print_calibration(found: Calibration, *, n_bins: int) -> None:
-    """Print the quality of the probabilities before and after."""
+def calibration_table(found: Calibration, *, n_bins: int) -> tuple[Table, bool]:
+    """The quality of the probabilities before and after, and whether the calibration error of what
+    was fitted has increased."""
     from ..calibration.reliability import brier_score, expected_calibration_error
     from ..figures.tables import DASH, Table, percent
 
@@ -176,8 +194,15 @@ def print_calibration(found: Calibration, *, n_bins: int) -> None:
             [f"{unit}: ECE (%)", *map(percent, errors)],
             [f"{unit}: Brier score", *(briers if some else [DASH, DASH])],
         ]
+    return Table("Before and after", ["", "before", "after"], rows, note=TERMS), worse
+
+
+def print_calibration(found: Calibration, *, n_bins: int) -> None:
+    """Print the quality of the probabilities before and after."""
+    table, worse = calibration_table(found, n_bins=n_bins)
+    fit = found.fit
     msg.divider(f"Calibration of {found.component}")
-    show(Table("", ["", "before", "after"], rows).to_text())
+    show(table.to_text())
     show(f"Sentences used: {fit.n_chains}{_left_out(found)}.")
     if worse:
         msg.warn(

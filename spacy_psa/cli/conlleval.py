@@ -9,10 +9,12 @@ import typer
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors
 from ..terminal import msg, show
+from ._names import current_target
 from ._outputs import check_files
-from ._predictions import load_pipeline, use_gpu, words_alone
+from ._predictions import choose_tagger, load_pipeline, use_gpu, words_alone
 from ._util import (
     PREDICT,
+    ComponentOption,
     GpuOption,
     ScoresOption,
     atomic_path,
@@ -57,6 +59,7 @@ def conlleval_cli(
             help="Key in doc.spans, for spans; by default that of the pipeline, or chunks",
         ),
     ] = None,
+    component: ComponentOption = None,
     output_path: ScoresOption = None,
     gpu_id: GpuOption = -1,
 ) -> None:
@@ -72,7 +75,12 @@ def conlleval_cli(
     with user_errors():
         check_files([output_path], [gold_path, predicted_path])
         result = score_docbins(
-            gold_path, predicted_path, target=target, spans_key=spans_key, gpu_id=gpu_id
+            gold_path,
+            predicted_path,
+            target=target,
+            spans_key=spans_key,
+            component=component,
+            gpu_id=gpu_id,
         )
         show(format_table(result), end="")
         if output_path is not None:
@@ -89,6 +97,7 @@ def score_docbins(
     *,
     target: str | None = None,
     spans_key: str | None = None,
+    component: str | None = None,
     gpu_id: int = -1,
 ) -> "ConllevalResult":
     """Score predictions against a DocBin with the gold standard."""
@@ -96,17 +105,21 @@ def score_docbins(
 
     use_gpu(gpu_id)
     result = ConllevalResult()
-    for _, gold, predicted in read_tags(gold_path, predicted_path, target, spans_key):
+    for _, gold, predicted in read_tags(gold_path, predicted_path, target, spans_key, component):
         result.add(gold, predicted)
     return result
 
 
 def read_tags(
-    gold_path: Path, predicted_path: Path, target: str | None, spans_key: str | None
+    gold_path: Path,
+    predicted_path: Path,
+    target: str | None,
+    spans_key: str | None,
+    component: str | None = None,
 ) -> "Iterator[tuple[Doc, list[str], list[str]]]":
     """Read gold and predicted tags in parallel."""
     nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
-    target, spans_key = _choose(nlp, predicted_path, target, spans_key)
+    target, spans_key = _choose(nlp, predicted_path, target, spans_key, component)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}
     if len(gold_docs) != len(predicted_docs):
@@ -160,24 +173,25 @@ def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[
 
 
 def _choose(
-    nlp: "Language | None", path: Path, target: str | None, spans_key: str | None
+    nlp: "Language | None",
+    path: Path,
+    target: str | None,
+    spans_key: str | None,
+    component: str | None,
 ) -> tuple[str, str]:
     """The target and the key of spans: those given, or those of the pipeline, or chunks."""
-    found: list[tuple[str, str]] = []
-    if nlp is not None:
-        from ..pipeline.tagger import PSATagger
+    from ..pipeline.tagger import PSATagger
 
-        taggers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
-        cfgs = [pipe.cfg for pipe in taggers]
-        found = sorted({(c["target"], c["spans_key"] * (c["target"] == "spans")) for c in cfgs})
-    if len(found) > 1 and target is None:
-        targets = ", ".join(f"{name} {key}".strip() for name, key in found)
-        raise ValueError(Errors.P135.format(path=path, targets=targets))
-    target = target or (found[0][0] if found else "spans")
+    pipes = [] if nlp is None else [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+    if nlp is not None and (component or (target is None and pipes)):
+        chosen = choose_tagger(nlp, path, component)
+        pipes = [pipe for pipe in pipes if pipe.name == chosen]
+    own = pipes[0].cfg["target"] if pipes else "spans"
+    target = current_target(target) if target else own
     if target not in TARGETS:
         raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
-    keys = [key for name, key in found if name == "spans"]
-    return target, spans_key or (keys[0] if len(keys) == 1 else "chunks")
+    keys = {pipe.cfg["spans_key"] for pipe in pipes if pipe.cfg["target"] == "spans"}
+    return target, spans_key or (keys.pop() if len(keys) == 1 else "chunks")
 
 
 def _read(

@@ -9,6 +9,7 @@ import typer
 
 from ..corpora.lines import keep_pipes
 from ..terminal import msg, show, text_table
+from ._names import current_target
 from ._outputs import check_files
 from ._util import (
     DATA,
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
 
 @psa_cli.command("convert", rich_help_panel=DATA)
 def convert_cli(
-    input_paths: Annotated[
+    paths: Annotated[
         list[Path],
-        typer.Argument(metavar="INPUT", help="Files, plain or .gz, or folders"),
+        typer.Argument(
+            metavar="INPUT... OUTPUT",
+            help="Files, plain or .gz, or folders; then the .spacy file to write, or a folder for "
+            "several",
+        ),
     ],
-    output_path: Annotated[
-        Path,
-        typer.Argument(metavar="OUTPUT", help=".spacy file to write, or folder for several"),
-    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The same as OUTPUT, which it replaces")
+    ] = None,
     form: Annotated[
         str,
         typer.Option(
@@ -50,7 +54,7 @@ def convert_cli(
         typer.Option(
             "--target",
             "-t",
-            help="What to keep: tag, pos, morph, lemma, ents, spans, frames, speakers; repeatable; "
+            help="What to keep: tag, pos, morph, lemma, ents, spans, roles, speakers; repeatable; "
             "by default everything in the format",
         ),
     ] = None,
@@ -65,7 +69,7 @@ def convert_cli(
         list[str] | None,
         typer.Option(
             "--option",
-            "-o",
+            "-O",
             help="Option of the format, e.g. tag_column=1; repeatable",
         ),
     ] = None,
@@ -94,12 +98,15 @@ def convert_cli(
     from ..corpora.problems import Problems
 
     problems = Problems(lenient, strict)
+    if output is None and len(paths) < 2:
+        raise typer.BadParameter("give it last, or with --output", param_hint="OUTPUT")
+    *input_paths, output_path = paths if output is None else [*paths, output]
     with user_errors():
         stats = convert(
             input_paths,
             output_path,
             form=form or None,
-            targets=targets or (),
+            targets=[current_target(name) for name in targets or ()],
             n_sents=n_sents,
             chunks_key=chunks_key,
             options=options or (),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Errors
 from ..terminal import msg
-from ._outputs import IMAGES, check_outputs, save_image
+from ._outputs import DRAWINGS, check_outputs, save_image, short_names
 from ._util import (
     LOOK,
     ComponentOption,
+    DrawingOption,
     atomic_path,
     psa_cli,
     user_errors,
@@ -20,8 +20,6 @@ from ._util import (
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run
-
-SUFFIXES = (*IMAGES, ".html")
 
 
 @psa_cli.command("curves", rich_help_panel=LOOK)
@@ -62,7 +60,7 @@ def curves(
     start: float = 0.0,
 ) -> None:
     """Plot training curves."""
-    check_outputs(output_paths, SUFFIXES, charts=SUFFIXES)
+    check_outputs(output_paths, DRAWINGS, charts=DRAWINGS)
     from ..analysis.curves import draw_curves, make_page, training_curves
 
     found = _read(runs)
@@ -83,9 +81,13 @@ def _read(runs: Sequence[str]) -> "list[Run]":
         name, equals, path = text.partition("=")
         named = bool(equals) and not Path(text).exists()
         found.append((text, read_run(Path(path), name) if named else read_run(Path(text))))
-    # Folders with the same name are distinguished by their paths.
+    # Folders with the same name are distinguished by those around them.
     count = Counter(run.name for _, run in found)
-    return [run if count[run.name] == 1 else Run(text, run.evaluations) for text, run in found]
+    names = short_names([text for text, _ in found])
+    return [
+        run if count[run.name] == 1 else Run(name, run.evaluations)
+        for name, (_, run) in zip(names, found, strict=True)
+    ]
 
 
 TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
@@ -95,12 +97,10 @@ TITLES = {"pca": "Map of the labels (PCA)", "tsne": "Map of the labels (t-SNE)"}
 def labels_cli(
     paths: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL... OUTPUT",
-            help="Pipeline names or folders, e.g. checkpoints, and the .svg, .png or .html file",
-        ),
+        typer.Argument(metavar="MODEL...", help="Pipeline names or folders, e.g. checkpoints"),
     ],
-    component: ComponentOption = "",
+    output_path: DrawingOption,
+    component: ComponentOption = None,
     method: Annotated[str, typer.Option("--method", "-m", help="Projection: pca or tsne")] = "pca",
     align: Annotated[
         str,
@@ -113,11 +113,8 @@ def labels_cli(
     Draw a two-dimensional map of the labels, for one pipeline or several side by side.
     """
     with user_errors():
-        if len(paths) < 2:
-            raise ValueError(Errors.P389)
-        *models, output = paths
-        draw_labels(models, Path(output), component=component or None, method=method, align=align)
-    msg.good(f"Drew the labels of {len(models)} pipeline{'s' * (len(models) > 1)} in {output}")
+        draw_labels(paths, output_path, component=component, method=method, align=align)
+    msg.good(f"Drew the labels of {len(paths)} pipeline{'s' * (len(paths) > 1)} in {output_path}")
 
 
 def draw_labels(
@@ -129,14 +126,14 @@ def draw_labels(
     align: str = "procrustes",
 ) -> None:
     """Draw maps of labels."""
-    check_outputs([output_path], SUFFIXES, charts=SUFFIXES)
+    check_outputs([output_path], DRAWINGS, charts=DRAWINGS)
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
     from ..printable import one_line
     from ._predictions import load_component
 
     vectors = []
-    for name, model in zip(_names(models), models, strict=True):
+    for name, model in zip(short_names(models), models, strict=True):
         _, pipe = load_component(model, component)
         vectors += label_vectors(one_line(name), pipe)
     maps = map_labels(vectors, method=method, align=align)
@@ -145,13 +142,3 @@ def draw_labels(
             temporary.write_text(map_page(maps, TITLES[method]), encoding="utf8")
     else:
         save_image(output_path, draw_maps(maps, TITLES[method]))
-
-
-def _names(models: Sequence[str]) -> list[str]:
-    """Short names for pipelines: the end of their paths, as long as needed to be unique."""
-    parts = [Path(model).parts for model in models]
-    for n in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(path[-n:]) for path in parts]
-        if max(Counter(names).values()) == 1:
-            return names
-    return list(models)

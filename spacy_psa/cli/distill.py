@@ -157,7 +157,7 @@ def distill(
     check_writable(output / CACHE)
     with show_validation_error(config_path), config_errors():
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
-    name, factory = _student(config, component)
+    name, factory = _student(config_path, config, component)
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)
     loaded = [
@@ -206,18 +206,17 @@ def distill(
     train(path, output, resume=resume, checkpoint_every=checkpoint_every, use_gpu=use_gpu)
 
 
-def _student(config: Config, component: str | None) -> tuple[str, str]:
+def _student(path: Path, config: Config, component: str | None) -> tuple[str, str]:
     """The component that learns, and its factory."""
+    from ._predictions import choose_component
+
     ours = {
         name: block["factory"]
         for name, block in config.get("components", {}).items()
         if block.get("factory") in ("psa_tagger", "psa_srl")
     }
-    chosen = component or (next(iter(ours)) if len(ours) == 1 else None)
-    if chosen is None or chosen not in ours:
-        found = ", ".join(ours) or "none"
-        what = f"component '{component}'" if component else "single psa_tagger or psa_srl"
-        raise ValueError(Errors.P537.format(what=f"{what} (found: {found})"))
+    names = list(config.get("components", {}))
+    chosen = choose_component(path, list(ours), component, "psa_tagger or psa_srl", names)
     if config.get("training", {}).get("train_corpus", "corpora.train") != "corpora.train":
         raise ValueError(Errors.P537.format(what="[corpora.train]"))
     return chosen, ours[chosen]

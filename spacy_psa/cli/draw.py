@@ -9,14 +9,15 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg
-from ._outputs import IMAGES, check_outputs, save_image
+from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, short_names
+from ._predictions import choose_component, use_gpu
 from ._tasks import replace_undecoded
 from ._util import (
     LOOK,
     ComponentOption,
-    ImageArgument,
+    DrawingOption,
+    GpuOption,
     ModelArgument,
-    TaggerOption,
     atomic_path,
     check_writable,
     psa_cli,
@@ -29,14 +30,14 @@ def draw_cli(
     config_path: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="Config, or folder of a pipeline")
     ],
-    output_path: ImageArgument,
-    component: ComponentOption = "",
+    output_path: DrawingOption,
+    component: ComponentOption = None,
 ) -> None:
     """
     Draw a diagram of a component's model: its blocks and settings, from words to labels.
     """
     with user_errors():
-        name = draw(config_path, output_path, component=component or None)
+        name = draw(config_path, output_path, component=component)
     msg.good(f"Drew the model of '{name}' in {output_path}")
 
 
@@ -46,7 +47,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
 
     from ..analysis.diagram import draw_model
 
-    check_outputs([output_path], IMAGES)
+    check_outputs([output_path], DRAWINGS, charts=(".png",))
     path = config_path / "config.cfg" if config_path.is_dir() else config_path
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
@@ -58,44 +59,49 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     components, order = config.get("components", {}), config.get("nlp", {}).get("pipeline", [])
     names = [name for name in order if name in components]
     names += [name for name in components if name not in names]
-    name = _find_component({name: components[name] for name in names}, component, path)
-    save_image(output_path, draw_model(config["components"][name]["model"], name))
-    return name
-
-
-def _find_component(components: dict[str, Any], wanted: str | None, path: Path) -> str:
-    with_model = [name for name, settings in components.items() if "model" in settings]
+    with_model = [name for name in names if "model" in components[name]]
     ours = [n for n in with_model if str(components[n].get("factory", "")).startswith("psa_")]
-    name = wanted or next(iter(reversed(ours or with_model)), None)
-    if name not in with_model:
-        found = ", ".join(with_model) or "none"
-        shown = f" '{name}'" if name else ""
-        raise ValueError(Errors.P252.format(name=shown, path=path, found=found))
+    # Other components are drawn as well, if they are named
+    fitting = with_model if component in with_model else ours or with_model
+    name = choose_component(path, fitting, component, "with a model", names)
+    model = components[name]["model"]
+    blocks = [
+        f"{key}: {block['@architectures']}" for key, block in model.items() if _is_block(block)
+    ]
+    intro = f"The model of '{name}', from words to labels. {'; '.join(blocks)}"
+    save_drawing(output_path, draw_model(model, name), f"Model of {name}", intro=intro)
     return name
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and "@architectures" in value
 
 
 @psa_cli.command("lattice", rich_help_panel=LOOK)
 def lattice_cli(
     model: ModelArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to label")],
-    output_path: ImageArgument,
-    component: TaggerOption = None,
+    output_path: DrawingOption,
+    component: ComponentOption = None,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Draw the lattice of a sentence: its tokens, their possible tags, and the probabilities of tags
     and of transitions between them. The best path is highlighted.
     """
     with user_errors():
+        use_gpu(gpu_id)
         name = lattice(model, text, output_path, component=component)
     msg.good(f"Drew the lattice of '{name}' in {output_path}")
 
 
 def lattice(model: str, text: str, output_path: Path, *, component: str | None = None) -> str:
     """Draw the lattice of a sentence."""
-    from ..analysis.lattice import draw_lattice, make_lattice
+    from ..analysis.lattice import draw_lattice, make_lattice, summary, table
+    from ..printable import one_line
     from ._predictions import get_tagger, load_tagger
 
-    check_outputs([output_path], IMAGES)
+    check_outputs([output_path], DRAWINGS, charts=(".png",))
     nlp, name = load_tagger(model, component)
     text = replace_undecoded(text)
     doc = nlp(text, disable=nlp.pipe_names[nlp.pipe_names.index(name) :])
@@ -103,11 +109,16 @@ def lattice(model: str, text: str, output_path: Path, *, component: str | None =
         raise ValueError(Errors.P380)
     tagger = get_tagger(nlp, name)
     found = make_lattice(tagger.distribution([doc]), [token.text for token in doc], tagger.tags)
-    save_image(output_path, draw_lattice(found, doc.text))
+    save_drawing(
+        output_path,
+        draw_lattice(found, doc.text),
+        f"Labelings of '{one_line(doc.text)}'",
+        intro=f"Component {name}; {summary(found)}.",
+        tables=[table(found)],
+    )
     return name
 
 
-SUFFIXES = (".html", ".svg", ".png")
 FORMATS = ("svg", "png")
 
 
@@ -129,21 +140,23 @@ def attend_cli(
             "--format", "-f", help="Format of the images in a folder: svg or png; svg if empty"
         ),
     ] = "",
-    component: ComponentOption = "",
+    component: ComponentOption = None,
     tokens: Annotated[
         int, typer.Option("--tokens", "-n", help="Number of tokens to draw, from the first", min=1)
     ] = 32,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Draw the internals of a model: attention, gates, positional biases, labels layer by layer and
     transitions.
     """
     with user_errors():
+        use_gpu(gpu_id)
         n_images = attend(
             model,
             text,
             output_path,
-            component=component or None,
+            component=component,
             n_tokens=tokens,
             image_format=image_format or None,
         )
@@ -163,8 +176,8 @@ def attend(
     from ..figures.images import check_plots, stack
 
     is_folder = output_path.is_dir() or not output_path.suffix
-    if not is_folder and output_path.suffix not in SUFFIXES:
-        options = ", ".join([*SUFFIXES, "or none for a folder of images"])
+    if not is_folder and output_path.suffix not in DRAWINGS:
+        options = ", ".join([*DRAWINGS, "or none for a folder of images"])
         raise ValueError(Errors.P265.format(path=output_path, options=options))
     if image_format and not (is_folder and image_format in FORMATS):
         raise ValueError(Errors.P450.format(format=image_format, path=output_path))
@@ -186,7 +199,7 @@ def attend(
         for name, image in images.items():
             save_image(output_path / f"{name}{ending}", image)
     elif ending == ".html":
-        title = one_line(f"Inside {insight.component} of {model}")
+        title = one_line(f"Inside {insight.component} of {short_names([model])[0]}")
         with atomic_path(output_path) as temporary:
             temporary.write_text(attention_page(insight, title), encoding="utf8")
     else:

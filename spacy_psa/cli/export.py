@@ -90,8 +90,8 @@ def export_cli(
     input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=".spacy file to export")],
     output_path: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUTPUT", help="File to write; for conll2005, OUTPUT.words and OUTPUT.props"
+        typer.Option(
+            "--output", "-o", help="File to write; for conll2005, with .words and .props added"
         ),
     ],
     form: Annotated[

@@ -33,8 +33,8 @@ MAX_DOWNLOAD = 1 << 32
 @paper_command("fetch")
 def fetch_cli(
     url: Annotated[str, typer.Argument(metavar="URL", help="URL of the file, plain or .gz")],
-    path: Annotated[Path, typer.Argument(metavar="DEST", help="Uncompressed text file to write")],
-    sha256: Annotated[str, typer.Option("--sha256", "-c", help="SHA-256 of the uncompressed text")],
+    path: Annotated[Path, typer.Option("--output", "-o", help="Uncompressed text file to write")],
+    sha256: Annotated[str, typer.Option("--sha256", "-s", help="SHA-256 of the uncompressed text")],
     local: Annotated[
         str,
         typer.Option(
@@ -185,7 +185,7 @@ def treebank_cli(
     code: Annotated[str, typer.Argument(metavar="CODE", help="cs, da, en, fr, nl, no, pt or sv")],
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DEST", help="Folder for {train,dev,test}.conllu and stats.xml"),
+        typer.Option("--output", "-o", help="Folder for {train,dev,test}.conllu and stats.xml"),
     ],
     local: Annotated[
         str,

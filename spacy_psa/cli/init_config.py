@@ -1,4 +1,4 @@
-"""`spacy psa init-config`: create a complete config for a system and a task."""
+"""`spacy psa init-config`: create a complete config for a system and a target."""
 
 import shlex
 from pathlib import Path
@@ -12,15 +12,12 @@ from ._assembly import (
     BEST,
     PAPER,
     RECIPES,
-    ROLES,
-    TARGETS,
-    TASKS,
     assemble,
     assemble_roles,
-    task_of,
 )
+from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._schedule import doc_lengths, epoch_settings, size_settings
-from ._shared_inputs import ENCODERS, Inputs, assemble_shared, split_tasks
+from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
 from ._training_files import read_settings
 from ._util import (
@@ -28,6 +25,7 @@ from ._util import (
     LangOption,
     atomic_path,
     is_stdout,
+    one_output,
     psa_cli,
     user_errors,
     write_stdout,
@@ -59,12 +57,6 @@ VECTORS = (
 
 @psa_cli.command("init-config", rich_help_panel=TRAIN)
 def init_config_cli(
-    output_path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUTPUT", help=".cfg file to write, or - for stdout", allow_dash=True
-        ),
-    ],
     system: Annotated[
         str,
         typer.Option(
@@ -73,10 +65,20 @@ def init_config_cli(
             help=f"One of: {', '.join(names('systems'))}; for {ROLES}: {', '.join(names(ROLES))}",
         ),
     ],
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OUTPUT", help=".cfg file to write, or - for stdout", allow_dash=True
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The same as OUTPUT")
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
             "--target",
+            "-t",
             help=f"What to annotate: {', '.join(TARGETS)}; or several, for as many components on "
             "one tok2vec or transformer, e.g. 'tag ents spans:genes'",
         ),
@@ -84,11 +86,7 @@ def init_config_cli(
     task: Annotated[
         str | None,
         typer.Option(
-            "--task",
-            "-t",
-            "--pipeline",
-            "-p",
-            help=f"Instead of --target, as the papers say: {', '.join(TASKS)}",
+            "--task", "--pipeline", "-p", hidden=True, help="--target, in the papers' words"
         ),
     ] = None,
     recipe: Annotated[
@@ -141,7 +139,7 @@ def init_config_cli(
     ] = False,
 ) -> None:
     """
-    Write a config for spacy train, with the network of a paper, for a task. The training is what
+    Write a config for spacy train, with the network of a paper, for a target. The training is what
     experiments found best for a corpus of that size or, with --recipe paper, the paper's.
 
     Comments in the config give the source of its values. All of them can be changed, in the file
@@ -149,18 +147,18 @@ def init_config_cli(
     """
     from spacy.util import is_package
 
-    if (target is None) == (task is None):
-        raise typer.BadParameter("give one of them", param_hint="--target or --task")
+    output_path = one_output(place, output)
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
-        task = task_of(target) if task is None else task  # type: ignore[arg-type]
+        system = current_system(system)
+        target = choose_targets(target, task)
         is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
         if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))
         text = make_config(
             system,
-            task,
-            name=f"{system}-{task}.cfg" if to_stdout else output_path.name,
+            target,
+            name=f"{system}-{target}.cfg" if to_stdout else output_path.name,
             recipe=recipe,
             corpus=corpus,
             vectors=vectors,
@@ -173,12 +171,12 @@ def init_config_cli(
             write_stdout(text)
             return
         write_config(text, output_path, force=force)
-    msg.good(f"Wrote config of {system} for {task} to {output_path}")
-    if task != ROLES:
+    msg.good(f"Wrote config of {system} for {target} to {output_path}")
+    if target != ROLES:
         msg.info(WHICH)
     if vectors is None and transformer is None:
         msg.info(VECTORS)
-    if recipe == PAPER and corpus is not None and transformer is None and task != ROLES:
+    if recipe == PAPER and corpus is not None and transformer is None and target != ROLES:
         sentences = len(doc_lengths(corpus))
         if sentences < FEW:
             msg.warn(f"{corpus} has {sentences:,} Docs. {SMALL}")
@@ -189,7 +187,7 @@ def init_config_cli(
 
 def make_config(
     system: str,
-    task: str,
+    target: str,
     *,
     name: str,
     recipe: str = BEST,
@@ -200,19 +198,19 @@ def make_config(
     lang: str = "en",
     gpu: bool = False,
 ) -> str:
-    """Create the config of a system for a task.
+    """Create the config of a system for a target.
 
     system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
         `templates/srl`.
-    task (str): The task: the name of a file in `templates/tasks`, or "srl". Several, separated by
+    target (str): The target, of `TARGETS`. Several, separated by
         blanks, for a pipeline.
     corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
         that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
-        of a middle size or, by the paper, the corpus that papers use for the task.
+        of a middle size or, by the paper, the corpus that papers use for the target.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
     inputs (Inputs): What the components stand on: a transformer, texts of several sentences.
-    RAISES (ValueError): If there is no such system, task, recipe, encoder, language, or the
+    RAISES (ValueError): If there is no such system, target, recipe, encoder, language, or the
         corpus is empty.
     """
     from spacy.util import set_dot_to_object
@@ -223,27 +221,27 @@ def make_config(
     for option, value in (("--vectors", vectors), ("--characters", characters)):
         if value is not None and inputs.transformer is not None:
             raise ValueError(Errors.P198.format(option=option, other="--transformer"))
-    if characters is not None and len(split_tasks(task)) > 1:
+    if characters is not None and len(target.split()) > 1:
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
-    if inputs.change(task):
+    if inputs.change(target):
         template = assemble_shared(
-            system, task, inputs, characters=characters, device=device, recipe=recipe
+            system, target, inputs, characters=characters, device=device, recipe=recipe
         )
-    elif task == ROLES:
+    elif target == ROLES:
         template = assemble_roles(system, characters=characters, device=device, recipe=recipe)
     else:
-        template = assemble(system, task, characters=characters, device=device, recipe=recipe)
+        template = assemble(system, target, characters=characters, device=device, recipe=recipe)
     config, settings = template.config.copy(), template.settings
     config.pop("template", None)
     values: dict[str, Any] = {}
     comments: dict[str, str] = {}
     if recipe == BEST:
         values, comments["epoch"] = size_settings(
-            corpus, in_sentences=task != ROLES and not inputs.raw
+            corpus, in_sentences=target != ROLES and not inputs.raw
         )
     elif "epochs" in settings:
-        values, comments["epoch"] = epoch_settings(config, settings, task, corpus)
+        values, comments["epoch"] = epoch_settings(config, settings, target, corpus)
     values = {
         **values,
         "nlp.lang": lang,
@@ -261,7 +259,7 @@ def make_config(
         needs_vectors=vectors is None and recipe == PAPER and inputs.transformer is None,
         gpu=gpu,
     )
-    if task == ROLES:
+    if target == ROLES:
         model = shlex.quote(f"training/{Path(name).stem}/model-best")
         usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
     return template.write(fill(config), usage=usage, values=comments)

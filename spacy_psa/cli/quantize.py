@@ -13,11 +13,21 @@ from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_pipeline_folder
-from ._predictions import choose_layers, join_names, load_pipeline, load_system, read_gold
+from ._predictions import (
+    choose_layers,
+    choose_role_labeler,
+    join_names,
+    load_pipeline,
+    load_system,
+    read_gold,
+    use_gpu,
+)
 from ._util import (
     TRAIN,
-    FolderArgument,
+    ComponentOption,
+    FolderOption,
     ForceOption,
+    GpuOption,
     ModelArgument,
     psa_cli,
     user_errors,
@@ -38,7 +48,7 @@ class Precision(str, Enum):
 @psa_cli.command("quantize", rich_help_panel=TRAIN)
 def quantize_cli(
     model: ModelArgument,
-    output: FolderArgument,
+    output: FolderOption,
     precision: Annotated[
         Precision,
         typer.Option("--precision", "-p", help="Precision of weights and of their inputs"),
@@ -50,18 +60,20 @@ def quantize_cli(
         ),
     ] = None,
     force: ForceOption = False,
+    gpu_id: GpuOption = -1,
 ) -> None:
     """
     Reduce the precision of a pipeline's networks: half the size, and faster for some on a CPU.
 
-    MODEL is not modified. OUTPUT is a regular pipeline, but cannot be trained. Decoding remains in
-    full precision. Only CPUs with bfloat16 instructions (avx512_bf16 or AMX) are faster; use --data
-    to measure by how much.
+    MODEL is not modified. The copy is a regular pipeline, but cannot be trained. Decoding is still
+    in full precision. Only CPUs with bfloat16 instructions (avx512_bf16 or AMX) are faster; use
+    --data to measure by how much.
     """
     from ..figures.tables import Table
 
     with user_errors():
         check_pipeline_folder(output, data or (), force=force)
+        use_gpu(gpu_id)
         before = evaluate(model, data) if data else {}
         source, networks = quantize(model, output, precision=precision.value, force=force)
         msg.good(f"Saved the pipeline with {networks} networks in {precision.value} to {output}")
@@ -119,14 +131,12 @@ ARCHITECTURE = "spacy_psa.RoleEnsemble.v1"
 
 @psa_cli.command("srl-ensemble", rich_help_panel=TRAIN)
 def srl_ensemble_cli(
-    output_path: FolderArgument,
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PIPELINE...", help="Folders of two or more trained pipelines"),
     ],
-    name: Annotated[
-        str, typer.Option("--component", "-c", help="Name of the component for semantic roles")
-    ] = "psa_srl",
+    output_path: FolderOption,
+    name: ComponentOption = None,
     force: ForceOption = False,
 ) -> None:
     """
@@ -143,13 +153,15 @@ def srl_ensemble_cli(
         msg.good(f"Saved an ensemble of {len(paths)} models to {output_path}")
 
 
-def make_ensemble(paths: list[Path], *, name: str = "psa_srl") -> Language:
-    """Combine several pipelines into one."""
+def make_ensemble(paths: list[Path], *, name: str | None = None) -> Language:
+    """Combine several pipelines into one, whose component for roles has this name in all of them;
+    by default the only one of the first."""
     import spacy
     from spacy.util import load_model_from_config
 
     if len(paths) < 2:
         raise ValueError(Errors.P334.format(n=len(paths)))
+    name = choose_role_labeler(load_pipeline(paths[0]), paths[0], name)
     members = [_standalone(path, name) for path in paths]
     first = members[0]
     for path, member in zip(paths[1:], members[1:], strict=True):
@@ -191,11 +203,8 @@ def _roles(nlp: Language, name: str) -> PSASemanticRoles:
 
 def _standalone(path: Path, name: str) -> Language:
     """Load a pipeline; replace listeners in the component by a copy of the tok2vec."""
-    from ..pipeline.srl import PSASemanticRoles
-
     nlp = load_pipeline(path)
-    if name not in nlp.pipe_names or not isinstance(nlp.get_pipe(name), PSASemanticRoles):
-        raise ValueError(Errors.P331.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
+    choose_role_labeler(nlp, path, name)
     for upstream, pipe in nlp.pipeline:
         if name in getattr(pipe, "listening_components", []):
             nlp.replace_listeners(upstream, name, ["model.tok2vec"])

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors
+from ..reproduction.papers import METRICS
 from ..terminal import msg, show
-from ._assembly import TASKS
+from ._names import choose_targets
 from ._outputs import check_outputs, save_output
 from ._reproduction_runs import (
     NAME,
@@ -45,7 +46,6 @@ def reproduce_cli(
     corpus: Annotated[
         str, typer.Option("--corpus-name", "-n", help="Name of the corpus, e.g. conll2000")
     ],
-    task: Annotated[str, typer.Option("--task", "-t", help=f"One of: {', '.join(TASKS)}")],
     data: Annotated[
         Path,
         typer.Option("--data", "-d", help="Folder with train.spacy, dev.spacy and test.spacy"),
@@ -60,7 +60,7 @@ def reproduce_cli(
         ),
     ],
     results_path: Annotated[
-        Path, typer.Option("--output", "--results", "-o", help="JSON file to add the results to")
+        Path, typer.Option("--output", "-o", "--results", help="JSON file to add the results to")
     ],
     seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by spaces")] = "0",
     vectors: Annotated[
@@ -71,11 +71,12 @@ def reproduce_cli(
         typer.Option("--epochs", "-e", help="Number of epochs; 0 for that of the config", min=0),
     ] = 0,
     target: Annotated[
-        str,
-        typer.Option(
-            "--target", help="Target, e.g. pos for universal tags; by default that of the task"
-        ),
-    ] = "",
+        str | None,
+        typer.Option("--target", "-t", help=f"What to annotate: {', '.join(METRICS)}"),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", hidden=True, help="--target, in the papers' words")
+    ] = None,
     lang: LangOption = "en",
     options: Annotated[
         str,
@@ -95,12 +96,11 @@ def reproduce_cli(
     trained again unless their config or data has changed.
     """
     with user_errors():
-        plan = make_plan(
-            corpus, task, data, runs, target=target, vectors=vectors, epochs=epochs, lang=lang
-        )
+        target = choose_targets(target, task)
+        plan = make_plan(corpus, target, data, runs, vectors=vectors, epochs=epochs, lang=lang)
         found = reproduce(
             plan,
-            parse_systems(systems, task),
+            parse_systems(systems, target),
             parse_seeds(seeds),
             results_path,
             options=options,
@@ -114,11 +114,10 @@ def reproduce_cli(
 
 def make_plan(
     corpus: str,
-    task: str,
+    target: str,
     data: Path,
     runs: Path,
     *,
-    target: str = "",
     vectors: str = "",
     epochs: int = 0,
     lang: str = "en",
@@ -126,31 +125,23 @@ def make_plan(
     """Check what all runs have in common."""
     from spacy.util import is_package
 
-    from ..reproduction.papers import TARGETS
-
     if not NAME.fullmatch(corpus):
         options = "letters, digits, '.', '_' and '-'"
         raise ValueError(
             Errors.P397.format(option="--corpus-name", name=corpus, where="", options=options)
         )
-    for option, name, known in (
-        ("--task", task, TASKS),
-        ("--target", target, ("", *TARGETS.get(task, ()))),
-    ):
-        if name not in known:
-            where = f" for {task}" if option == "--target" else ""
-            listed = ", ".join(filter(None, known))
-            raise ValueError(
-                Errors.P397.format(option=option, name=name, where=where, options=listed)
-            )
+    if target not in METRICS:
+        listed = ", ".join(METRICS)
+        raise ValueError(
+            Errors.P397.format(option="--target", name=target, where="", options=listed)
+        )
     wanted = vectors if vectors not in ("", "null", "None") else None
     if wanted and not Path(wanted).is_dir() and not is_package(wanted):
         options = "existing folders and packages (see psa vectors)"
         raise ValueError(
             Errors.P397.format(option="--vectors", name=vectors, where="", options=options)
         )
-    chosen = target or TARGETS[task][0]
-    return Plan(corpus, task, chosen, data, runs, vectors=wanted, epochs=epochs, lang=lang)
+    return Plan(corpus, target, data, runs, vectors=wanted, epochs=epochs, lang=lang)
 
 
 def parse_options(text: str) -> dict[str, Any]:
@@ -185,7 +176,7 @@ def reproduce(
     done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
     found = []
     for i, run in enumerate(runs, 1):
-        place = (plan.corpus, plan.task, plan.target, run.system, run.seed)
+        place = (plan.corpus, plan.target, run.system, run.seed)
         name = f"{run.system}, seed {run.seed} ({i} of {len(runs)})"
         known = done.get(place)
         if known is not None and (known.config, known.data) == (run.digest, digests):
@@ -222,7 +213,6 @@ def train_run(run: ReproductionRun, gpu_id: int) -> None:
 def result_table(results: Sequence[Result]) -> Table:
     """Summarize results by system."""
     from ..figures.tables import Table
-    from ..reproduction.papers import METRICS
     from ..reproduction.results import summarize
 
     first = results[0]

@@ -10,9 +10,17 @@ from ..corpora.lines import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
 from ._outputs import check_files
-from ._predictions import load_pipeline, role_labelers, use_given_predicates, use_gpu, words_alone
+from ._predictions import (
+    choose_role_labeler,
+    load_pipeline,
+    role_labelers,
+    use_given_predicates,
+    use_gpu,
+    words_alone,
+)
 from ._util import (
     PREDICT,
+    ComponentOption,
     GpuOption,
     ScoresOption,
     atomic_path,
@@ -57,14 +65,14 @@ def srl_eval_cli(
     given: Annotated[
         bool,
         typer.Option(
-            "--given", "-g", help="Give a pipeline the predicates of GOLD, even if it finds its own"
+            "--given", help="Give a pipeline the predicates of GOLD, even if it finds its own"
         ),
     ] = False,
     confusion: Annotated[
         bool, typer.Option("--confusion", "-C", help="Also print the confusion matrix of roles")
     ] = False,
+    component: ComponentOption = None,
     output_path: ScoresOption = None,
-    # Without -g, which is short for --given here
     gpu_id: GpuOption = -1,
 ) -> None:
     """
@@ -80,7 +88,12 @@ def srl_eval_cli(
     with user_errors():
         check_files([output_path], [gold_path, predicted_path])
         result = score_paths(
-            gold_path, predicted_path, given=given, gpu_id=gpu_id, problems=problems
+            gold_path,
+            predicted_path,
+            given=given,
+            component=component,
+            gpu_id=gpu_id,
+            problems=problems,
         )
         show(format_result(result), end="")
         if confusion:
@@ -103,6 +116,7 @@ def score_paths(
     predicted_path: Path,
     *,
     given: bool = False,
+    component: str | None = None,
     gpu_id: int = -1,
     problems: "Problems | None" = None,
 ) -> "SRLResult":
@@ -113,7 +127,7 @@ def score_paths(
     gold = list(_read(gold_path, problems))
     is_pipeline = (predicted_path / "config.cfg").is_file()
     if is_pipeline:
-        predicted = list(_predict(gold_path, predicted_path, given))
+        predicted = list(_predict(gold_path, predicted_path, given, component))
     else:
         predicted = list(_read(predicted_path, problems))
     if len(gold) != len(predicted):
@@ -176,18 +190,19 @@ def _sentences(docs: "Iterable[Doc]", path: Path) -> "Iterator[Labeled]":
             yield Labeled(len(sentence.words), sentence.words, sentence.frames or [])
 
 
-def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Labeled]":
+def _predict(
+    gold_path: Path, pipeline_path: Path, given: bool, component: str | None
+) -> "Iterator[Labeled]":
     """Predict the frames of new Docs that have only words and sentences."""
-
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
     from ..evaluation.layers import RolesLayer
     from ..terminal import ProgressBar
 
     nlp = load_pipeline(pipeline_path)
-    components = role_labelers(nlp, pipeline_path)
+    chosen = choose_role_labeler(nlp, pipeline_path, component)
     if given:
-        use_given_predicates(components)
+        use_given_predicates(role_labelers(nlp, pipeline_path))
     if is_docbin(gold_path):
         gold = read_docs(gold_path, nlp.vocab)
     else:
@@ -195,9 +210,9 @@ def _predict(gold_path: Path, pipeline_path: Path, given: bool) -> "Iterator[Lab
     blank = list(words_alone(gold, nlp.vocab))
     for doc, gold_doc in zip(blank, gold, strict=True):
         RolesLayer().give(doc, gold_doc)
-    predicted = nlp.pipe(
-        ProgressBar(blank, "Predicting", total=len(gold), disable=None, leave=False)
-    )
+    progress = ProgressBar(blank, "Predicting", total=len(gold), disable=None, leave=False)
+    others = [pipe.name for pipe in role_labelers(nlp, pipeline_path) if pipe.name != chosen]
+    predicted = nlp.pipe(progress, disable=others)
     for doc, gold_doc in zip(predicted, gold, strict=True):
         # Use the gold sentence boundaries, even if the pipeline predicts others.
         bearer = _words_of(gold_doc)

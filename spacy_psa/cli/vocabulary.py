@@ -25,8 +25,10 @@ from ._util import (
     DATA,
     WITH_OVERRIDES,
     CodeOption,
+    FolderOption,
     LangOption,
     atomic_path,
+    one_output,
     psa_cli,
     user_errors,
 )
@@ -42,7 +44,7 @@ FILE = "vocabulary.json"
 def vocabulary_cli(
     ctx: typer.Context,
     config_path: Annotated[Path, typer.Argument(metavar="CONFIG", help="Training config")],
-    output_path: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write to")],
+    output_path: FolderOption,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Maximum number of documents to read")
     ] = None,
@@ -123,10 +125,11 @@ def vectors_cli(
             metavar="FILE", help="word2vec, GloVe or fastText text file, plain, .gz or .zip"
         ),
     ],
-    dest: Annotated[
-        str,
-        typer.Argument(metavar="DEST", help="Folder to create, or package; null for no vectors"),
-    ],
+    place: Annotated[
+        str | None,
+        typer.Argument(metavar="OUTPUT", help="Folder to create, or package; null for no vectors"),
+    ] = None,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="The same as OUTPUT")] = None,
     lang: LangOption = "en",
     member: Annotated[
         str, typer.Option("--member", "-m", help="Name of the file, if a .zip has several")
@@ -138,8 +141,9 @@ def vectors_cli(
     """
     Convert a text file to spaCy vectors, unless they already exist or are not wanted.
 
-    DEST can be used as `[initialize] vectors`: null, a folder or an installed package.
+    OUTPUT can be used as `[initialize] vectors`: null, a folder or an installed package.
     """
+    dest = one_output(place, output)
     with user_errors():
         if make_vectors(source, dest, lang=lang, member=member, truncate=truncate):
             msg.good(f"Wrote vectors to {dest}")

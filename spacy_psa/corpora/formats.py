@@ -181,7 +181,7 @@ TARGETS = {
     "lemma": "lemmas",
     "ents": "ents",
     "spans": "chunks",
-    "frames": "frames",
+    "roles": "frames",
     "speakers": "speakers",
 }
 

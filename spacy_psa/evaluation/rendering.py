@@ -47,7 +47,7 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
     title = breakdown.title
     if len(rows) < len(breakdown.rows):
         title += f" ({len(rows)} most frequent of {len(breakdown.rows)})"
-    return Table(title, header, lines)
+    return Table(title, header, lines, note=breakdown.note)
 
 
 def confusion_rows(report: Report, limit: int) -> list[list[str]]:
@@ -78,6 +78,16 @@ def summary(report: Report) -> str:
     if wholes is not None and wholes.skipped:
         text += f" Predicted {wholes.name} not in the gold standard (ignored): {wholes.skipped:,}."
     return "\n".join(filter(None, [text, few_sentences(report.n_sentences, "intervals")]))
+
+
+def headline(reports: Sequence[Report]) -> str:
+    """The main score of each report with its interval, in one line."""
+    told = []
+    for report in reports:
+        score, ends = report.scores[report.main_score], report.intervals[report.main_score]
+        name = "F1" if report.main_score == "f1" else report.main_score
+        told.append(f"{report.title}: {name} {percent(score)} % ({interval(ends)})")
+    return f"{'; '.join(told)}. Intervals are for a confidence of {reports[0].confidence:g}."
 
 
 def notes(report: Report) -> list[str]:
@@ -124,8 +134,6 @@ def _markdown(report: Report) -> Iterator[str]:
     yield f"{markdown_text(summary(report))}\n"
     for table in report_tables(report):
         yield table.to_markdown(plain=True)
-    for note in notes(report):
-        yield f"{markdown_text(note)}\n"
     if report.worst:
         yield "### Worst sentences\n"
     for sentence in report.worst:

@@ -12,7 +12,7 @@ from .confusion import NOTHING
 from .rendering import (
     INVENTED,
     MISSED,
-    notes,
+    headline,
     report_tables,
     sentence_heading,
     summary,
@@ -24,14 +24,15 @@ N_BARS, N_CELLS = 24, 20
 # Breakdowns with ordered groups, and the labels of their x axes.
 ORDERED = {
     "length": "sentence length (tokens)",
-    "vocabulary": "vocabulary class",
+    "vocabulary": "IV: known words; OOTV: not in training; OOEV: without vector; OOBV: neither",
     "complexity": "complexity (basic categories)",
 }
 
 
 def to_html(reports: Sequence[Report], title: str) -> str:
     """Format reports as a web page."""
-    return render("report.html.jinja", title, sections=[_section(report) for report in reports])
+    sections = [_section(report) for report in reports]
+    return render("report.html.jinja", title, intro=headline(reports), sections=sections)
 
 
 def plots(report: Report) -> list[str]:
@@ -54,7 +55,6 @@ def _section(report: Report) -> dict[str, Any]:
         "scores": scores,
         "images": plots(report),
         "tables": others,
-        "notes": notes(report),
         "worst": [
             (
                 sentence_heading(sentence, report.unit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ def line_plot(
     y_range: Point | None = None,
     diagonal: str = "",
     breaks: Sequence[float] = (),
+    owners: Mapping[str, str] | None = None,
 ) -> str:
     """Draw lines through points.
 
@@ -50,6 +52,9 @@ def line_plot(
     diagonal (str): The meaning of the line y = x, as in reliability diagrams; empty to draw none.
     breaks (Sequence[float]): Positions on the x axis at which lines and bands are interrupted,
         because there are no values.
+    owners (Optional[Mapping[str, str]]): What each line belongs to, such as a training run. The
+        lines of one have its color and marker, which are the same in all charts that are drawn with
+        the same owners in the same order. Lines that are not listed come after those.
     RETURNS (str): A self-contained SVG image.
     RAISES (ValueError): If there is no point to draw, or a band does not have one pair per point.
     """
@@ -65,7 +70,7 @@ def line_plot(
                 rows.append({"series": name, "x": x, "y": y, "piece": piece, **ends})
     if not rows:
         raise ValueError(Errors.P280.format(title=title or y_label))
-    looks = {name: _look(i) for i, name in enumerate(series)}
+    looks = _looks(series, owners or {})
     if diagonal:
         rows += _diagonal(rows, x_range, y_range, diagonal)
         looks[diagonal] = (GRAY, [6, 4], "stroke")
@@ -227,6 +232,24 @@ def _categories(names: Sequence[str], label: str) -> alt.X:
             labelExpr=f"({json.dumps(shown)})[datum.value]",
         ),
     )
+
+
+def _looks(
+    series: Iterable[str], owners: Mapping[str, str]
+) -> dict[str, tuple[str, list[int], str]]:
+    """The color, dashes and marker of each line."""
+    names = {name: owners.get(name, name) for name in series}
+    order = list(dict.fromkeys([*owners.values(), *names.values()]))
+    looks = {name: _look(order.index(owner)) for name, owner in names.items()}
+    if len(set(names.values())) == len(names):
+        return looks
+    # Only dashes distinguish the lines of one owner
+    kinds = Counter[str]()
+    for name, owner in names.items():
+        color, _, mark = looks[name]
+        looks[name] = color, DASHES[kinds[owner] % len(DASHES)], mark
+        kinds[owner] += 1
+    return looks
 
 
 def _look(i: int) -> tuple[str, list[int], str]:

@@ -24,21 +24,25 @@ class Table:
     header (List[str]): The names of the columns.
     rows (List[List[str]]): The rows, each as long as the header.
     numbers (bool): Whether all columns except the first are numeric, and thus right-aligned.
+    note (str): What explains its terms, below it in Markdown and on pages.
     """
 
     title: str
     header: list[str]
     rows: list[list[str]]
     numbers: bool = True
+    note: str = ""
 
     def to_markdown(self, *, plain: bool = False) -> str:
         """Format the table in Markdown, below its title. Unless title and cells are plain text, to
         be escaped, they are Markdown, such as code in backticks."""
         rule = "---:" if self.numbers else "---"
-        lines = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
+        rows = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
         title = markdown_text(self.title) if plain else printable(self.title)
-        written = [[_cell(cell, plain=plain) for cell in line] for line in lines]
-        return f"### {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in written)
+        written = [[_cell(cell, plain=plain) for cell in row] for row in rows]
+        note = markdown_text(self.note) if plain else printable(self.note)
+        lines = [f"### {title}", "", *(f"| {' | '.join(line)} |" for line in written)]
+        return "\n".join([*lines, *(["", note] if note else [])]) + "\n"
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .encoders import build_position_embedding as build_position_embedding
     from .encoders import build_psa_encoder as build_psa_encoder
     from .encoders import build_sinusoidal_positions as build_sinusoidal_positions
-    from .encoders import build_transformer as build_transformer
+    from .encoders import build_vaswani as build_vaswani
     from .label_refinement import build_concatenation as build_concatenation
     from .label_refinement import build_label_attention as build_label_attention
     from .label_refinement import build_label_attention_decoder as build_label_attention_decoder
@@ -78,7 +78,7 @@ __all__, __getattr__, __dir__ = exports(
             "build_position_embedding",
             "build_psa_encoder",
             "build_sinusoidal_positions",
-            "build_transformer",
+            "build_vaswani",
         ],
         "label_refinement": [
             "build_concatenation",

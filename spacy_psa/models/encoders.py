@@ -1,12 +1,12 @@
 """Registered encoders. What each of them computes is documented in `spacy_psa.layers`."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from torch import nn
 
-from ..errors import Errors, check_value
+from ..errors import Errors, Warnings, check_value, warn
 from ..layers import BiLSTM, Chain, ContextFusion
 from ..layers.interfaces import width_of
 from ..layers.positions import PositionEmbedding, SinusoidalPositions
@@ -99,7 +99,7 @@ def build_context_fusion(
     return partial(build_layer, ContextFusion, bias=bias, gate=gate, dropout=dropout)
 
 
-def build_transformer(
+def build_vaswani(
     positions: PartBuilder | None,
     bias: PartBuilder | None,
     width: int = 512,
@@ -112,7 +112,7 @@ def build_transformer(
     attention_dropout: float = 0.0,
     pre_norm: bool = False,
 ) -> EncoderBuilder:
-    """Configure a Transformer encoder over projected token vectors.
+    """Configure a Transformer encoder (Vaswani et al. 2017) over projected token vectors.
 
     positions (Optional[PartBuilder]): The absolute position encoding,
         `spacy_psa.SinusoidalPositions.v1` or `spacy_psa.PositionEmbedding.v1`, or None.
@@ -158,6 +158,14 @@ def build_transformer(
         attention_dropout=attention_dropout,
         pre_norm=pre_norm,
     )
+
+
+@wraps(build_vaswani, assigned=("__module__", "__annotations__"))
+def build_earlier_vaswani(*args: Any, **settings: Any) -> EncoderBuilder:
+    """Configure the same by its earlier name, `spacy_psa.Transformer.v1`."""
+    names = {"old": "spacy_psa.Transformer.v1", "new": "spacy_psa.Vaswani.v1"}
+    warn(Warnings.W441.format(**names))
+    return build_vaswani(*args, **settings)
 
 
 def build_sinusoidal_positions() -> EncoderBuilder:

@@ -11,7 +11,6 @@ from ..evaluation.breakdowns import ByLength
 from ..figures.tables import DASH, Table
 from .papers import (
     METRICS,
-    TARGETS,
     LengthFigure,
     LengthRow,
     Listing,
@@ -109,9 +108,8 @@ def _length_rows(
     results: Sequence[Result],
     notes: Notes,
 ) -> Iterable[list[str]]:
-    target = TARGETS[row.task][0]
-    place = (row.corpus, row.task, target, row.system)
-    trained = [r for r in results if (r.corpus, r.task, r.target, r.system) == place]
+    place = (row.corpus, row.target, row.system)
+    trained = [r for r in results if (r.corpus, r.target, r.system) == place]
     found = [result for result in trained if result.lengths is not None]
     start = [papers.corpora[row.corpus].name, f"`{row.system}`"]
     if not found:
@@ -121,7 +119,7 @@ def _length_rows(
         cells = []
         for bucket in buckets:
             told = [(r.lengths or {}).get(bucket) for r in group]
-            scores = [scores[METRICS[target]] for scores in told if scores is not None]
+            scores = [scores[METRICS[row.target]] for scores in told if scores is not None]
             cells.append(str(summarize(100.0 * s for s in scores)) if scores else DASH)
         yield [*start, *cells, str(len(group)), notes.letter(training)]
 
@@ -173,8 +171,7 @@ def _row(
     trained = [
         result
         for result in results
-        if (result.corpus, result.task, result.target, result.system)
-        == (row.corpus, table.task, row.target, row.system)
+        if (result.corpus, result.target, result.system) == (row.corpus, row.target, row.system)
     ]
     found = [result for result in trained if result.has(row.part)]
     if not found:
@@ -208,9 +205,9 @@ def _elsewhere(table: PaperTable, results: Sequence[Result]) -> list[str]:
     systems = list(dict.fromkeys(row.system for row in table.rows))
     part = table.rows[0].part
     parts = []
-    others = {(r.corpus, r.task, r.target) for r in results if r.corpus not in known}
+    others = {(r.corpus, r.target) for r in results if r.corpus not in known}
     for place in sorted(others):
-        found = [r for r in results if place == (r.corpus, r.task, r.target)]
+        found = [r for r in results if place == (r.corpus, r.target)]
         found = [r for r in found if r.system in systems and r.has(part)]
         if len({r.system for r in found}) < 2:
             continue
@@ -228,17 +225,13 @@ def missing_parts(papers: Papers) -> list[str]:
 
 def other_parts(papers: Papers, results: Sequence[Result]) -> list[str]:
     """Format the results that belong to no table."""
-    known = {
-        (row.corpus, table.task, row.target, row.system)
-        for table in papers.tables
-        for row in table.rows
-    }
-    others = [r for r in results if (r.corpus, r.task, r.target, r.system) not in known]
+    known = {(row.corpus, row.target, row.system) for table in papers.tables for row in table.rows}
+    others = [r for r in results if (r.corpus, r.target, r.system) not in known]
     if not others:
         return []
     parts = ["## Other results", "Results on corpora or of systems that are in none of the tables."]
-    for place in sorted({(r.corpus, r.task, r.target) for r in others}):
-        found = [r for r in others if place == (r.corpus, r.task, r.target)]
+    for place in sorted({(r.corpus, r.target) for r in others}):
+        found = [r for r in others if place == (r.corpus, r.target)]
         systems = list(dict.fromkeys(r.system for r in found))
         parts += [f"### {' '.join(place)}", *_plain_table(found, systems, ("dev", "test"))]
     return parts
@@ -273,13 +266,12 @@ def commands(table: PaperTable, papers: Papers) -> list[str]:
     for (name, target, options), names in systems.items():
         corpus = papers.corpora[name]
         parts = [
-            f"python -m spacy psa reproduce --corpus-name {name} --task {table.task}",
+            f"python -m spacy psa reproduce --corpus-name {name} --target {target}",
             *([] if corpus.lang == "en" else [f"--lang {corpus.lang}"]),
-            *(["--target pos"] if target == "pos" else []),
             f'--data {corpus.data} --systems "{" ".join(names)}" --seeds "{seeds}"',
             f"--vectors {_by_corpus(paper.vectors, name, papers)}",
             *([f'--options "{options}"'] if options else []),
-            "--results metrics/reproduce.json",
+            "--output metrics/reproduce.json",
         ]
         written.append(" ".join(parts))
     return written

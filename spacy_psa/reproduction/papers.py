@@ -20,15 +20,7 @@ from typing import Any
 
 PATH = Path(__file__).with_name("papers.json")
 
-TARGETS: dict[str, tuple[str, ...]] = {
-    "chunk": ("spans",),
-    "ner": ("ents",),
-    "pos": ("tag", "pos"),
-    "srl": ("frames",),
-}
-"""The possible targets of a task. The first one is the default."""
-
-METRICS = {"spans": "f1", "ents": "f1", "frames": "f1", "tag": "accuracy", "pos": "accuracy"}
+METRICS = {"spans": "f1", "ents": "f1", "roles": "f1", "tag": "accuracy", "pos": "accuracy"}
 """The score that papers report for each target."""
 
 METRIC_NAMES = {
@@ -173,7 +165,7 @@ class PaperItem:
 class PaperTable(PaperItem):
     """A table that compares systems.
 
-    task (str): The task.
+    target (str): The target of most rows.
     rows (List[Row]): The rows.
     metrics (Sequence[str]): The metrics in the paper's order, as keys of `METRIC_NAMES`.
     ablation (bool): Whether the table compares variants of a system, which makes sense on any
@@ -181,7 +173,7 @@ class PaperTable(PaperItem):
     seeds (Optional[int]): How often each system is trained; None as in the paper's other tables.
     """
 
-    task: str
+    target: str
     rows: list[Row]
     metrics: Sequence[str]
     ablation: bool = False
@@ -196,7 +188,7 @@ class PaperTable(PaperItem):
         """The names of metrics."""
         names = (
             {**METRIC_NAMES, "accuracy": COMPLETE_PROPOSITIONS}
-            if self.task == "srl"
+            if self.target == "roles"
             else METRIC_NAMES
         )
         return [names[metric] for metric in metrics]
@@ -236,12 +228,12 @@ class LengthRow:
 
     system (str): The system.
     corpus (str): The name of the corpus.
-    task (str): The task.
+    target (str): The target.
     """
 
     system: str
     corpus: str
-    task: str
+    target: str
 
 
 @dataclass(frozen=True)
@@ -294,12 +286,11 @@ def read_papers() -> Papers:
 
 def _table(entry: dict[str, Any]) -> PaperTable:
     """Read a table. Its entry holds the default values of its rows."""
-    task = entry["task"]
-    target = entry.get("target", TARGETS[task][0])
+    target = entry["target"]
     common = {"corpus": entry["corpus"], "target": target, "part": entry.get("part", "test")}
     return PaperTable(
         **_place(entry),
-        task=task,
+        target=target,
         rows=[Row(**{**common, **row}) for row in entry["rows"]],
         metrics=entry.get("metrics", [METRICS[target]]),
         ablation=entry.get("ablation", False),

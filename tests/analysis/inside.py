@@ -42,7 +42,7 @@ def is_png(data: bytes) -> bool:
 
 def system_nlp(system: str) -> Language:
     """A chunking system from `configs`, small and initialized."""
-    config = read_config(system, "chunk")
+    config = read_config(system, "spans")
     nlp = load_model_from_config(Config().from_str(config.to_str(), overrides=small(config)))
     examples = []
     for words, spans in zip(WORDS, SPANS, strict=True):

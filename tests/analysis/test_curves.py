@@ -13,6 +13,7 @@ import pytest
 
 from spacy_psa.analysis.curves import draw_curves, make_page, training_curves
 from spacy_psa.analysis.training_logs import Evaluation, Run, read_run
+from spacy_psa.figures.charts import _looks
 
 CONSOLE = """\
 ℹ Pipeline: ['psa_tagger']
@@ -242,3 +243,20 @@ def test_the_page_has_the_best_scores_and_loads_nothing() -> None:
     assert "PSA &amp; &lt;friends&gt;</th><td>4</td><td>83.00</td><td>30</td>" in page
     assert page.count("<svg") == 2
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
+
+
+def test_a_run_has_one_look_in_all_plots() -> None:
+    runs = [run("a"), run("b", components=("tok2vec", "ner")), run("c")]
+    scores, losses = training_curves(runs)
+    looks = [_looks(plot.series, plot.owners) for plot in (scores, losses)]
+    for name, (color, _, mark) in looks[1].items():
+        expected = looks[0][losses.owners[name]]
+        assert (color, mark) == (expected[0], expected[2]), name
+    assert len({looks[0][name][0] for name in "abc"}) == 3
+    assert len({str(look) for look in looks[1].values()}) == len(looks[1])
+
+
+def test_the_page_begins_with_a_summary() -> None:
+    runs = [run("PSA"), run("LAN")]
+    page = make_page(training_curves(runs), runs)
+    assert "<p>The best score of 2 runs is 83.00 %, by PSA at step 30.</p>" in page

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_psa.analysis.lattice import Lattice, draw_lattice, make_lattice, transition_marginals
+from spacy_psa.analysis.lattice import (
+    WIDEST_IMAGE,
+    Lattice,
+    draw_lattice,
+    lines_of,
+    make_lattice,
+    table,
+    transition_marginals,
+)
 from spacy_psa.annotation.schemes import SCHEMES, transition_mask
 from spacy_psa.inference import Constraints, LinearChain, Potentials
 
@@ -202,3 +210,26 @@ def test_everything_is_inside_the_picture(n: int) -> None:
 def test_nothing_from_outside_is_used() -> None:
     svg = draw_lattice(lattice(), "title")
     assert "href" not in svg and "url(" not in svg and "<script" not in svg
+
+
+def test_a_long_lattice_is_broken_into_lines_that_lose_nothing() -> None:
+    n = 18
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(n, len(TAGS), generator=generator, dtype=torch.float64)
+    given = LinearChain(
+        Potentials(scores, (n,), transitions=torch.zeros(5, 5, dtype=torch.float64))
+    )
+    words = [f"word-{i}" for i in range(n)]
+    found = make_lattice(given, words, TAGS, least=0.0)
+    lines = lines_of(found, 7)
+    assert [len(line.words) for line in lines] == [7, 6, 7]
+    # Each line begins with the last token of the one before
+    assert [w for i, line in enumerate(lines) for w in line.words[i > 0 :]] == words
+    drawn = image(found, least=0.0)
+    assert float(drawn.attrib["width"]) <= WIDEST_IMAGE
+    nodes, edges = hints(drawn, "circle"), hints(drawn, "path")
+    assert {name.split(" ")[0] for name in nodes} == set(words) and len(nodes) == n * 5
+    assert len(edges) > 0
+    assert [row[:2] for row in table(found).rows] == [
+        [word, TAGS[i]] for word, i in zip(words, given.argmax.tolist(), strict=True)
+    ]

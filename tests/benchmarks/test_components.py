@@ -62,7 +62,7 @@ def test_tags_are_told_apart_by_words(docs: list[Doc]) -> None:
     assert tags[0] == tags[2] and tags[1] == tags[3]
     found = {tag for sentence in tags for tag in sentence}
     assert len(found) > 1 and found <= {f"T{i}" for i in range(4)}
-    nlp = components.make_pipeline("lan", docs, None, hidden=8, task="pos")
+    nlp = components.make_pipeline("lan", docs, None, hidden=8, target="tag")
     assert set(nlp.get_pipe("psa_tagger").labels) == found
 
 

@@ -256,7 +256,7 @@ def test_spans_may_be_learnt_as_tags() -> None:
 
 
 def test_the_given_config_is_not_changed() -> None:
-    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-chunk.cfg", interpolate=False)
+    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-spans.cfg", interpolate=False)
     before = config.to_str(interpolate=False)
     files = {"train": Path("a.spacy"), "dev": Path("b.spacy")}
     partial.adapt(config, files, vectors=None, seed=0, epochs=1, updates=1, target="ents")
@@ -272,7 +272,7 @@ def test_configs_for_other_targets_are_refused() -> None:
 
 
 def test_an_epoch_is_one_pass_over_the_complete_data() -> None:
-    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-chunk.cfg", interpolate=False)
+    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-spans.cfg", interpolate=False)
     assert partial.updates_per_epoch(config, 7936) == 794
 
 
@@ -361,7 +361,7 @@ def run_main(
 ) -> dict[str, Any]:
     data = partial.write(folder / "data.spacy", chunked_docs(40))
     arguments = [f"--{part}={data}" for part in partial.PATHS]
-    config = ROOT / "configs" / "bilstm-crf-chunk.cfg"
+    config = ROOT / "configs" / "bilstm-crf-spans.cfg"
     arguments += [f"--config={config}", f"--runs={folder / 'runs'}", f"--output={folder / 'out'}"]
     monkeypatch.setattr(sys, "argv", ["partial", *arguments, *options])
     partial.main()

@@ -22,8 +22,15 @@ DIAGRAMS = {"before <b>": BEFORE, "after & all": AFTER}
 def test_points_lie_where_confidence_and_accuracy_are() -> None:
     svg = reliability_diagram(DIAGRAMS, "spans", "Title")
     found = [place(node) for node in marks(svg, "point").values()]
-    expected = [(0.05, 0.5), (0.95, 1.0), (0.35, 0.3)]
+    # Not of the bin of four spans, whose accuracy is mostly chance
+    expected = [(0.95, 1.0), (0.35, 0.3)]
     assert found == [pytest.approx((WIDTH * x, HEIGHT * (1 - y)), abs=0.01) for x, y in expected]
+
+
+def test_small_bins_have_points_if_there_are_no_others() -> None:
+    few = reliability([0.05] * 4, [True] * 2 + [False] * 2)
+    svg = reliability_diagram({"a": few}, "spans")
+    assert len(marks(svg, "point")) == 1 and "bins of" not in svg
 
 
 def test_bars_tell_their_bins_and_counts() -> None:
@@ -39,7 +46,7 @@ def test_axes_units_and_legend_are_written() -> None:
     assert {
         "Title",
         "perfect calibration",
-        "mean confidence of spans per bin (%)",
+        "mean confidence of spans per bin (%); bins of 10 or more",
         "accuracy of spans per bin (%)",
         "spans per bin (log scale)",
         "confidence (%)",

@@ -115,7 +115,7 @@ def test_spans_that_overlap_go_to_doc_spans_by_the_command(tmp_path: Path) -> No
     path, output, stats = (tmp_path / name for name in ("a.jsonl", "a.spacy", "stats.json"))
     spans = [[0, 8, "ORG"], [9, 15, "LOC"], [0, 22, "ORG"], [1, 15, "X"]]
     path.write_text(json.dumps({"text": "Ann's 😀 Office Berlin", "label": spans}), encoding="utf8")
-    options = ("-o", "units=utf16", "-o", "alignment_mode=contract", "--stats", stats)
+    options = ("-O", "units=utf16", "-O", "alignment_mode=contract", "--stats", stats)
     result = run("psa", "convert", path, output, *options)
     assert result.exit_code == 1 and "--target spans" in " ".join(result.output.split())
     assert not output.exists()

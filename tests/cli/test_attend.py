@@ -150,7 +150,7 @@ def test_bytes_that_are_no_text_are_replaced(model: Path, tmp_path: Path) -> Non
         (["Ann", "-o", "images", "--format", "pdf"], r"\[P450\] 'pdf'.*'images'"),
         (["Ann", "-o", "page.svg", "--format", "png"], r"\[P450\] 'png'.*'page\.svg'"),
         (["", "-o", "page.html"], r"\[P380\]"),
-        (["Ann", "-o", "page.html", "-c", "tagger"], rf"\[P381\].*'tagger'.*{NAME}"),
+        (["Ann", "-o", "page.html", "-c", "tagger"], rf"\[P346\].*'tagger'.*{NAME}"),
     ],
 )
 def test_errors_leave_no_file(
@@ -178,7 +178,7 @@ def test_a_pipeline_without_components_of_ours_is_an_error(tmp_path: Path) -> No
     spacy.blank("en").to_disk(tmp_path / "blank")
     result = run("psa", "attend", tmp_path / "blank", "Ann")
     assert result.exit_code == 1
-    assert "[P381]" in plain(result.output) and "''" not in plain(result.output)
+    assert "[P346]" in plain(result.output) and "''" not in plain(result.output)
 
 
 def test_no_pipeline_is_an_error(tmp_path: Path) -> None:

@@ -193,9 +193,10 @@ def test_a_pipeline_is_scored_on_its_target(save, pipelines):
     gold = save("gold", doc)
     for name in ("ents", "spans"):
         assert score_docbins(gold, pipelines / name).chunks.gold == 1
-    with pytest.raises(ValueError, match=r"P135.*ents-tag.*: ents, tag\..*--target"):
+    with pytest.raises(ValueError, match=r"P347.*ents-tag.*: ents, tag\..*--component"):
         score_docbins(gold, pipelines / "ents-tag")
     assert score_docbins(gold, pipelines / "ents-tag", target="ents").chunks.gold == 1
+    assert score_docbins(gold, pipelines / "ents-tag", component="ents").chunks.gold == 1
 
 
 def test_options_come_before_the_target_of_a_pipeline(save, pipelines):

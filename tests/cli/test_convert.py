@@ -219,11 +219,11 @@ def test_the_target_tells_what_the_tags_of_a_file_are(tmp_path, target):
 def test_options_of_the_format(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("B-ORG;European Union\n", encoding="utf8")
-    options = ["-o", "word_column=1", "-o", "tag_column=0", "-o", "separator=;"]
+    options = ["-O", "word_column=1", "-O", "tag_column=0", "-O", "separator=;"]
     result = run(path, tmp_path / "a.spacy", "-f", "iob", *options)
     assert result.exit_code == 0, result.output
     assert [ent.text for ent in load(tmp_path / "a.spacy")[0].ents] == ["European Union"]
-    result = run(path, tmp_path / "a.spacy", "-f", "iob", "-o", "color=red")
+    result = run(path, tmp_path / "a.spacy", "-f", "iob", "-O", "color=red")
     assert result.exit_code == 1 and "P142" in result.output
 
 
@@ -334,7 +334,7 @@ def test_a_failing_file_leaves_its_old_output_whole(tmp_path, folder):
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("options", [(), ("-f", "conll2003"), ("-o", "scheme=IOB1")])
+@pytest.mark.parametrize("options", [(), ("-f", "conll2003"), ("-O", "scheme=IOB1")])
 def test_a_stray_tag_is_read_counted_and_named(tmp_path, options):
     path, stats_path = tmp_path / "a.conll", tmp_path / "stats.json"
     path.write_text("Ann N I-NP I-PER\nUN N I-NP I-ORG\nwon V I-VP O\nCup N I-NP B-MISC\n")

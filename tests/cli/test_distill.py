@@ -156,7 +156,7 @@ def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
         (["--texts", "{folder}/none.txt"], "P109"),
         (["--texts", "{folder}/empty.txt"], "P353"),
         ([], "P535"),
-        (["--texts", "{folder}/texts.jsonl", "--component", "ner"], "P537"),
+        (["--texts", "{folder}/texts.jsonl", "--component", "ner"], "P346"),
         (["--texts", "{folder}/texts.jsonl", "--teacher-component", "ner"], "P530"),
         (["--texts", "{folder}/texts.jsonl", "--ensemble", "{folder}/other"], "P532"),
         (["--gold", "{folder}/labels.spacy"], "P531"),

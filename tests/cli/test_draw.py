@@ -9,7 +9,8 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def test_config_is_drawn(tmp_path: Path):
-    assert draw(CONFIGS / "sample.cfg", tmp_path / "a" / "m.svg") == "psa_ner"
+    drawn = tmp_path / "a" / "m.svg"
+    assert draw(CONFIGS / "sample.cfg", drawn, component="psa_ner") == "psa_ner"
     assert "spacy_psa.PSAEncoder.v1" in (tmp_path / "a" / "m.svg").read_text()
 
 
@@ -25,7 +26,7 @@ def test_saved_pipeline_is_drawn(tmp_path: Path):
 
 
 def test_unknown_component_is_an_error_that_names_the_others(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"\[P252\].*psa_pos, psa_chunks, psa_ner"):
+    with pytest.raises(ValueError, match=r"\[P346\].*psa_pos, psa_chunks, psa_ner"):
         draw(CONFIGS / "sample.cfg", tmp_path / "m.svg", component="tagger")
     assert not (tmp_path / "m.svg").exists()
 
@@ -49,5 +50,5 @@ def test_other_endings_are_an_error(tmp_path: Path):
 
 def test_a_model_is_drawn_as_pixels(tmp_path: Path):
     pytest.importorskip("vl_convert", reason="draws PNG images")
-    draw(CONFIGS / "sample.cfg", tmp_path / "m.png")
+    draw(CONFIGS / "sample.cfg", tmp_path / "m.png", component="psa_ner")
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")

@@ -41,14 +41,16 @@ def run(*arguments):
 
 def test_command_writes_a_column_file(tmp_path, docs_path):
     output = tmp_path / "new" / "dev.txt"
-    result = run(docs_path, output, "--format", "conll2000")
+    result = run(docs_path, "-o", output, "--format", "conll2000")
     assert result.exit_code == 0, result.output
     assert output.read_text() == "He PRP B-NP\nsleeps VBZ B-VP\n\nYes UH O\n\n"
     assert "Wrote 2 sentences" in result.output
 
 
 def test_scheme_can_be_chosen(tmp_path, docs_path):
-    assert run(docs_path, tmp_path / "a", "-f", "conll2000", "--scheme", "BIOES").exit_code == 0
+    assert (
+        run(docs_path, "-o", tmp_path / "a", "-f", "conll2000", "--scheme", "BIOES").exit_code == 0
+    )
     assert (tmp_path / "a").read_text() == "He PRP S-NP\nsleeps VBZ S-VP\n\nYes UH O\n\n"
 
 
@@ -64,7 +66,7 @@ def test_conll2005_has_two_files(tmp_path, docs_path):
 def test_what_is_exported_scores_100_against_itself(tmp_path, docs_path, form, name):
     frames = [Frame(1, None, None, [(0, 1, "A0"), (1, 2, "V")])]
     DocBin(docs=make_docs(Vocab(), [replace(SENTENCES[0], frames=frames)])).to_disk(docs_path)
-    assert run(docs_path, tmp_path / name.removesuffix(".props"), "-f", form).exit_code == 0
+    assert run(docs_path, "-o", tmp_path / name.removesuffix(".props"), "-f", form).exit_code == 0
     arguments = ["psa", "srl-eval", str(tmp_path / name), str(tmp_path / name)]
     result = CliRunner().invoke(app, arguments)
     assert "   Overall        1       0       0   100.00  100.00  100.00" in result.output
@@ -74,7 +76,7 @@ def test_what_is_exported_scores_100_against_itself(tmp_path, docs_path, form, n
 def test_tokens_of_white_space_are_left_out_counted_and_named(tmp_path, docs_path):
     sentence = Sentence(["Ann", "\n\n", "Lee", "left", " "], ents=[(0, 3, "PER"), (4, 5, "X")])
     DocBin(docs=make_docs(Vocab(), [sentence])).to_disk(docs_path)
-    result = run(docs_path, tmp_path / "a", "-f", "iob")
+    result = run(docs_path, "-o", tmp_path / "a", "-f", "iob")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "a").read_text() == "Ann\tB-PER\nLee\tI-PER\nleft\tO\n\n"
     text = " ".join(result.output.split())
@@ -87,13 +89,13 @@ def test_tokens_of_white_space_are_left_out_counted_and_named(tmp_path, docs_pat
     [(("-f", "ptb"), "P164"), (("-f", "iob", "-s", "XYZ"), "P100")],
 )
 def test_unknown_formats_and_schemes_are_errors(tmp_path, docs_path, options, code):
-    result = run(docs_path, tmp_path / "a", *options)
+    result = run(docs_path, "-o", tmp_path / "a", *options)
     assert result.exit_code == 1
     assert code in result.output
 
 
 def test_a_missing_input_is_an_error(tmp_path):
-    result = run(tmp_path / "no.spacy", tmp_path / "a", "-f", "iob")
+    result = run(tmp_path / "no.spacy", "-o", tmp_path / "a", "-f", "iob")
     assert result.exit_code == 1
     assert "P109" in result.output
 
@@ -104,7 +106,7 @@ def test_failure_leaves_the_old_outputs_whole(tmp_path, docs_path):
     before = {path.name: path.read_bytes() for path in output.parent.iterdir()}
     docs = make_docs(Vocab(), [Sentence(["fine"]), Sentence(["1 000"])])
     DocBin(docs=docs).to_disk(docs_path)
-    result = run(docs_path, output, "-f", "conll2005")
+    result = run(docs_path, "-o", output, "-f", "conll2005")
     assert result.exit_code == 1
     assert "Sentence 2 ('1 000')" in " ".join(result.output.split())
     assert {path.name: path.read_bytes() for path in output.parent.iterdir()} == before
@@ -114,14 +116,14 @@ def test_overlapping_spans_are_errors_that_name_the_sentence(tmp_path, docs_path
     docs = list(make_docs(Vocab(), SENTENCES))
     docs[1].spans["chunks"] = [docs[1][:1], docs[1][:1]]
     DocBin(docs=docs).to_disk(docs_path)
-    result = run(docs_path, tmp_path / "a", "-f", "conll2000")
+    result = run(docs_path, "-o", tmp_path / "a", "-f", "conll2000")
     assert result.exit_code == 1
     assert "[P165] Sentence 2 ('Yes') cannot be written" in " ".join(result.output.split())
 
 
 def test_the_input_is_not_replaced(docs_path):
     before = docs_path.read_bytes()
-    result = run(docs_path, docs_path, "-f", "conll2000")
+    result = run(docs_path, "-o", docs_path, "-f", "conll2000")
     assert result.exit_code == 1 and "[P451]" in result.output
     assert docs_path.read_bytes() == before
 
@@ -129,8 +131,8 @@ def test_the_input_is_not_replaced(docs_path):
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
 def test_standard_output_may_be_a_file_with_something_in_it(tmp_path, docs_path):
     whole, redirected = tmp_path / "whole", tmp_path / "redirected"
-    assert run(docs_path, whole, "-f", "conll2000").exit_code == 0
-    command = [sys.executable, "-m", "spacy", "psa", "export", str(docs_path), "/dev/stdout"]
+    assert run(docs_path, "-o", whole, "-f", "conll2000").exit_code == 0
+    command = [sys.executable, "-m", "spacy", "psa", "export", str(docs_path), "-o", "/dev/stdout"]
     with redirected.open("wb") as file_:
         file_.write(b"before\n")
         file_.flush()

@@ -83,7 +83,7 @@ def test_another_length_than_announced_leaves_nothing(server, path, name):
     announced = f"{len(TEXT) + ANNOUNCED[f'/{name}']:,}"
     with pytest.raises(ValueError, match=f"P129.*received 120,000 bytes, but {announced} were"):
         download(f"{server}/{name}", path.parent.parent / name)
-    result = run(f"{server}/{name}", path, "--sha256", SHA256)
+    result = run(f"{server}/{name}", "-o", path, "--sha256", SHA256)
     assert result.exit_code == 1 and "P129" in result.output
     assert not path.exists()
 
@@ -116,7 +116,7 @@ def test_addresses_without_a_file_are_errors(server, path):
 def test_no_network_is_one_clear_sentence(path):
     with HTTPServer(("127.0.0.1", 0), Handler) as httpd:
         closed_port = httpd.server_port
-    result = run(f"http://127.0.0.1:{closed_port}/train.txt", path, "--sha256", SHA256)
+    result = run(f"http://127.0.0.1:{closed_port}/train.txt", "-o", path, "--sha256", SHA256)
     assert result.exit_code == 1
     output = " ".join(result.output.split())
     assert "[P129] Could not download" in output and "--local" in output
@@ -151,7 +151,7 @@ def test_local_folder_without_the_file_is_an_error(folder, path):
 
 
 def test_empty_local_folder_means_download(server, path):
-    result = run(f"{server}/train.txt.gz", path, "--sha256", SHA256, "--local", "")
+    result = run(f"{server}/train.txt.gz", "-o", path, "--sha256", SHA256, "--local", "")
     assert result.exit_code == 0
     assert path.read_bytes() == TEXT
 
@@ -159,7 +159,7 @@ def test_empty_local_folder_means_download(server, path):
 def test_the_right_file_is_not_fetched_again(path):
     path.parent.mkdir()
     path.write_bytes(TEXT)
-    result = run("http://nowhere.invalid/train.txt", path, "--sha256", SHA256)
+    result = run("http://nowhere.invalid/train.txt", "-o", path, "--sha256", SHA256)
     assert result.exit_code == 0
     assert "already" in result.output
 

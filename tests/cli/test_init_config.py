@@ -30,17 +30,16 @@ from spacy_psa.cli.init_config import init_config_cli, make_config
 
 from .commands import ROOT, plain, run, succeed
 
-SYSTEMS, TASKS = names("systems"), names("tasks")
-ROLE_SYSTEMS = names("srl")
+SYSTEMS, TASKS = names("systems"), ["ents", "spans", "tag"]
+ROLE_SYSTEMS = names("roles")
 PAIRS = [(system, task) for system in SYSTEMS for task in TASKS]
 # Each system, and each task several times
 DIFFERENT = [(system, TASKS[i % len(TASKS)]) for i, system in enumerate(SYSTEMS)]
-TARGETS = {"chunk": "spans", "ner": "ents", "pos": "tag"}
-SCORES = {"chunk": "spans_chunks_f", "ner": "ents_f", "pos": "tag_acc"}
+SCORES = {"spans": "spans_chunks_f", "ents": "ents_f", "tag": "tag_acc"}
 
 
 def config_of(
-    system: str = "psa", task: str = "ner", recipe: str = "paper", **settings: Any
+    system: str = "psa", task: str = "ents", recipe: str = "paper", **settings: Any
 ) -> Config:
     """Make a config."""
     text = make_config(system, task, name="x.cfg", recipe=recipe, **settings)
@@ -83,9 +82,9 @@ def test_the_systems_and_tasks_of_the_papers() -> None:
         "psa",
         "psa-arxiv",
         "refinement",
-        "transformer",
+        "vaswani",
     ]
-    assert TASKS == ["chunk", "ner", "pos"]
+    assert {*TASKS, "pos", "morph"} == {*names("targets")}
     assert ROLE_SYSTEMS == ["bilstm-crf", "bilstm-crf-small", "deepatt", "deepatt-small"]
 
 
@@ -98,13 +97,15 @@ def test_our_configs_are_what_the_command_writes(system: str, task: str) -> None
 
 @pytest.mark.parametrize("system", ROLE_SYSTEMS)
 def test_our_configs_of_roles_are_what_the_command_writes(system: str) -> None:
-    name = f"{system.removesuffix('-small')}-srl{'-small' * system.endswith('-small')}.cfg"
+    name = f"{system}-roles.cfg"
     written = (ROOT / "configs" / name).read_text(encoding="utf8")
-    assert comparable(written) == comparable(make_config(system, "srl", name=name, recipe="paper"))
+    assert comparable(written) == comparable(
+        make_config(system, "roles", name=name, recipe="paper")
+    )
 
 
 def test_a_config_of_roles_knows_its_corpus_and_device(corpus: Path) -> None:
-    config = config_of("deepatt", "srl", corpus=corpus, vectors="vec", lang="de", gpu=True)
+    config = config_of("deepatt", "roles", corpus=corpus, vectors="vec", lang="de", gpu=True)
     assert config["paths"]["train"] == str(corpus)
     assert (config["paths"]["vectors"], config["nlp"]["lang"]) == ("vec", "de")
     assert config["nlp"]["batch_size"] == 1024
@@ -114,20 +115,20 @@ def test_a_config_of_roles_knows_its_corpus_and_device(corpus: Path) -> None:
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_tags_are_learned_with_cuda_graphs_on_a_gpu(system: str, gpu: bool) -> None:
-    config = config_of(system, "chunk", gpu=gpu)
+    config = config_of(system, "spans", gpu=gpu)
     assert config["components"]["psa_tagger"]["model"]["cuda_graphs"] is gpu
 
 
 @pytest.mark.parametrize("gpu", [False, True])
-@pytest.mark.parametrize("system", names("srl"))
+@pytest.mark.parametrize("system", names("roles"))
 def test_roles_are_learned_with_cuda_graphs_on_a_gpu(system: str, gpu: bool) -> None:
-    config = config_of(system, "srl", gpu=gpu)
+    config = config_of(system, "roles", gpu=gpu)
     assert config["components"]["psa_srl"]["model"]["cuda_graphs"] is gpu
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_there_is_nothing_left_to_fill(system: str, tmp_path: Path) -> None:
-    path = ROOT / "configs" / f"{system}-chunk.cfg"
+    path = ROOT / "configs" / f"{system}-spans.cfg"
     output = succeed("init", "fill-config", path, tmp_path / "full.cfg")
     assert KEEPS_TEXT is ("Nothing to auto-fill" in output)
     settings = [line for line in path.read_text().splitlines() if not line.startswith("#")]
@@ -154,7 +155,7 @@ def test_the_training_can_be_set_up(system: str) -> None:
 @pytest.mark.parametrize(("system", "task"), PAIRS)
 def test_the_component_learns_the_task(system: str, task: str) -> None:
     config = config_of(system, task)
-    assert config["components"]["psa_tagger"]["target"] == TARGETS[task]
+    assert config["components"]["psa_tagger"]["target"] == task
     weights = config["training"]["score_weights"]
     assert {score for score, weight in weights.items() if weight} == {SCORES[task]}
 
@@ -164,10 +165,10 @@ def test_the_learning_rate_of_psa_depends_on_the_task() -> None:
         task: config_of("psa", task)["training"]["optimizer"]["learn_rate"]["initial_rate"]
         for task in TASKS
     }
-    assert rates == {"pos": 0.01, "ner": 0.015, "chunk": 0.015}
+    assert rates == {"tag": 0.01, "ents": 0.015, "spans": 0.015}
 
 
-@pytest.mark.parametrize(("task", "steps"), [("chunk", 794), ("ner", 1405), ("pos", 3822)])
+@pytest.mark.parametrize(("task", "steps"), [("spans", 794), ("ents", 1405), ("tag", 3822)])
 def test_without_a_corpus_epochs_are_those_of_the_papers(task: str, steps: int) -> None:
     training = config_of("psa", task)["training"]
     assert training["eval_frequency"] == steps
@@ -184,7 +185,7 @@ def test_with_a_corpus_the_schedule_fits_it(corpus: Path) -> None:
 
 def test_settings_of_several_epochs_fit_the_corpus_as_well(corpus: Path) -> None:
     assert config_of("lan", corpus=corpus)["training"]["patience"] == 10 * 3
-    rate = config_of("transformer", corpus=corpus)["training"]["optimizer"]["learn_rate"]
+    rate = config_of("vaswani", corpus=corpus)["training"]["optimizer"]["learn_rate"]
     assert (rate["warmup_steps"], rate["total_steps"]) == (2 * 3, 40 * 3)
 
 
@@ -201,35 +202,35 @@ def test_steps_are_the_batches_that_the_batcher_makes() -> None:
 
 def test_comments_say_which_corpus_the_epochs_are_of(corpus: Path) -> None:
     assert "7,936 sentences of CoNLL-2000" in make_config(
-        "psa", "chunk", name="x.cfg", recipe="paper"
+        "psa", "spans", name="x.cfg", recipe="paper"
     )
-    text = make_config("psa", "chunk", name="x.cfg", recipe="paper", corpus=corpus)
+    text = make_config("psa", "spans", name="x.cfg", recipe="paper", corpus=corpus)
     assert "25 Docs of train.spacy" in text
     assert "CoNLL-2000" not in text
 
 
 def test_comments_stand_above_what_they_are_about() -> None:
-    lines = make_config("psa", "ner", name="x.cfg", recipe="paper").splitlines()
+    lines = make_config("psa", "ents", name="x.cfg", recipe="paper").splitlines()
     place = lines.index("initial_rate = 0.015")
     assert lines[place - 1] == "# 0.01 for parts of speech, 0.015 for entities and chunks"
     assert max(map(len, lines)) <= 100
 
 
 def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
-    text = make_config("psa", "ner", name="my.cfg")
+    text = make_config("psa", "ents", name="my.cfg")
     assert "# python -m spacy train my.cfg --output training/my \\\n" in text
     assert "#     --paths.train train.spacy --paths.dev dev.spacy\n" in text
-    text = make_config("psa", "ner", name="my.cfg", recipe="paper")
+    text = make_config("psa", "ents", name="my.cfg", recipe="paper")
     assert "#     --paths.train train.spacy --paths.dev dev.spacy --paths.vectors" in text
-    text = make_config("psa", "ner", name="my.cfg", corpus=corpus, vectors="vectors/en", gpu=True)
+    text = make_config("psa", "ents", name="my.cfg", corpus=corpus, vectors="vectors/en", gpu=True)
     assert "#     --paths.dev dev.spacy --gpu-id 0\n" in text
 
 
-@pytest.mark.parametrize(("system", "task"), [("psa", "ner"), ("deepatt", "srl")])
+@pytest.mark.parametrize(("system", "task"), [("psa", "ents"), ("deepatt", "roles")])
 def test_names_with_blanks_are_quoted(system: str, task: str) -> None:
     text = make_config(system, task, name="c d.cfg")
     assert "# python -m spacy train 'c d.cfg' --output 'training/c d' \\\n" in text
-    assert ("srl-eval test.spacy 'training/c d/model-best'\n" in text) == (task == "srl")
+    assert ("srl-eval test.spacy 'training/c d/model-best'\n" in text) == (task == "roles")
 
 
 def test_nothing_of_the_templates_own_section_is_left() -> None:
@@ -271,15 +272,15 @@ def test_vectors_language_and_gpu() -> None:
 
 def test_the_command_writes_a_config_that_loads(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lan.cfg"
-    output = succeed("psa", "init-config", path, "--system", "lan", "--task", "pos")
-    assert "Wrote config of lan for pos" in output
+    output = succeed("psa", "init-config", path, "--system", "lan", "--target", "tag")
+    assert "Wrote config of lan for tag" in output
     nlp = spacy.util.load_model_from_config(Config().from_disk(path, interpolate=False))
     assert nlp.pipe_names == ["psa_tagger"]
     assert [file.name for file in path.parent.iterdir()] == ["lan.cfg"]
 
 
 def test_the_command_writes_to_stdout(tmp_path: Path) -> None:
-    path, options = tmp_path / "psa-pos.cfg", ("--system", "psa", "--task", "pos")
+    path, options = tmp_path / "psa-tag.cfg", ("--system", "psa", "--target", "tag")
     output = succeed("psa", "init-config", "-", *options)
     succeed("psa", "init-config", path, *options)
     assert output == path.read_text(encoding="utf8")
@@ -287,30 +288,29 @@ def test_the_command_writes_to_stdout(tmp_path: Path) -> None:
 
 def test_errors_are_no_part_of_the_config(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        init_config_cli(Path("-"), "psa", "chunks")
+        init_config_cli("psa", Path("-"), target="entities")
     printed = capsys.readouterr()
     assert printed.out == "" and "[P190]" in printed.err
 
 
 def test_a_config_is_written_in_utf8_whatever_the_terminal_has() -> None:
-    arguments = ["psa", "init-config", "-", "--system", "psa-arxiv", "--task", "ner"]
+    arguments = ["psa", "init-config", "-", "--system", "psa-arxiv", "--target", "ents"]
     result = CliRunner(charset="cp1252").invoke(app, arguments)
     assert result.exit_code == 0, result.exception
-    text = make_config("psa-arxiv", "ner", name="psa-arxiv-ner.cfg")
+    text = make_config("psa-arxiv", "ents", name="psa-arxiv-ents.cfg")
     assert result.stdout_bytes == text.encode("utf8") and "λ" in text
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--system", "PSA-arixv", "--task", "ner"], "P190.*--system PSA-arixv.*'psa-arxiv'"),
-        (["--system", "psa", "--task", "chunks"], "P190.*--task chunks.*'chunk'"),
-        (["--system", "psa", "--task", "roles"], "P190.*chunk, ner, pos, srl"),
-        (["--system", "psa", "--task", "srl"], "P190.*bilstm-crf, bilstm-crf-small, deepatt"),
-        (["--system", "deepatt", "--task", "srl", "--characters", "cnn"], "P194.*--characters"),
-        (["--system", "psa", "--task", "ner", "--characters", "lstm"], "P190.*'bilstm'"),
-        (["--system", "psa", "--task", "ner", "--lang", "xyz"], "P193.*'xyz'"),
-        (["--system", "psa", "--task", "ner", "--corpus", "no.spacy"], "P109.*no.spacy"),
+        (["--system", "PSA-arixv", "--target", "ents"], "P190.*--system PSA-arixv.*'psa-arxiv'"),
+        (["--system", "psa", "--target", "entities"], "P190.*--target entities.*'ents'"),
+        (["--system", "psa", "--target", "roles"], "P190.*bilstm-crf, bilstm-crf-small, deepatt"),
+        (["--system", "deepatt", "--target", "roles", "--characters", "cnn"], "P194.*--characters"),
+        (["--system", "psa", "--target", "ents", "--characters", "lstm"], "P190.*'bilstm'"),
+        (["--system", "psa", "--target", "ents", "--lang", "xyz"], "P193.*'xyz'"),
+        (["--system", "psa", "--target", "ents", "--corpus", "no.spacy"], "P109.*no.spacy"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path: Path, options: list[str], message: str) -> None:
@@ -329,7 +329,7 @@ def test_a_corpus_without_documents(tmp_path: Path) -> None:
 def test_a_file_is_not_replaced_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "x.cfg"
     path.write_text("mine")
-    command = ["psa", "init-config", path, "--system", "psa", "--task", "ner"]
+    command = ["psa", "init-config", path, "--system", "psa", "--target", "ents"]
     result = run(*command)
     assert result.exit_code == 1 and "P191" in result.output
     assert path.read_text() == "mine"
@@ -385,7 +385,7 @@ def test_a_system_by_the_best_recipe_can_be_built(system: str, task: str) -> Non
 
 @pytest.mark.parametrize("system", ROLE_SYSTEMS)
 def test_the_best_recipe_for_roles(system: str, corpus: Path) -> None:
-    training = config_of(system, "srl", recipe="best", corpus=corpus)["training"]
+    training = config_of(system, "roles", recipe="best", corpus=corpus)["training"]
     assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"]
     assert training["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
     assert training["optimizer"]["@optimizers"] == "Adam.v1"
@@ -402,32 +402,34 @@ def test_the_best_recipe_has_more_updates_and_larger_batches_for_more_sentences(
 
 
 def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
-    text = make_config("psa", "ner", name="x.cfg", corpus=corpus)
+    text = make_config("psa", "ents", name="x.cfg", corpus=corpus)
     assert "# In updates: for the 25 Docs of train.spacy." in text
     assert "max_steps = 300\n" in text
-    assert "# In updates: for 3,000 sentences." in make_config("psa", "ner", name="x.cfg")
+    assert "# In updates: for 3,000 sentences." in make_config("psa", "ents", name="x.cfg")
 
 
 def test_too_few_sentences_are_named(tmp_path: Path) -> None:
     DocBin(docs=[Doc(Vocab(), words=["word"])] * 19).to_disk(tmp_path / "few.spacy")
     with pytest.warns(UserWarning, match=r"W436.*few\.spacy has 19 Docs"):
-        make_config("psa", "ner", name="x.cfg", corpus=tmp_path / "few.spacy")
+        make_config("psa", "ents", name="x.cfg", corpus=tmp_path / "few.spacy")
 
 
 def test_an_unknown_recipe_is_named(tmp_path: Path) -> None:
-    options = ["--system", "psa", "--task", "ner", "--recipe", "papers"]
+    options = ["--system", "psa", "--target", "ents", "--recipe", "papers"]
     result = run("psa", "init-config", tmp_path / "x.cfg", *options)
     assert result.exit_code == 1
     assert re.search("P190.*--recipe papers.*'paper'", " ".join(plain(result.output).split()))
 
 
 def test_the_command_says_which_system_is_for_what(tmp_path: Path) -> None:
-    output = succeed("psa", "init-config", tmp_path / "x.cfg", "--system", "psa", "--task", "ner")
+    output = succeed(
+        "psa", "init-config", tmp_path / "x.cfg", "--system", "psa", "--target", "ents"
+    )
     assert "Which system: psa for little data" in " ".join(plain(output).split())
 
 
 def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> None:
-    options = ("psa", "init-config", tmp_path / "a.cfg", "--system", "psa", "--task", "ner")
+    options = ("psa", "init-config", tmp_path / "a.cfg", "--system", "psa", "--target", "ents")
     result = run(*options, "--vectors", "nowhere")
     assert result.exit_code == 1 and "[P249] There are no vectors 'nowhere'" in plain(result.output)
     assert not (tmp_path / "a.cfg").exists()
@@ -455,7 +457,7 @@ def test_a_small_corpus_has_time_to_learn() -> None:
 def test_the_papers_training_for_a_small_corpus(tmp_path: Path) -> None:
     corpus = tmp_path / "train.spacy"
     DocBin(docs=[Doc(Vocab(), words=["word"])] * 600).to_disk(corpus)
-    options = ("--system", "psa", "--task", "ner", "--corpus", corpus)
+    options = ("--system", "psa", "--target", "ents", "--corpus", corpus)
     paper = succeed("psa", "init-config", tmp_path / "p.cfg", *options, "--recipe", "paper")
     assert "600 Docs" in paper and "--recipe best" in paper
     best = succeed("psa", "init-config", tmp_path / "b.cfg", *options)

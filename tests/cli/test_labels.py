@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_one_model_is_drawn(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "new" / "map.svg"
-    output = succeed("psa", "labels", folder / "run" / "last", path)
+    output = succeed("psa", "labels", folder / "run" / "last", "-o", path)
     assert "labels of 1 pipeline in" in output
     shown = texts(path.read_text(encoding="utf8"))
     assert all(tag in shown for tag in LABELS["tag"])
@@ -40,7 +40,7 @@ def test_one_model_is_drawn(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("align", ["procrustes", "last"])
 def test_checkpoints_are_drawn_side_by_side(folder: Path, tmp_path: Path, align: str) -> None:
     models = [folder / "run" / "first", folder / "run" / "last"]
-    succeed("psa", "labels", *models, tmp_path / "map.html", "--align", align)
+    succeed("psa", "labels", *models, "-o", tmp_path / "map.html", "--align", align)
     root = ElementTree.fromstring((tmp_path / "map.html").read_text(encoding="utf8"))
     [image] = root.iter(f"{SVG}svg")
     titles = [node.text for node in image.iter(f"{SVG}text") if "variance" in (node.text or "")]
@@ -49,14 +49,14 @@ def test_checkpoints_are_drawn_side_by_side(folder: Path, tmp_path: Path, align:
 
 def test_models_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
     models = [folder / "run" / "last", folder / "copy" / "last"]
-    succeed("psa", "labels", *models, tmp_path / "map.svg")
+    succeed("psa", "labels", *models, "-o", tmp_path / "map.svg")
     shown = texts((tmp_path / "map.svg").read_text(encoding="utf8"))
     for name in ("run/last", "copy/last"):
         assert any(text.startswith(f"{name} (") for text in shown)
 
 
 def test_a_map_in_pixels_is_written(folder: Path, tmp_path: Path) -> None:
-    succeed("psa", "labels", folder / "run" / "last", tmp_path / "map.png")
+    succeed("psa", "labels", folder / "run" / "last", "-o", tmp_path / "map.png")
     assert is_png((tmp_path / "map.png").read_bytes())
 
 
@@ -65,7 +65,7 @@ def test_pixels_without_what_draws_them_are_an_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    result = run("psa", "labels", folder / "run" / "last", "map.png")
+    result = run("psa", "labels", folder / "run" / "last", "-o", "map.png")
     assert result.exit_code == 1
     assert re.search(r"\[P295\] 'map\.png'.*spacy-psa\[plots\]", plain(result.output), re.DOTALL)
     assert list(tmp_path.iterdir()) == []
@@ -74,12 +74,11 @@ def test_pixels_without_what_draws_them_are_an_error(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["run/last"], "P389"),
-        (["run/last", "map.pdf"], "P265"),
-        (["run/last", "map.svg", "--method", "umap"], "P387"),
-        (["run/last", "map.svg", "--align", "none"], "P387"),
-        (["run/last", "map.svg", "--component", "ner"], "P381"),
-        (["run/last", "chunks", "map.svg"], "P385"),
+        (["run/last", "-o", "map.pdf"], "P265"),
+        (["run/last", "-o", "map.svg", "--method", "umap"], "P387"),
+        (["run/last", "-o", "map.svg", "--align", "none"], "P387"),
+        (["run/last", "-o", "map.svg", "--component", "ner"], "P346"),
+        (["run/last", "chunks", "-o", "map.svg"], "P385"),
     ],
 )
 def test_errors_leave_no_file(
@@ -95,7 +94,7 @@ def test_errors_leave_no_file(
 
 def test_a_browser_shows_the_page(folder: Path, tmp_path: Path) -> None:
     models = [folder / "run" / "first", folder / "run" / "last"]
-    succeed("psa", "labels", *models, tmp_path / "map.html")
+    succeed("psa", "labels", *models, "-o", tmp_path / "map.html")
     shown, logged = browse(tmp_path / "map.html", tmp_path / "profile")
     assert logged == []
     assert shown.count("<svg") == 1

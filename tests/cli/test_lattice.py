@@ -34,7 +34,7 @@ def texts(path: Path) -> list[str]:
 
 def test_a_sentence_is_drawn(model: Path, nlp: Language, tmp_path: Path) -> None:
     path = tmp_path / "new" / "lattice.svg"
-    assert NAME in succeed("psa", "lattice", model, "Ann Lee likes Berlin .", path)
+    assert NAME in succeed("psa", "lattice", model, "Ann Lee likes Berlin .", "-o", path)
     found = texts(path)
     assert {"Ann", "Lee", "likes", "Berlin", "."} <= set(found)
     best = tagger_of(nlp).nbest([nlp.make_doc("Ann Lee likes Berlin .")], 1)[0][0]
@@ -74,7 +74,7 @@ def test_a_sentence_is_drawn_as_pixels(model: Path, tmp_path: Path) -> None:
 
 
 def test_texts_without_tokens_are_an_error(model: Path, tmp_path: Path) -> None:
-    result = run("psa", "lattice", model, "", tmp_path / "a.svg")
+    result = run("psa", "lattice", model, "", "-o", tmp_path / "a.svg")
     assert result.exit_code == 1 and "[P380]" in result.output
     assert list(tmp_path.iterdir()) == []
 

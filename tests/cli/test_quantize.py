@@ -44,7 +44,7 @@ def model(tmp_path: Path) -> Path:
 def output(model: Path, tmp_path: Path) -> Path:
     """The same pipeline in reduced precision."""
     path = tmp_path / "reduced"
-    succeed("psa", "quantize", model, path)
+    succeed("psa", "quantize", model, "-o", path)
     return path
 
 
@@ -80,14 +80,14 @@ def test_output_is_a_pipeline_that_predicts_as_before(model: Path, output: Path)
 
 def test_model_is_not_touched(model: Path, tmp_path: Path):
     before = contents(model)
-    succeed("psa", "quantize", model, tmp_path / "reduced", "--precision", "bf16")
+    succeed("psa", "quantize", model, "-o", tmp_path / "reduced", "--precision", "bf16")
     assert contents(model) == before
 
 
 def test_scores_before_and_after_are_printed(model: Path, tmp_path: Path):
     data = tmp_path / "dev.spacy"
     DocBin(docs=[gold_doc(spacy.blank("xx"), i) for i in range(len(WORDS))]).to_disk(data)
-    shown = succeed("psa", "quantize", model, tmp_path / "reduced", "--data", data)
+    shown = succeed("psa", "quantize", model, "-o", tmp_path / "reduced", "--data", data)
     [row] = [line.split() for line in shown.splitlines() if line.startswith("spans['sc']")]
     assert row[-2:] == ["100.00", "100.00"]
     assert "words per second" in shown and "size (MB)" in shown
@@ -96,10 +96,10 @@ def test_scores_before_and_after_are_printed(model: Path, tmp_path: Path):
 def test_folder_that_is_there_is_only_replaced_by_force(model: Path, output: Path):
     before = contents(output)
     (output / "mine").write_text("x", encoding="utf8")
-    message = fail(model, output)
+    message = fail(model, "-o", output)
     assert "[P443]" in message and "--force" in message
     assert (output / "mine").is_file()
-    succeed("psa", "quantize", model, output, "--force")
+    succeed("psa", "quantize", model, "-o", output, "--force")
     assert contents(output).keys() == before.keys()
 
 
@@ -109,17 +109,17 @@ def test_force_replaces_neither_model_nor_what_is_no_pipeline(model: Path, tmp_p
     other.mkdir()
     (other / "letter.txt").write_text("x", encoding="utf8")
     for path in (model, tmp_path, model / "inside", other, other / "letter.txt"):
-        assert "[P443]" in fail(model, path, "--force")
+        assert "[P443]" in fail(model, "-o", path, "--force")
     # Do not suggest an option that would not help
-    assert "--force" not in fail(model, other)
+    assert "--force" not in fail(model, "-o", other)
     assert contents(model) == before
     assert (other / "letter.txt").is_file()
 
 
 def test_reducing_twice_and_nothing_to_reduce_are_errors(output: Path, tmp_path: Path):
-    assert "[P441]" in fail(output, tmp_path / "again")
+    assert "[P441]" in fail(output, "-o", tmp_path / "again")
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    assert "[P442]" in fail(tmp_path / "blank", tmp_path / "again")
+    assert "[P442]" in fail(tmp_path / "blank", "-o", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
 
@@ -209,5 +209,5 @@ def test_tensors_of_another_type_are_refused():
 def test_force_does_not_replace_the_data(model: Path, output: Path):
     data = output / "dev.spacy"
     DocBin(docs=[gold_doc(spacy.blank("xx"), 0)]).to_disk(data)
-    assert "[P443]" in fail(model, output, "--force", "--data", data)
+    assert "[P443]" in fail(model, "-o", output, "--force", "--data", data)
     assert data.is_file()

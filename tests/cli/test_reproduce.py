@@ -49,13 +49,13 @@ def call(folder: Path, home: Path, *more: object, systems: str = "") -> Any:
     two = f"small={folder / 'small.cfg'} smaller={folder / 'smaller.cfg'}"
     options: dict[str, object] = {
         "--corpus-name": "tiny",
-        "--task": "pos",
+        "--target": "tag",
         "--data": folder,
         "--systems": systems or two,
         "--seeds": "0 1",
         "--epochs": 1,
         "--runs": home / "runs",
-        "--results": home / "results.json",
+        "--output": home / "results.json",
     }
     options.update(zip(more[::2], more[1::2], strict=True))
     return run("psa", "reproduce", *(word for pair in options.items() for word in pair))
@@ -120,7 +120,7 @@ def test_there_is_a_result_for_each_system_and_seed(finished: Path) -> None:
     expected = [(system, seed) for system in ("small", "smaller") for seed in (0, 1)]
     assert [(r.system, r.seed) for r in found] == expected
     for result in found:
-        assert (result.corpus, result.task, result.target) == ("tiny", "pos", "tag")
+        assert (result.corpus, result.target) == ("tiny", "tag")
         assert result.max_epochs == 1 and 0 < result.best_epoch <= result.epochs <= 1
         assert result.parameters["all"] > result.parameters["without words"] > 0
         assert {"python", "spacy", "torch", "spacy-psa"} <= set(result.versions)
@@ -132,7 +132,7 @@ def test_there_is_a_result_for_each_system_and_seed(finished: Path) -> None:
 
 def test_scores_are_those_of_the_conll_script(folder: Path, finished: Path) -> None:
     result = results(finished)[0]
-    (run_folder,) = (finished / "runs" / "tiny-pos").glob(f"small-0-{result.config[:8]}")
+    (run_folder,) = (finished / "runs" / "tiny-tag").glob(f"small-0-{result.config[:8]}")
     counts = score_docbins(folder / "test.spacy", run_folder / "model-best", target="tag")
     assert result.test["accuracy"] == counts.accuracy
     assert result.score("test") == 100 * counts.accuracy
@@ -142,7 +142,7 @@ def test_scores_by_length_are_those_of_the_sentences_of_that_length(
     folder: Path, finished: Path, tmp_path: Path
 ) -> None:
     result = results(finished)[0]
-    (run_folder,) = (finished / "runs" / "tiny-pos").glob(f"small-0-{result.config[:8]}")
+    (run_folder,) = (finished / "runs" / "tiny-tag").glob(f"small-0-{result.config[:8]}")
     docs = read_docs(folder / "test.spacy", Vocab())
     expected = {}
     for name, first, last in (("1\u20134", 1, 4), ("5\u20139", 5, 9), ("10\u201319", 10, 19)):
@@ -163,10 +163,10 @@ def test_documents_of_several_sentences_are_not_scored_by_length(
         for token in doc:
             token.is_sent_start = token.i in (0, len(doc) // 2)
     DocBin(docs=docs).to_disk(tmp_path / "test.spacy")
-    (run_folder,) = (finished / "runs" / "tiny-pos").glob("small-0-*")
+    (run_folder,) = (finished / "runs" / "tiny-tag").glob("small-0-*")
     settings = {"components": {"labels": {"spans_key": "chunks"}}}
     trained = ReproductionRun("small", 0, Config(), settings, "labels", "", run_folder)
-    plan = Plan("tiny", "pos", "tag", tmp_path, tmp_path)
+    plan = Plan("tiny", "tag", tmp_path, tmp_path)
     found = score_tags(plan, trained, run_folder / "model-best", ["test"])
     assert set(found) == {"test"} and found["test"] == results(finished)[0].test
 
@@ -184,9 +184,9 @@ def test_seeds_make_different_models_and_equal_seeds_equal_ones(
 ) -> None:
     small = f"small={folder / 'small.cfg'}"
     assert call(folder, tmp_path, "--seeds", "1", systems=small).exit_code == 0
-    (again,) = (tmp_path / "runs" / "tiny-pos").iterdir()
-    (other,) = (finished / "runs" / "tiny-pos").glob("small-0-*")
-    same = finished / "runs" / "tiny-pos" / again.name
+    (again,) = (tmp_path / "runs" / "tiny-tag").iterdir()
+    (other,) = (finished / "runs" / "tiny-tag").glob("small-0-*")
+    same = finished / "runs" / "tiny-tag" / again.name
     assert weights(again, "model-best") == weights(same, "model-best")
     assert weights(again, "model-best") != weights(other, "model-best")
 
@@ -224,7 +224,7 @@ def test_a_result_tells_what_was_trained_with_wherever_it_is_scored(
 
     # A run that did not record its environment
     (home / "results.json").unlink()
-    (run_folder,) = (home / "runs" / "tiny-pos").glob("small-0-*")
+    (run_folder,) = (home / "runs" / "tiny-tag").glob("small-0-*")
     (run_folder / ENVIRONMENT).unlink()
     assert call(folder, home, "--seeds", "0", "--gpu-id", 0, systems=small).exit_code == 0
     (result,) = results(home)
@@ -311,14 +311,14 @@ def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list
         ("--seeds", "0 one", "P392", "0 one"),
         ("--seeds", "-1", "P392", "non-negative"),
         ("--seeds", "", "P392", "0 1 2"),
-        ("--task", "parse", "P397", "chunk, ner, pos, srl"),
-        ("--target", "ents", "P397", "for pos. Choose one of: tag, pos"),
+        ("--target", "parse", "P190", "tag, pos, morph, ents, spans, roles"),
+        ("--target", "morph", "P397", "spans, ents, roles, tag, pos"),
         ("--corpus-name", "a/b", "P397", "a/b"),
         ("--vectors", "nowhere", "P397", "nowhere"),
         ("--options", "--training.no 1", "P394", "training.no"),
         ("--options", "--training.seed 'a", "P399", "quotation"),
         ("--options", "--training.dropout none", "P395", "dropout"),
-        ("--task", "ner", "P398", "ents"),
+        ("--target", "ents", "P398", "ents"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_done(
@@ -337,7 +337,7 @@ def test_results_that_cannot_be_written_are_told_before_anything_is_done(
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf8")
     for place in (tmp_path, tmp_path / "file" / "results.json"):
-        assert "[P412]" in fail(folder, tmp_path, "--results", place)
+        assert "[P412]" in fail(folder, tmp_path, "--output", place)
     assert [path.name for path in tmp_path.iterdir()] == ["file"] and updates == []
 
 
@@ -361,7 +361,7 @@ def test_files_of_others_are_not_written_over(folder: Path, tmp_path: Path, text
 
 
 def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: Path) -> None:
-    plan = Plan("tiny", "pos", "pos", folder, tmp_path, epochs=3)
+    plan = Plan("tiny", "pos", folder, tmp_path, epochs=3)
     config = make_system(plan, "bilstm-crf")
     text = make_config(
         "bilstm-crf", "pos", name="x.cfg", recipe="paper", corpus=folder / "train.spacy"
@@ -377,7 +377,7 @@ def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: P
 
 def test_systems_are_templates_variants_and_files(folder: Path) -> None:
     path = folder / "small.cfg"
-    assert parse_systems(f"psa mine={path} psa-no-bias", "pos") == {
+    assert parse_systems(f"psa mine={path} psa-no-bias", "tag") == {
         "psa": None,
         "mine": path,
         "psa-no-bias": None,

@@ -34,15 +34,24 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
     """The output of training a small system."""
     home = tmp_path_factory.mktemp("finished")
-    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-srl-small.cfg", interpolate=False)
+    config = Config().from_disk(ROOT / "configs" / "bilstm-crf-small-roles.cfg", interpolate=False)
     config["components"]["psa_srl"]["model"] = tiny_model()
     config.to_disk(home / "tiny.cfg")
     home.joinpath("output.txt").write_text(
         succeed(
-            *("psa", "reproduce", "--corpus-name", "conll2005", "--task", "srl", "--data", corpus),
+            *(
+                "psa",
+                "reproduce",
+                "--corpus-name",
+                "conll2005",
+                "--target",
+                "roles",
+                "--data",
+                corpus,
+            ),
             *("--systems", f"tiny={home / 'tiny.cfg'}", "--epochs", 60),
             *("--options", "--training.optimizer.learn_rate 0.02 --training.eval_frequency 20"),
-            *("--runs", home / "runs", "--results", home / "results.json"),
+            *("--runs", home / "runs", "--output", home / "results.json"),
         ),
         encoding="utf8",
     )
@@ -56,7 +65,7 @@ def result_of(home: Path) -> Result:
 
 def test_scores_are_those_of_the_evaluator(finished: Path, corpus: Path) -> None:
     result = result_of(finished)
-    assert (result.task, result.target, result.system) == ("srl", "frames", "tiny")
+    assert (result.target, result.system) == ("roles", "tiny")
     (model,) = finished.glob("runs/*/*/model-best")
     for part in ("dev", "test", "brown"):
         expected = score_paths(corpus / f"{part}.spacy", model, given=True)
@@ -107,41 +116,41 @@ def test_results_without_it_can_be_read(finished: Path, tmp_path: Path) -> None:
 
 def test_nothing_is_trained_twice(finished: Path, corpus: Path) -> None:
     output = succeed(
-        *("psa", "reproduce", "--corpus-name", "conll2005", "--task", "srl", "--data", corpus),
+        *("psa", "reproduce", "--corpus-name", "conll2005", "--target", "roles", "--data", corpus),
         *("--systems", f"tiny={finished / 'tiny.cfg'}", "--epochs", 60),
         *("--options", "--training.optimizer.learn_rate 0.02 --training.eval_frequency 20"),
-        *("--runs", finished / "runs", "--results", finished / "results.json"),
+        *("--runs", finished / "runs", "--output", finished / "results.json"),
     )
     assert "already finished" in output
 
 
 def test_systems_and_variants_are_made_with_roles(corpus: Path, tmp_path: Path) -> None:
-    plan = Plan("conll2005", "srl", "frames", corpus, tmp_path)
+    plan = Plan("conll2005", "roles", corpus, tmp_path)
     encoder = make_system(plan, "deepatt-4-layers")["components"]["psa_srl"]["model"]["encoder"]
     assert encoder["depth"] == 4
     encoder = make_system(plan, "deepatt-cnn")["components"]["psa_srl"]["model"]["encoder"]
     assert encoder["sublayer"]["@architectures"] == "spacy_psa.ConvolutionSublayer.v1"
     for table in read_papers().tables:
-        if table.task == "srl":
+        if table.target == "roles":
             for row in table.rows:
-                assert row.system in parse_systems(row.system, "srl")
+                assert row.system in parse_systems(row.system, "roles")
                 make_system(plan, row.system)
 
 
-def test_systems_of_other_tasks_are_refused(corpus: Path, tmp_path: Path) -> None:
+def test_systems_of_other_targets_are_refused(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"P391.*deepatt"):
-        parse_systems("psa", "srl")
+        parse_systems("psa", "roles")
     with pytest.raises(ValueError, match="P391"):
-        parse_systems("deepatt-small", "pos")
-    tagger = Config().from_disk(ROOT / "configs" / "psa-pos.cfg")
-    plan = Plan("conll2005", "srl", "frames", corpus, tmp_path)
+        parse_systems("deepatt-small", "tag")
+    tagger = Config().from_disk(ROOT / "configs" / "psa-tag.cfg")
+    plan = Plan("conll2005", "roles", corpus, tmp_path)
     with pytest.raises(ValueError, match="P398"):
         find_component(plan, "mine", tagger)
 
 
 def test_a_target_of_its_own_is_all_it_has(corpus: Path, tmp_path: Path) -> None:
     result = run(
-        *("psa", "reproduce", "--corpus-name", "x", "--task", "srl", "--target", "tag"),
-        *("--data", corpus, "--systems", "deepatt", "--results", tmp_path / "r.json"),
+        *("psa", "reproduce", "--corpus-name", "x", "--target", "roles", "--target", "tag"),
+        *("--data", corpus, "--systems", "deepatt", "--output", tmp_path / "r.json"),
     )
     assert result.exit_code == 1 and "P397" in result.output

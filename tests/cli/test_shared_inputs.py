@@ -95,7 +95,7 @@ def learn(
     return nlp, make(nlp)
 
 
-@pytest.mark.parametrize("task", names("tasks"))
+@pytest.mark.parametrize("task", ["ents", "spans", "tag"])
 @pytest.mark.parametrize("system", names("systems"))
 def test_every_system_and_task_stands_on_a_transformer(bert: Path, system: str, task: str) -> None:
     config = config_of(system, task, bert)
@@ -114,14 +114,14 @@ def test_a_system_on_a_transformer_can_be_built(bert: Path, system: str, task: s
 
 @pytest.mark.parametrize("system", names("systems"))
 def test_dropout_is_low_on_a_transformer(bert: Path, system: str) -> None:
-    encoder = {"encoder": encoder_of(config_of(system, "ner", bert))}
+    encoder = {"encoder": encoder_of(config_of(system, "ents", bert))}
     rates = [v for _, _, block in blocks(encoder) for k, v in block.items() if "dropout" in k]
     assert rates and max(rates) <= MAX_DROPOUT
 
 
-@pytest.mark.parametrize("system", names("srl"))
+@pytest.mark.parametrize("system", names("roles"))
 def test_roles_on_a_transformer(bert: Path, system: str) -> None:
-    config = config_of(system, "srl", bert)
+    config = config_of(system, "roles", bert)
     assert config["nlp"]["pipeline"] == ["transformer", "psa_srl"]
     model = config["components"]["psa_srl"]["model"]
     assert model["tok2vec"]["@architectures"] == "spacy-transformers.TransformerListener.v1"
@@ -134,13 +134,13 @@ def test_roles_on_a_transformer(bert: Path, system: str) -> None:
 
 @pytest.mark.parametrize("freeze", [False, True])
 def test_roles_are_learned(bert: Path, freeze: bool) -> None:
-    config = config_of("bilstm-crf-small", "srl", bert, encoder="bilstm", freeze=freeze)
+    config = config_of("bilstm-crf-small", "roles", bert, encoder="bilstm", freeze=freeze)
     nlp, examples = learn(config, make=srl_data.make_examples)
     assert nlp.evaluate(examples)["srl_f"] > 0.8
 
 
 def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -> None:
-    nlp, examples = learn(config_of("psa", "pos ner", bert, encoder="none"), steps=20)
+    nlp, examples = learn(config_of("psa", "tag ents", bert, encoder="none"), steps=20)
 
     def predicted() -> list[list[tuple[str, str]]]:
         texts = ["Ann saw New York", "", " \n ", "York saw", "Ann " * 50]
@@ -148,20 +148,20 @@ def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -
 
     before = predicted()
     assert [len(doc) for doc in before] == [4, 0, 1, 2, 50]
-    nlp.replace_listeners("transformer", "psa_ner", ["model.tok2vec"])
+    nlp.replace_listeners("transformer", "psa_ents", ["model.tok2vec"])
     assert predicted() == before
     losses = nlp.update(examples, sgd=Adam(0.001))
-    assert losses["psa_ner"] >= 0.0
+    assert losses["psa_ents"] >= 0.0
     nlp.to_disk(tmp_path)
     before, nlp = predicted(), spacy.load(tmp_path)
     assert predicted() == before
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("task", ["ner", "srl"])
+@pytest.mark.parametrize("task", ["ents", "roles"])
 def test_the_encoder_is_chosen(bert: Path, encoder: str, task: str) -> None:
-    system, name = ("lan", "psa_tagger") if task == "ner" else ("deepatt", "psa_srl")
-    if (encoder, task) == ("none", "srl"):
+    system, name = ("lan", "psa_tagger") if task == "ents" else ("deepatt", "psa_srl")
+    if (encoder, task) == ("none", "roles"):
         with pytest.raises(ValueError, match=r"P199.*--encoder bilstm"):
             config_of(system, task, bert, encoder=encoder)
         return
@@ -170,7 +170,7 @@ def test_the_encoder_is_chosen(bert: Path, encoder: str, task: str) -> None:
 
 
 def test_an_encoder_without_a_transformer() -> None:
-    config = config_of("psa", "pos", encoder="bilstm")
+    config = config_of("psa", "tag", encoder="bilstm")
     assert encoder_of(config)["@architectures"] == "spacy_psa.BiLSTM.v1"
     assert config["nlp"]["pipeline"] == ["psa_tagger"]
     assert config["components"]["psa_tagger"]["model"]["tok2vec"]["characters"] is not None
@@ -178,7 +178,7 @@ def test_an_encoder_without_a_transformer() -> None:
 
 @pytest.mark.parametrize("freeze", [False, True])
 def test_learns_what_it_is_told_to(bert: Path, freeze: bool) -> None:
-    config = config_of("psa", "ner", bert, encoder="none", freeze=freeze)
+    config = config_of("psa", "ents", bert, encoder="none", freeze=freeze)
     optimizer = config["training"]["optimizer"]
     assert ("transformer" in (optimizer["groups"] or {})) is not freeze
     nlp, examples = learn(config)
@@ -196,9 +196,9 @@ def test_learns_what_it_is_told_to(bert: Path, freeze: bool) -> None:
 @pytest.mark.parametrize("on_transformer", [False, True])
 def test_several_components_share_what_they_stand_on(bert: Path, on_transformer: bool) -> None:
     transformer = bert if on_transformer else None
-    config = config_of("bilstm-crf", "pos ner chunks spans:places", transformer)
+    config = config_of("bilstm-crf", "tag ents spans spans:places", transformer)
     upstream = "transformer" if on_transformer else "tok2vec"
-    components = ["psa_pos", "psa_ner", "psa_chunk", "psa_places"]
+    components = ["psa_tag", "psa_ents", "psa_spans", "psa_places"]
     assert config["nlp"]["pipeline"] == [upstream, *components]
     assert [config["components"][name]["target"] for name in components] == [
         "tag",
@@ -218,9 +218,9 @@ def test_several_components_share_what_they_stand_on(bert: Path, on_transformer:
 
 
 def test_comments_follow_a_component_to_its_name(bert: Path) -> None:
-    text = make_config("psa", "pos ner", name="x.cfg", inputs=Inputs(str(bert)))
+    text = make_config("psa", "tag ents", name="x.cfg", inputs=Inputs(str(bert)))
     lines = text.splitlines()
-    place = lines.index("[components.psa_ner.model.encoder.first_fusion.bias]")
+    place = lines.index("[components.psa_ents.model.encoder.first_fusion.bias]")
     assert lines[place + 2] == "# k and r in the paper, both 10"
     assert max(map(len, lines)) <= max(100, len(str(bert)) + 20)
 
@@ -228,7 +228,7 @@ def test_comments_follow_a_component_to_its_name(bert: Path) -> None:
 @pytest.mark.parametrize("on_transformer", [False, True])
 def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> None:
     transformer = bert if on_transformer else None
-    config = config_of("bilstm-crf", "ner", transformer, raw=True)
+    config = config_of("bilstm-crf", "ents", transformer, raw=True)
     assert config["nlp"]["pipeline"][0] == "sentencizer"
     assert config["training"]["annotating_components"] == ["sentencizer"]
     assert config["training"]["batcher"]["@batchers"] == "spacy.batch_by_padded.v1"
@@ -238,13 +238,13 @@ def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> Non
 
 
 def test_windows_fit_the_transformer(bert: Path) -> None:
-    model = config_of("psa", "ner", bert)["components"]["transformer"]["model"]
+    model = config_of("psa", "ents", bert)["components"]["transformer"]["model"]
     assert model["tokenizer_config"]["model_max_length"] == 64
     assert (model["get_spans"]["window"], model["get_spans"]["stride"]) == (16, 12)
 
 
 def test_settings_for_a_gpu(bert: Path) -> None:
-    config = config_of("psa", "ner", bert, gpu=True)
+    config = config_of("psa", "ents", bert, gpu=True)
     assert config["components"]["transformer"]["model"]["mixed_precision"] is True
     model = config["components"]["psa_tagger"]["model"]
     assert (model["mixed_precision"], model["cuda_graphs"]) == ("bf16", False)
@@ -254,14 +254,14 @@ def test_settings_for_a_gpu(bert: Path) -> None:
 def test_a_small_corpus_has_enough_updates(bert: Path, tmp_path: Path) -> None:
     docs = [Doc(Vocab(), words=WORDS)] * 30
     DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    training = config_of("psa", "ner", bert, corpus=tmp_path / "train.spacy")["training"]
+    training = config_of("psa", "ents", bert, corpus=tmp_path / "train.spacy")["training"]
     assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"] == 800
     assert training["eval_frequency"] == 50
 
 
 def test_components_share_pretrained_vectors(tmp_path: Path) -> None:
     def shared(**options: str) -> Any:
-        text = make_config("bilstm-crf", "pos ner", name="x.cfg", **options)
+        text = make_config("bilstm-crf", "tag ents", name="x.cfg", **options)
         return Config().from_str(text, interpolate=False)["components"]["tok2vec"]["model"]
 
     assert shared()["pretrained_vectors"] is False
@@ -270,7 +270,7 @@ def test_components_share_pretrained_vectors(tmp_path: Path) -> None:
         shared(characters="cnn")
 
 
-@pytest.mark.parametrize("task", ["ner", "pos ner"])
+@pytest.mark.parametrize("task", ["ents", "tag ents"])
 def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
     for kind, name, section in blocks(config_of("psa", task, bert)):
         parameters = inspect.signature(registry.get(kind, name)).parameters.values()
@@ -280,28 +280,31 @@ def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
 
 
 def test_the_command_trains_without_vectors(bert: Path) -> None:
-    text = make_config("psa", "ner", name="x.cfg", inputs=Inputs(str(bert)))
+    text = make_config("psa", "ents", name="x.cfg", inputs=Inputs(str(bert)))
     assert "--paths.train train.spacy --paths.dev dev.spacy\n" in text
     assert "Training as in" not in text and "averag" not in text.replace("use_averages", "")
 
 
 def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
-    text = make_config("deepatt", "srl", name="x.cfg", inputs=Inputs(str(bert)))
+    text = make_config("deepatt", "roles", name="x.cfg", inputs=Inputs(str(bert)))
     assert "Predicates are given" in text and "Adadelta" not in text and "GloVe" not in text
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--task", "pos srl"], "P190.*srl.*chunk, ner, pos, spans:KEY"),
-        (["--pipeline", "pos chnk"], "P190.*chnk.*'chunk'"),
-        (["--task", "ner", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
-        (["--task", "ner", "--freeze"], "P200.*--transformer"),
-        (["--task", "ner", "--transformer", "{bert}", "--vectors", "v"], "P198.*--vectors"),
-        (["--task", "ner", "--transformer", "{bert}", "--characters", "cnn"], "P198.*--characters"),
-        (["--task", "ner", "--transformer", "{empty}"], "P196.*has no config.json, but nothing"),
-        (["--task", "ner", "--transformer", "{bare}"], "P196.*but notes.txt.*save_pretrained"),
-        (["--task", "ner", "--transformer", "{broken}"], "P197.*broken"),
+        (["--target", "tag roles"], "P189.*tag"),
+        (["--target", "pos spns"], "P190.*spns.*'spans'"),
+        (["--target", "ents", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
+        (["--target", "ents", "--freeze"], "P200.*--transformer"),
+        (["--target", "ents", "--transformer", "{bert}", "--vectors", "v"], "P198.*--vectors"),
+        (
+            ["--target", "ents", "--transformer", "{bert}", "--characters", "cnn"],
+            "P198.*--characters",
+        ),
+        (["--target", "ents", "--transformer", "{empty}"], "P196.*has no config.json, but nothing"),
+        (["--target", "ents", "--transformer", "{bare}"], "P196.*but notes.txt.*save_pretrained"),
+        (["--target", "ents", "--transformer", "{broken}"], "P197.*broken"),
     ],
 )
 def test_what_does_not_go_together_or_is_not_there(
@@ -328,7 +331,7 @@ def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.Monkey
     with pytest.raises(
         ValueError, match=r"P197.*'tiny-bert'.*couldn't connect to load tiny-bert\)\. Check"
     ):
-        config_of("psa", "ner", Path("tiny-bert"))
+        config_of("psa", "ents", Path("tiny-bert"))
 
 
 def test_a_hub_that_does_not_answer_is_not_asked_for_files(
@@ -348,7 +351,7 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
     monkeypatch.setattr(hub, "get_session", session)
     monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", load)
     with pytest.raises(ValueError, match=r"P197.*not in the cache.*does not answer"):
-        config_of("psa", "ner", Path("tiny-bert"))
+        config_of("psa", "ents", Path("tiny-bert"))
     assert asked == [{"local_files_only": True}]
     model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": "tiny-bert"}
     settings = {"components": {"transformer": {"factory": "transformer", "model": model}}}
@@ -364,10 +367,10 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
 def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_training_files, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"P195.*pip install spacy-transformers"):
-        config_of("psa", "ner", Path("tiny-bert"))
+        config_of("psa", "ents", Path("tiny-bert"))
 
 
 def test_the_command_says_what_it_wrote(bert: Path, tmp_path: Path) -> None:
-    options = ("--system", "psa", "--pipeline", "pos ner", "--transformer", bert, "--raw")
+    options = ("--system", "psa", "--target", "tag ents", "--transformer", bert, "--raw")
     output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
     assert "Wrote config of psa for pos ner" in output

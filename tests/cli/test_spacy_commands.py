@@ -104,7 +104,7 @@ def test_debug_config_accepts_ours(tiny_config: Path, corpus: SmallCorpus) -> No
 
 def test_debug_diff_config_shows_what_is_not_default() -> None:
     # The command takes component names for factory names; in this config they are the same.
-    output = succeed("debug", "diff-config", ROOT / "configs" / "psa-chunk.cfg", "--markdown")
+    output = succeed("debug", "diff-config", ROOT / "configs" / "psa-spans.cfg", "--markdown")
     assert '+ target = "spans"' in output and '- target = "tag"' in output
     assert "+ momentum = 0.9" in output
 

@@ -169,7 +169,7 @@ def _potentials(path: Path, inputs: tuple) -> Potentials:
 
 
 def test_an_ensemble_averages_the_distributions(members: list[Path], tmp_path: Path) -> None:
-    assert run("psa", "srl-ensemble", tmp_path / "both", *members).exit_code == 0
+    assert run("psa", "srl-ensemble", *members, "-o", tmp_path / "both").exit_code == 0
     nlp = spacy.load(tmp_path / "both")
     inputs = ([given_doc(nlp, 1)], [[1, 6, 7]])
     wanted = np.mean(
@@ -194,7 +194,7 @@ def test_an_ensemble_replaces_no_member_and_nothing_else_than_a_pipeline(
     paths = [folder / member.name for member in members]
     output = folder if place == "runs" else folder / place
     for options in ([], ["--force"]):
-        result = run("psa", "srl-ensemble", output, *paths, *options)
+        result = run("psa", "srl-ensemble", *paths, "-o", output, *options)
         assert result.exit_code == 1 and "[P443]" in result.output
     assert contents(folder) == before
 
@@ -203,11 +203,11 @@ def test_an_ensemble_replaces_a_pipeline_by_force(members: list[Path], tmp_path:
     output = tmp_path / "both"
     shutil.copytree(members[0], output)
     before = contents(output)
-    result = run("psa", "srl-ensemble", output, *members)
+    result = run("psa", "srl-ensemble", *members, "-o", output)
     assert result.exit_code == 1
     assert "[P443]" in result.output and "--force" in result.output
     assert contents(output) == before
-    assert run("psa", "srl-ensemble", output, *members, "--force").exit_code == 0
+    assert run("psa", "srl-ensemble", *members, "-o", output, "--force").exit_code == 0
     assert "RoleEnsemble" in (output / "config.cfg").read_text(encoding="utf8")
 
 

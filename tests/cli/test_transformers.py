@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         doc.ents = [Span(doc, start, start + 1, "PER") for start in range(0, len(doc), 4)]
     DocBin(docs=[*docs, Doc(docs[0].vocab)]).to_disk(path / "train.spacy")
     succeed(
-        *("psa", "init-config", path / "x.cfg", "--system", "bilstm-crf", "--pipeline", "pos ner"),
+        *("psa", "init-config", path / "x.cfg", "--system", "bilstm-crf", "--target", "tag ents"),
         *("--transformer", path / "bert", "--encoder", "none", "--corpus", path / "train.spacy"),
     )
     schedule = "--training.optimizer.learn_rate"
@@ -127,7 +127,7 @@ def test_a_real_transformer(tmp_path: Path) -> None:
     )
     pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
     name = str(Path(package.__file__).parent / "model")
-    text = make_config("psa", "ner", name="x.cfg", inputs=Inputs(name, encoder="none"))
+    text = make_config("psa", "ents", name="x.cfg", inputs=Inputs(name, encoder="none"))
     config = Config().from_str(text, interpolate=False)
     assert config["components"]["transformer"]["model"]["get_spans"]["window"] == 128
     nlp = load_model_from_config(config)

@@ -59,7 +59,7 @@ def test_files_are_downloaded_from_the_release(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     write_release(tmp_path / "server" / "UD_Danish-DDT" / "r2.2", "da")
     with serve(tmp_path / "server") as url:
-        result = run("da", tmp_path / "da", "--url", url)
+        result = run("da", "-o", tmp_path / "da", "--url", url)
     assert result.exit_code == 0
     names = ["dev.conllu", "stats.xml", "test.conllu", "train.conllu"]
     assert sorted(path.name for path in (tmp_path / "da").iterdir()) == names
@@ -74,7 +74,7 @@ def test_files_that_are_not_as_long_as_announced_are_refused(tmp_path, monkeypat
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     write_release(tmp_path / "server" / "UD_Danish-DDT" / "r2.2", "da")
     with serve(tmp_path / "server", extra) as url:
-        result = run("da", tmp_path / "da", "--url", url)
+        result = run("da", "-o", tmp_path / "da", "--url", url)
     assert result.exit_code == 1 and "P129" in result.output
     assert not list((tmp_path / "da").iterdir())
 
@@ -137,7 +137,7 @@ def test_english_files_are_verified(tmp_path):
 
 def test_missing_files_are_errors(tmp_path):
     (tmp_path / "local").mkdir()
-    result = run("fr", tmp_path / "fr", "--local", tmp_path / "local")
+    result = run("fr", "-o", tmp_path / "fr", "--local", tmp_path / "local")
     assert result.exit_code == 1
     assert "[P131]" in result.output
 

@@ -37,7 +37,7 @@ def known_words(pipeline: Path) -> list[str]:
 
 
 def test_the_whole_corpus_is_counted(tmp_path: Path, config: Path) -> None:
-    output = succeed("psa", "vocabulary", config, tmp_path / "labels")
+    output = succeed("psa", "vocabulary", config, "-o", tmp_path / "labels")
     assert "121 words of 120 documents" in output
     counts = json.loads((tmp_path / "labels" / "vocabulary.json").read_text(encoding="utf8"))
     assert Counter(counts) == Counter({"the": 120} | {f"word{i}": 1 for i in range(120)})
@@ -45,7 +45,7 @@ def test_the_whole_corpus_is_counted(tmp_path: Path, config: Path) -> None:
 
 
 def test_a_stream_without_end_is_read_up_to_a_limit(tmp_path: Path, config: Path) -> None:
-    output = succeed("psa", "vocabulary", config, tmp_path / "labels", "--limit", 10)
+    output = succeed("psa", "vocabulary", config, "-o", tmp_path / "labels", "--limit", 10)
     assert "11 words of 10 documents" in output
 
 
@@ -59,7 +59,7 @@ def test_a_stream_warns_of_its_vocabulary(tmp_path: Path, config: Path) -> None:
 def test_a_stream_is_trained_on_with_all_words(
     tmp_path: Path, config: Path, command: list[str]
 ) -> None:
-    succeed("psa", "vocabulary", config, tmp_path / "labels")
+    succeed("psa", "vocabulary", config, "-o", tmp_path / "labels")
     settings = Config().from_disk(config, interpolate=False)
     settings["initialize"] = {
         "components": {
@@ -106,7 +106,7 @@ def test_what_is_no_vocabulary_is_refused(
 
 def test_a_corpus_without_tokens_is_refused(tmp_path: Path, config: Path) -> None:
     DocBin(docs=[Doc(Vocab())]).to_disk(tmp_path / "train.spacy")
-    result = run("psa", "vocabulary", config, tmp_path / "labels")
+    result = run("psa", "vocabulary", config, "-o", tmp_path / "labels")
     assert result.exit_code == 1
     assert "[P436]" in result.output
     assert not (tmp_path / "labels").exists()

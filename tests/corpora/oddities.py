@@ -55,7 +55,7 @@ ODDITIES = [
         "tags first, set",
         "B-PER Ann\nI-PER Lee\nO ran\n",
         READ,
-        "-f iob -o word_column=1 -o tag_column=0",
+        "-f iob -O word_column=1 -O tag_column=0",
     ),
     Oddity("tags named as words", "B-PER Ann\nO ran\n", "P180 tags such as 'B-PER'", "-f iob"),
     Oddity(
@@ -75,7 +75,7 @@ ODDITIES = [
     Oddity("other chunks", "He PRP B-Subj\nran VBD B-Pred\n", "(He)Subj (ran)Pred", "-t spans"),
     Oddity("lower case", "He PRP b-np\nran VBD b-vp\n. . o\n", "(He/PRP)np (ran/VBD)vp ./."),
     Oddity("bare", "Ann B\nLee I\nran O\n", "[Ann Lee]ENT ran"),
-    Oddity("bare, with a label", "Ann B\nLee I\nran O\n", "[Ann Lee]PER ran", "-o label=PER"),
+    Oddity("bare, with a label", "Ann B\nLee I\nran O\n", "[Ann Lee]PER ran", "-O label=PER"),
     Oddity("bare, as chunks", "Ann B\nLee I\nran O\n", "(Ann Lee)ENT ran", "-t spans"),
     Oddity(
         "without prefixes", "Ana PESSOA\nLima PESSOA\nvive O\nem O\n", "[Ana Lima]PESSOA vive em"
@@ -84,7 +84,7 @@ ODDITIES = [
         "prefixes where none should be",
         BIO,
         "P145 'B-PER' has a prefix",
-        "-f iob -o prefixes=false",
+        "-f iob -O prefixes=false",
     ),
     Oddity("placeholders", "Ann _ _ B-PER\nLee _ _ I-PER\nran _ _ O\n", READ),
     Oddity(

@@ -34,7 +34,7 @@ from spacy_psa.models.encoders import (
     build_position_embedding,
     build_psa_encoder,
     build_sinusoidal_positions,
-    build_transformer,
+    build_vaswani,
 )
 from spacy_psa.models.parts import (
     build_bias_mixture,
@@ -67,7 +67,7 @@ LSTM = build_bilstm(hidden_width=WIDTH)
 def small_transformer(**settings: Any) -> Callable[..., nn.Module]:
     """A tiny Transformer."""
     defaults = {"positions": build_sinusoidal_positions(), "bias": None, "width": 6, "n_heads": 2}
-    return build_transformer(**{**defaults, **settings})
+    return build_vaswani(**{**defaults, **settings})
 
 
 @pytest.mark.parametrize("layer", PARTS)

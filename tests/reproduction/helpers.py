@@ -13,7 +13,6 @@ def make_result(system: str, seed: int, test: float, dev: float = 0.5, **more: A
     """Make a result of chunking on CoNLL-2000."""
     fields: dict[str, Any] = {
         "corpus": "conll2000",
-        "task": "chunk",
         "target": "spans",
         "config": f"{system}-{seed}",
         "data": {},

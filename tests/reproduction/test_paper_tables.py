@@ -34,7 +34,7 @@ def test_every_table_has_its_rows() -> None:
 
 
 def test_a_row_that_the_paper_has_in_a_plot_alone_has_no_difference() -> None:
-    result = make_result("psa-window-2", 0, 0.9, corpus="conll2003", task="ner", target="ents")
+    result = make_result("psa-window-2", 0, 0.9, corpus="conll2003", target="ents")
     (line,) = lines([result], "| k = 2 ", "### Fig. 5")
     assert line.startswith("| k = 2 | `psa-window-2` | - | - | ") and line.endswith(" | - | a |")
 
@@ -81,7 +81,7 @@ def test_a_result_counts_once_and_the_last_one_at_that() -> None:
 
 def test_tags_of_another_kind_are_not_compared() -> None:
     title = "### Table 7. Multilingual"
-    more = {"corpus": "ud-en", "task": "pos"}
+    more = {"corpus": "ud-en"}
     results = [make_result("lan", 0, 0.95, target="pos", **more)]
     (line,) = lines(results, "| en: BiLSTM-LAN", title)
     assert "not trained yet" in line
@@ -95,7 +95,7 @@ def test_tags_of_another_kind_are_not_compared() -> None:
 
 def test_every_figure_of_a_row_stands_beside_the_papers() -> None:
     scores = {"precision": 0.8, "recall": 0.9, "f1": 0.85, "accuracy": 0.7}
-    more = {"corpus": "conll2005", "task": "srl", "target": "frames"}
+    more = {"corpus": "conll2005", "target": "roles"}
     results = [
         replace(make_result("deepatt", seed, 0.5, **more), test=scores, brown=scores)
         for seed in (0, 1)
@@ -113,7 +113,7 @@ def test_every_figure_of_a_row_stands_beside_the_papers() -> None:
 
 
 def test_parameters_are_told_in_millions() -> None:
-    more = {"corpus": "ontonotes", "task": "ner", "target": "ents"}
+    more = {"corpus": "ontonotes", "target": "ents"}
     results = [make_result("refinement", 0, 0.88, parameters={"all": 8_206_385}, **more)]
     (line,) = lines(results, "| L 1, d 600", "### Table 9. Influence of parameter size")
     assert "| 8.206385 / 88.65 | - | 8.21 / 88.00 | 88.00 | 1 | \u22120.65 | a |" in line
@@ -146,7 +146,7 @@ def test_ablations_on_other_corpora_follow_their_table() -> None:
     results = [make_result("psa", 0, 0.94), make_result("psa-no-gaussian", 0, 0.93)]
     title = "### Table 7. Ablating"
     (line,) = lines(results, "The systems of this table", title)
-    assert line == "The systems of this table on conll2000 chunk spans:"
+    assert line == "The systems of this table on conll2000 spans:"
     rows = lines(results, "| `psa", title)
     assert rows == [
         "| `psa-no-gaussian` | 93.00 | 93.00 | 1 | a |",
@@ -159,7 +159,7 @@ def test_ablations_on_other_corpora_follow_their_table() -> None:
 def test_results_of_no_table_stand_at_the_end() -> None:
     page = to_page(PAPERS, [make_result("mine", 0, 0.5, dev=0.6, corpus="wnut17", target="ents")])
     _, _, end = page.partition("## Other results")
-    assert "### wnut17 chunk ents" in end
+    assert "### wnut17 ents" in end
     assert "| `mine` | 60.00 | 60.00 | 50.00 | 50.00 | 1 | a |" in end
     assert "## Other results" not in to_page(PAPERS, [make_result("psa", 0, 0.5)])
 
@@ -167,12 +167,12 @@ def test_results_of_no_table_stand_at_the_end() -> None:
 def test_commands_name_corpus_language_and_target() -> None:
     page = to_page(PAPERS, [])
     assert (
-        "python -m spacy psa reproduce --corpus-name ud-no --task pos --lang nb --target pos "
+        "python -m spacy psa reproduce --corpus-name ud-no --target pos --lang nb "
         '--data corpus/ud/no --systems "lan-bilstm-crf lan-bilstm-softmax lan" '
         '--seeds "0 1 2 3 4" --vectors vectors/polyglot-64-nb '
-        "--results metrics/reproduce.json"
+        "--output metrics/reproduce.json"
     ) in page
-    assert "--corpus-name conll2005 --task srl --data corpus/conll2005" in page
+    assert "--corpus-name conll2005 --target roles --data corpus/conll2005" in page
 
 
 def test_each_training_has_letters_of_its_own() -> None:

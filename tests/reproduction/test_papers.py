@@ -17,7 +17,6 @@ from spacy_psa.figures.tables import DASH
 from spacy_psa.reproduction.papers import (
     METRIC_NAMES,
     METRICS,
-    TARGETS,
     LengthFigure,
     Listing,
     PaperTable,
@@ -33,7 +32,7 @@ torch.set_num_threads(1)
 PAPERS = read_papers()
 ROWS = [(table, row) for table in PAPERS.tables for row in table.rows]
 SYSTEMS = {*names("systems"), *PAPERS.variants}
-PLAN = Plan("tiny", "pos", "tag", Path("corpus"), Path("runs"))
+PLAN = Plan("tiny", "tag", Path("corpus"), Path("runs"))
 LISTINGS = [place for place in PAPERS.contents if isinstance(place, Listing)]
 LENGTHS = [place for place in PAPERS.contents if isinstance(place, LengthFigure)]
 ROMAN = ("II", "III", "IV", "V", "VI", "VII", "VIII")
@@ -89,10 +88,10 @@ def test_rows_of_the_roles_taken_for_others_leave_out_the_right_one() -> None:
 
 
 def test_systems_by_length_are_in_a_table() -> None:
-    trained = {(found.corpus, table.task, found.system) for table, found in ROWS}
+    trained = {(found.corpus, found.target, found.system) for table, found in ROWS}
     assert [len(figure.rows) for figure in LENGTHS] == [8, 6]
     for figure in LENGTHS:
-        assert {(found.corpus, found.task, found.system) for found in figure.rows} <= trained
+        assert {(found.corpus, found.target, found.system) for found in figure.rows} <= trained
 
 
 @pytest.mark.parametrize("table", PAPERS.tables, ids=lambda table: f"{table.paper}-{table.number}")
@@ -101,7 +100,7 @@ def test_rows_are_of_systems_and_corpora_that_exist(table: PaperTable) -> None:
     for found in table.rows:
         assert found.system in SYSTEMS
         assert found.corpus in published_corpora() and found.corpus in PAPERS.corpora
-        assert found.target in TARGETS[table.task] and found.target in METRICS
+        assert found.target in METRICS
         assert found.part in ("dev", "test", "brown", "combined")
         assert METRICS[found.target] in table.metrics and set(table.metrics) <= set(METRIC_NAMES)
         assert set(found.others) <= set(table.metrics) - {METRICS[found.target]}
@@ -175,7 +174,7 @@ def test_variants_belong_to_a_system_and_to_a_table() -> None:
 @pytest.fixture(scope="module")
 def systems(folder: Path) -> dict[str, Config]:
     """The configs of the systems that have variants."""
-    plan = Plan("tiny", "pos", "tag", folder, folder / "runs")
+    plan = Plan("tiny", "tag", folder, folder / "runs")
     return {name: make_system(plan, name) for name in {v.system for v in PAPERS.variants.values()}}
 
 
@@ -194,7 +193,7 @@ def test_variants_differ_from_their_system_and_can_be_built(
 
 
 def test_variants_are_made_of_their_system(folder: Path, systems: dict[str, Config]) -> None:
-    config = make_system(Plan("tiny", "pos", "tag", folder, folder / "runs"), "psa-no-bias")
+    config = make_system(Plan("tiny", "tag", folder, folder / "runs"), "psa-no-bias")
     expected = systems["psa"].copy()
     change(expected, PAPERS.variants["psa-no-bias"].settings, "psa")
     assert config == expected

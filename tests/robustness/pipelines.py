@@ -99,10 +99,10 @@ SYSTEMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         refinement(block("LabelMarginals"), block("ResidualNorm")),
         block("LabelCRF"),
     ),
-    "transformer": (
+    "vaswani": (
         words(BY_LSTM),
         block(
-            "Transformer",
+            "Vaswani",
             positions=block("SinusoidalPositions"),
             bias=None,
             width=8,

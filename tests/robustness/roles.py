@@ -83,7 +83,7 @@ CASES = {
     "bilstm-crf": ("GivenPredicates", "viterbi"),
     "bilstm-softmax": ("GivenPredicates", "constrained"),
     "bilstm-pairwise": ("VerbPredicates", "constrained"),
-    "transformer": ("VerbPredicates", "greedy"),
+    "vaswani": ("VerbPredicates", "greedy"),
     "ensemble": ("GivenPredicates", "viterbi"),
 }
 

@@ -74,8 +74,8 @@ def tensors(value: float) -> dict[str, torch.Tensor]:
 # The arguments of each command that writes, with {} for the folder.
 COMMANDS = {
     "convert": "convert {}/in.conll {}/old.spacy --stats {}/old.json",
-    "export": "export {}/dev.spacy {}/old.conll --format conll2000 --chunks-key sc",
-    "init-config": "init-config {}/old.cfg --system psa --task pos --force",
+    "export": "export {}/dev.spacy -o {}/old.conll --format conll2000 --chunks-key sc",
+    "init-config": "init-config {}/old.cfg --system psa --target tag --force",
     "calibrate": "calibrate {}/model {}/dev.spacy",
     "calibrate --output": "calibrate {}/model {}/dev.spacy --output {}/calibrated",
     "calibrate --plot": "calibrate {}/model {}/dev.spacy --plot {}/old.svg",
@@ -84,8 +84,8 @@ COMMANDS = {
     "conlleval": "conlleval {}/dev.spacy {}/model --target spans --spans-key sc -o {}/old.json",
     "annotate": "annotate {}/model {}/texts.txt --output {}/old.jsonl",
     "attend": "attend {}/model Ann --output {}/old.html",
-    "lattice": "lattice {}/model Ann {}/old.svg",
-    "draw": "draw {}/model {}/old.svg",
+    "lattice": "lattice {}/model Ann -o {}/old.svg",
+    "draw": "draw {}/model -o {}/old.svg",
     "scores": "scores {}/metrics.json --output {}/old.md",
     "results": "results --output {}/old.md",
 }

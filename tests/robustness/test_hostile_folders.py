@@ -57,7 +57,7 @@ def test_the_error_is_all_that_is_printed(command: str, tmp_path: Path) -> None:
     arguments = {
         "tag": (folder, "He runs ."),
         "evaluate": (folder, gold),
-        "quantize": (folder, tmp_path / "out"),
+        "quantize": (folder, "-o", tmp_path / "out"),
         "srl-eval": (gold, folder),
         "attend": (folder, "He runs .", "--output", tmp_path / "a.svg"),
     }[command]

@@ -256,7 +256,7 @@ print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) *
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
-@pytest.mark.parametrize("config", ["psa-chunk.cfg", "bilstm-crf-chunk.cfg"])
+@pytest.mark.parametrize("config", ["psa-spans.cfg", "bilstm-crf-spans.cfg"])
 @pytest.mark.parametrize(
     ("act", "n"), [("tag", 50_000), ("probabilities", 50_000), ("nbest", 50_000), ("train", 5_000)]
 )

@@ -42,7 +42,7 @@ MIXTURE = {
 SINUSOIDS = {"@architectures": "spacy_psa.SinusoidalPositions.v1"}
 EMBEDDED = {"@architectures": "spacy_psa.PositionEmbedding.v1", "max_length": 5}
 TRANSFORMER = {
-    "@architectures": "spacy_psa.Transformer.v1",
+    "@architectures": "spacy_psa.Vaswani.v1",
     "positions": SINUSOIDS,
     "bias": None,
     "width": 12,

@@ -20,7 +20,7 @@ from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.pipeline.tagger.rule_sources import create_all_rules, create_span_rules
 
 from ...cli.commands import succeed
-from ...documentation import CONFIGURATION
+from ...documentation import BLOCKS
 from ..conftest import (
     WORDS,
     annotation,
@@ -268,7 +268,7 @@ def test_shipped_rules_can_be_pickled() -> None:
 
 
 def test_arguments_are_in_the_reference() -> None:
-    text = CONFIGURATION.read_text(encoding="utf8")
+    text = (BLOCKS / "span-rules.md").read_text(encoding="utf8")
     names = ["spacy_psa.SpanRules.v1", "spacy_psa.AllRules.v1"]
     names += [f"`{name}`" for name in inspect.signature(create_span_rules).parameters]
     assert [name for name in names if name not in text] == []

@@ -15,7 +15,7 @@ from ...pipeline.srl_data import FRAMES, gold_doc
 from ...test_systems import deterministic, read_config, small
 from ..runs import TAGS, WORDS, write_config
 
-SYSTEMS = ("psa", "bilstm-crf", "lan", "refinement", "transformer", "deepatt")
+SYSTEMS = ("psa", "bilstm-crf", "lan", "refinement", "vaswani", "deepatt")
 UPDATES = 20
 TRAINING = {"max_epochs": 0, "max_steps": UPDATES - 1, "eval_frequency": 15, "patience": 0}
 # The last batch of an epoch has one sentence, so that rank 1 has none
@@ -92,14 +92,14 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def configs(corpora: Path) -> dict[str, Path]:
     """A config of each system, whose runs draw no random numbers."""
-    made = {name: read_config(name, "pos") for name in SYSTEMS}
+    made = {name: read_config(name, "tag") for name in SYSTEMS}
     made["shared tok2vec"] = _shared(corpora)
     found = {
         name: _finish(config, corpora, "labels", corpora / f"{name}.cfg")
         for name, config in made.items()
     }
     found["roles"] = _finish(
-        read_config("deepatt", "srl-small"), corpora, "roles", corpora / "roles.cfg"
+        read_config("deepatt", "small-roles"), corpora, "roles", corpora / "roles.cfg"
     )
     return found
 

@@ -1,0 +1,96 @@
+"""The names of targets and systems in all commands, and the earlier ones, which still work."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import typer
+
+from ..errors import Errors, Warnings, warn
+
+# Configs of this target are complete templates, since it has a different component.
+ROLES = "roles"
+# What a component writes, as in its setting `target`
+TARGETS = ("tag", "pos", "morph", "ents", "spans", ROLES)
+# Earlier words, those of papers, and what is said now. `--task pos` trained `token.tag_`.
+EARLIER_TARGETS = {
+    "ner": "ents",
+    "chunk": "spans",
+    "chunks": "spans",
+    "upos": "pos",
+    "srl": ROLES,
+    "frames": ROLES,
+}
+EARLIER_TASKS = {**EARLIER_TARGETS, "pos": "tag"}
+EARLIER_SYSTEM, SYSTEM = "transformer", "vaswani"
+
+
+def choose_targets(target: str | None, task: str | None) -> str:
+    """Choose what to annotate.
+
+    target (Optional[str]): The value of --target.
+    task (Optional[str]): That of --task, the earlier option, in the words of papers.
+    RETURNS (str): The target or, separated by blanks, several; `spans:KEY` is one, too.
+    RAISES (ValueError): If there is no such target.
+    """
+    if target is not None:
+        checked = " ".join(map(check_target, target.split() or [target]))
+        if task is not None:
+            warn(Warnings.W440.format(old="--task beside --target", new=f"--target '{checked}'"))
+        return checked
+    if task is None:
+        raise typer.BadParameter(f"give one of {', '.join(TARGETS)}", param_hint="--target")
+    checked = " ".join(check_target(EARLIER_TASKS.get(word, word)) for word in task.split())
+    warn(Warnings.W440.format(old=f"--task '{task}'", new=f"--target '{checked}'"))
+    return checked
+
+
+def check_target(name: str) -> str:
+    """Check a target, and say what an earlier word is called now.
+
+    name (str): The target; `spans:KEY` is one, too.
+    RETURNS (str): The target.
+    RAISES (ValueError): If there is no such target.
+    """
+    target = current_target(name)
+    if target not in TARGETS and not target.startswith("spans:"):
+        raise ValueError(unknown("target", name, TARGETS))
+    return target
+
+
+def current_target(name: str) -> str:
+    """Say what a target is called now.
+
+    name (str): The name, perhaps an earlier one.
+    RETURNS (str): The name now; it may be unknown.
+    """
+    target = EARLIER_TARGETS.get(name, name)
+    if target != name:
+        warn(Warnings.W440.format(old=f"--target {name}", new=f"--target {target}"))
+    return target
+
+
+def current_system(name: str) -> str:
+    """Say what a system or its variant is called now.
+
+    name (str): The name, perhaps an earlier one, such as "transformer-1".
+    RETURNS (str): The name now; it may be unknown.
+    """
+    system, *variant = name.partition("-")
+    if system != EARLIER_SYSTEM:
+        return name
+    new = "".join([SYSTEM, *variant])
+    warn(Warnings.W441.format(old=f"The system '{name}'", new=f"'{new}'"))
+    return new
+
+
+def unknown(option: str, name: str, options: Sequence[str]) -> str:
+    """Say that an option has no such value.
+
+    option (str): The option.
+    name (str): Its value.
+    options (Sequence[str]): What it can be.
+    RETURNS (str): The message.
+    """
+    nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
+    listed = ", ".join(options)
+    return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
