@@ -42,6 +42,8 @@ DATA, TRAIN, PREDICT, LOOK, PAPERS = (
     "Papers and help",
 )
 PANELS = (DATA, TRAIN, PREDICT, LOOK, PAPERS)
+# What `spacy project` writes for a variable that is null, and what a user may leave empty
+UNSET = ("", "null", "None")
 STDOUT = "Standard output"
 Command = TypeVar("Command", bound=Callable[..., Any])
 OutputT = TypeVar("OutputT", str, Path)

@@ -22,6 +22,7 @@ from ._templates import names
 from ._training_files import read_settings
 from ._util import (
     TRAIN,
+    UNSET,
     LangOption,
     atomic_path,
     is_stdout,
@@ -152,6 +153,7 @@ def init_config_cli(
     with user_errors(to_stdout=to_stdout):
         system = current_system(system)
         target = choose_targets(target, task)
+        vectors = None if vectors in UNSET else vectors
         is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
         if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))

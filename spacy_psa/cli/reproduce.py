@@ -28,6 +28,7 @@ from ._reproduction_runs import (
 )
 from ._reproduction_scores import score_run, write_environment
 from ._util import (
+    UNSET,
     GpuOption,
     LangOption,
     atomic_path,
@@ -135,7 +136,7 @@ def make_plan(
         raise ValueError(
             Errors.P397.format(option="--target", name=target, where="", options=listed)
         )
-    wanted = vectors if vectors not in ("", "null", "None") else None
+    wanted = vectors if vectors not in UNSET else None
     if wanted and not Path(wanted).is_dir() and not is_package(wanted):
         options = "existing folders and packages (see psa vectors)"
         raise ValueError(

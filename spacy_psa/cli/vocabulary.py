@@ -23,6 +23,7 @@ from ._config_errors import config_errors
 from ._outputs import check_pipeline_folder
 from ._util import (
     DATA,
+    UNSET,
     WITH_OVERRIDES,
     CodeOption,
     FolderOption,
@@ -101,7 +102,6 @@ def write_vocabulary(
     return n_docs, len(words)
 
 
-NONE = ("", "null", "None")
 BLOCK_SIZE = 1 << 18
 # What spaCy, gzip, zip and NumPy raise for malformed text.
 UNREADABLE = (
@@ -148,7 +148,7 @@ def vectors_cli(
         if make_vectors(source, dest, lang=lang, member=member, truncate=truncate):
             msg.good(f"Wrote vectors to {dest}")
         else:
-            msg.info("No vectors wanted" if dest in NONE else f"{dest} already exists")
+            msg.info("No vectors wanted" if dest in UNSET else f"{dest} already exists")
 
 
 def make_vectors(
@@ -160,7 +160,7 @@ def make_vectors(
 
     from ..pipeline.vocabulary import check_embedded_words
 
-    if dest in NONE or (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
+    if dest in UNSET or (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
         return False
     if not source.is_file():
         raise ValueError(Errors.P109.format(path=source))

@@ -374,3 +374,15 @@ def test_the_command_says_what_it_wrote(bert: Path, tmp_path: Path) -> None:
     options = ("--system", "psa", "--target", "tag ents", "--transformer", bert, "--raw")
     output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
     assert "Wrote config of psa for pos ner" in output
+
+
+def test_a_workflow_without_vectors_leaves_the_variable_null(tmp_path: Path) -> None:
+    path = tmp_path / "x.cfg"
+    succeed(
+        *("psa", "init-config", path, "--system", "bilstm-crf", "--target", "tag ents"),
+        "-v",
+        "null",
+    )
+    config = Config().from_disk(path, interpolate=False)
+    assert config["paths"]["vectors"] is None
+    assert config["components"]["tok2vec"]["model"]["pretrained_vectors"] is False
