@@ -239,20 +239,25 @@ def results_cli(
     ] = Path("docs/results.md"),
 ) -> None:
     """
-    Write a page with the tables of the papers and our results.
+    Write a summary of our results, and in a folder of its name a page for each paper, with its
+    tables and our figures.
 
     Cells without a result say what they need. If several results have the same system, training
     and seed, the last one is used.
     """
     with user_errors():
         check_outputs([output_path], (".md",))
-        save_output(output_path, write_page(paths or []), "results")
+        for path, text in make_pages(paths or [], output_path).items():
+            save_output(path, text, "results")
 
 
-def write_page(paths: list[Path]) -> str:
-    """Format the page of results."""
-    from ..reproduction.paper_tables import to_page
+def make_pages(paths: Sequence[Path], output_path: Path) -> dict[Path, str]:
+    """Format the page of results and those below it, in a folder of its name."""
+    from ..reproduction.paper_tables import to_pages
     from ..reproduction.papers import read_papers
     from ..reproduction.results import read_results
 
-    return to_page(read_papers(), [result for path in paths for result in read_results(path)])
+    results = [result for path in paths for result in read_results(path)]
+    folder = output_path.with_suffix("")
+    pages = to_pages(read_papers(), results, folder.name)
+    return {folder / f"{name}.md" if name else output_path: text for name, text in pages.items()}

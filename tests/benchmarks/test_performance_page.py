@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import __main__ as suite
 from benchmarks import performance_page
-from benchmarks.performance_page import NO_GPU, PAGE, SECTIONS, make_page
+from benchmarks.performance_page import PAGE, SECTIONS, make_pages
 from benchmarks.performance_summary import span
 from benchmarks.systems import RESULTS
 
@@ -44,14 +44,17 @@ QUANTIZATION = {
 }
 
 
-def test_the_page_has_the_figures_of_the_results() -> None:
-    assert PAGE.read_text(encoding="utf8") == make_page(RESULTS, PAGE.parent)
+def test_the_pages_have_the_figures_of_the_results() -> None:
+    pages = make_pages(RESULTS, PAGE)
+    assert {path: path.read_text(encoding="utf8") for path in pages} == pages
+    assert set(PAGE.with_suffix("").glob("*")) <= set(pages)
 
 
 def test_what_is_not_measured_is_said(tmp_path: Path) -> None:
-    page = make_page(tmp_path, tmp_path)
-    assert page.count("Not measured yet: run `python -m benchmarks --only") == len(SECTIONS)
-    assert page.rstrip().endswith(NO_GPU)
+    pages = make_pages(tmp_path, tmp_path / "page.md")
+    text = "".join(pages.values())
+    assert text.count("Not measured yet: run `python -m benchmarks --only") == len(SECTIONS)
+    assert "On a GPU" not in text
 
 
 def test_results_are_shown_with_their_pictures(
@@ -68,20 +71,24 @@ def test_results_are_shown_with_their_pictures(
     options = ["--results", str(folder), "--page", str(place)]
     monkeypatch.setattr(sys, "argv", ["performance_page", *options])
     performance_page.main()
-    page = place.read_text(encoding="utf8")
-    assert page.count("| with spacy_psa | 1.050 | +0.10 |") == 2
-    assert "![Startup time](results/startup.svg)" in page
-    assert "| psa | 1.50 | 1.25 | -0.100 | 0.50 |" in page
-    assert "Measured on G, with P, 1 thread(s)" in page
-    assert NO_GPU not in page
+    startup, reduced = (
+        (tmp_path / "page" / f"{name}.md").read_text(encoding="utf8")
+        for name in ("startup", "quantization")
+    )
+    assert startup.count("| with spacy_psa | 1.050 | +0.10 |") == 2
+    assert "![Startup time](../results/startup.svg)" in startup
+    assert "| psa | 1.50 | 1.25 | -0.100 | 0.50 |" in reduced
+    assert "Measured on G, with P, 1 thread(s)" in startup
+    assert "## On a GPU" in startup and "On a GPU" not in reduced
 
 
 def test_the_page_begins_with_a_screen_of_figures(tmp_path: Path) -> None:
-    summary = make_page(RESULTS, PAGE.parent).partition("## Run the benchmarks")[0].splitlines()
+    summary = make_pages(RESULTS, PAGE)[PAGE].partition("| measurement |")[0].splitlines()
     assert 10 < len(summary) <= 35
     (tmp_path / "startup.json").write_text(json.dumps(STARTUP), encoding="utf8")
     (tmp_path / "quantization.json").write_text(json.dumps(QUANTIZATION), encoding="utf8")
-    summary = make_page(tmp_path, tmp_path).partition("## Run the benchmarks")[0].splitlines()
+    first = tmp_path / "page.md"
+    summary = make_pages(tmp_path, first)[first].partition("| measurement |")[0].splitlines()
     rows = [line for line in summary if line.startswith("| ") and "](" in line]
     assert rows == [
         "| Tagging in bfloat16 against float32 | psa 1.50 | [quantization](quantization.md) |",

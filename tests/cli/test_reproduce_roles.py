@@ -11,7 +11,7 @@ from thinc.api import Config
 
 from spacy_psa.cli._reproduction_runs import Plan, find_component, make_system, parse_systems
 from spacy_psa.cli.srl_eval import score_paths
-from spacy_psa.reproduction.paper_tables import to_page
+from spacy_psa.reproduction.paper_tables import to_pages
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, read_results
 
@@ -87,7 +87,7 @@ def test_the_second_test_set_stands_in_the_tables(finished: Path) -> None:
 
 def row_of(result: Result, label: str) -> str:
     """DeepAtt's row on the results page for a part of CoNLL-2005."""
-    page = to_page(read_papers(), [result])
+    page = to_pages(read_papers(), [result], "results")["deepatt"]
     (row,) = (row for row in page.splitlines() if row.startswith(f"| {label}: DeepAtt (FFN) |"))
     return row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spacy_psa.cli.reproduce import write_page
+from spacy_psa.cli.reproduce import make_pages
 from spacy_psa.reproduction.results import to_json
 
 from ..reproduction.helpers import make_result
@@ -19,10 +19,15 @@ def test_the_page_has_the_results_of_all_files(tmp_path: Path) -> None:
         (tmp_path / f"{system}.json").write_text(text, encoding="utf8")
     files = [tmp_path / "psa.json", tmp_path / "bilstm-crf.json"]
     succeed("psa", "results", *files, "--output", tmp_path / "new" / "results.md")
-    page = (tmp_path / "new" / "results.md").read_text(encoding="utf8")
+    page = (tmp_path / "new" / "results" / "psa.md").read_text(encoding="utf8")
     assert "| Our model | `psa` | 95.09 ± 0.04 | 95.15 | 95.00 |" in page
     assert "| Bi-LSTM-CRF | `bilstm-crf` | 94.92 ± 0.08 | 95.01 | 94.00 |" in page
-    assert page == write_page(files)
+    pages = make_pages(files, tmp_path / "new" / "results.md")
+    assert {path: path.read_text(encoding="utf8") for path in pages} == pages
+    summary = pages[tmp_path / "new" / "results.md"]
+    assert len(summary.splitlines()) <= 40
+    (row,) = (line for line in summary.splitlines() if "`psa` |" in line and "Table 4" in line)
+    assert row.endswith("| CoNLL-2000 | `psa` | 95.09 ± 0.04 | 95.00 | 1 | \u22120.09 |")
 
 
 def test_a_file_that_is_none_of_results_leaves_the_page_alone(tmp_path: Path) -> None:
@@ -39,8 +44,10 @@ def test_the_page_is_markdown(tmp_path: Path) -> None:
     assert done.exit_code == 1 and "[P265]" in plain(done.output)
 
 
-def test_the_page_of_the_project_is_up_to_date() -> None:
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf8")
+def test_the_pages_of_the_project_are_up_to_date() -> None:
     # The `reproduce` workflow adds the user's own results
     own = ROOT / "metrics" / "reproduce.json"
-    assert page == write_page([path for path in (KEPT, own) if path.exists()])
+    files = [path for path in (KEPT, own) if path.exists()]
+    pages = make_pages(files, ROOT / "docs" / "results.md")
+    assert {path: path.read_text(encoding="utf8") for path in pages} == pages
+    assert set((ROOT / "docs" / "results").glob("*")) <= set(pages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spacy_psa.reproduction.paper_tables import Notes, needs, to_page
+from spacy_psa.reproduction.paper_tables import Notes, needs, to_pages
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, TrainingSettings
 
@@ -14,28 +14,33 @@ from .helpers import make_result
 PAPERS = read_papers()
 
 
-def lines(results: Sequence[Result], start: str, title: str = "### Table 4. Overall") -> list[str]:
+def to_page(results: Sequence[Result]) -> str:
+    """All pages, one below the other."""
+    return "\n".join(to_pages(PAPERS, results, "results").values())
+
+
+def lines(results: Sequence[Result], start: str, title: str = "## Table 4. Overall") -> list[str]:
     """The lines of a table that begin with `start`."""
-    _, _, text = to_page(PAPERS, results).partition(title)
-    part, _, _ = text.partition("\n### ")
+    _, _, text = to_page(results).partition(title)
+    part, _, _ = text.partition("\n## ")
     return [line for line in part.splitlines() if line.startswith(start)]
 
 
 def test_every_table_has_its_rows() -> None:
-    page = to_page(PAPERS, [])
+    page = to_page([])
     for place in PAPERS.contents:
-        assert f"### {place.name}. {place.caption}\n" in page
+        assert f"## {place.name}. {place.caption}\n" in page
     for table in PAPERS.tables:
         for row in table.rows:
             figure = "-" if row.figure is None else row.figure
-            title = f"### {table.name}. {table.caption}"
+            title = f"## {table.name}. {table.caption}"
             (line,) = lines([], f"| {row.label} | `{row.system}` |", title)
             assert str(figure) in line
 
 
 def test_a_row_that_the_paper_has_in_a_plot_alone_has_no_difference() -> None:
     result = make_result("psa-window-2", 0, 0.9, corpus="conll2003", target="ents")
-    (line,) = lines([result], "| k = 2 ", "### Fig. 5")
+    (line,) = lines([result], "| k = 2 ", "## Fig. 5")
     assert line.startswith("| k = 2 | `psa-window-2` | - | - | ") and line.endswith(" | - | a |")
 
 
@@ -46,7 +51,7 @@ def test_cells_without_results_say_what_they_need() -> None:
     assert line == (
         "| Our model | `psa` | 95.09 ± 0.04 | 95.15 | not trained yet | - | - | - | - |"
     )
-    (line,) = lines([], "| Our model", "### Table 2. Overall")
+    (line,) = lines([], "| Our model", "## Table 2. Overall")
     assert "| needs CoNLL-2003 | - |" in line
 
 
@@ -80,7 +85,7 @@ def test_a_result_counts_once_and_the_last_one_at_that() -> None:
 
 
 def test_tags_of_another_kind_are_not_compared() -> None:
-    title = "### Table 7. Multilingual"
+    title = "## Table 7. Multilingual"
     more = {"corpus": "ud-en"}
     results = [make_result("lan", 0, 0.95, target="pos", **more)]
     (line,) = lines(results, "| en: BiLSTM-LAN", title)
@@ -100,7 +105,7 @@ def test_every_figure_of_a_row_stands_beside_the_papers() -> None:
         replace(make_result("deepatt", seed, 0.5, **more), test=scores, brown=scores)
         for seed in (0, 1)
     ]
-    title = "### Table 1. Comparison"
+    title = "## Table 1. Comparison"
     (line,) = lines(results, "| Brown test: DeepAtt (FFN)", title)
     ours = "80.00 ± 0.00 / 90.00 ± 0.00 / 85.00 ± 0.00 / 70.00 ± 0.00"
     assert f"| 73.5 / 74.6 / 74.1 / 48.4 | - | {ours} | 85.00 | 2 | +10.90 | a |" in line
@@ -115,12 +120,12 @@ def test_every_figure_of_a_row_stands_beside_the_papers() -> None:
 def test_parameters_are_told_in_millions() -> None:
     more = {"corpus": "ontonotes", "target": "ents"}
     results = [make_result("refinement", 0, 0.88, parameters={"all": 8_206_385}, **more)]
-    (line,) = lines(results, "| L 1, d 600", "### Table 9. Influence of parameter size")
+    (line,) = lines(results, "| L 1, d 600", "## Table 9. Influence of parameter size")
     assert "| 8.206385 / 88.65 | - | 8.21 / 88.00 | 88.00 | 1 | \u22120.65 | a |" in line
 
 
 def test_scores_by_length_are_means_over_seeds() -> None:
-    title = "### Fig. 4."
+    title = "## Fig. 4."
     results = [
         make_result("psa", seed, 0.95, lengths={"5–9": {"f1": f1}, "40+": {"f1": 0.9}})
         for seed, f1 in enumerate((0.8, 0.9))
@@ -135,7 +140,7 @@ def test_scores_by_length_are_means_over_seeds() -> None:
 
 
 def test_what_other_commands_tell_has_its_commands() -> None:
-    title = "### Table 6. Identifying"
+    title = "## Table 6. Identifying"
     (line,) = lines([], "| DeepAtt", title)
     assert line == "| DeepAtt | 91.92 | 88.88 | needs CoNLL-2005 |"
     (command,) = lines([], "python", title)
@@ -144,7 +149,7 @@ def test_what_other_commands_tell_has_its_commands() -> None:
 
 def test_ablations_on_other_corpora_follow_their_table() -> None:
     results = [make_result("psa", 0, 0.94), make_result("psa-no-gaussian", 0, 0.93)]
-    title = "### Table 7. Ablating"
+    title = "## Table 7. Ablating"
     (line,) = lines(results, "The systems of this table", title)
     assert line == "The systems of this table on conll2000 spans:"
     rows = lines(results, "| `psa", title)
@@ -157,15 +162,15 @@ def test_ablations_on_other_corpora_follow_their_table() -> None:
 
 
 def test_results_of_no_table_stand_at_the_end() -> None:
-    page = to_page(PAPERS, [make_result("mine", 0, 0.5, dev=0.6, corpus="wnut17", target="ents")])
-    _, _, end = page.partition("## Other results")
-    assert "### wnut17 ents" in end
+    page = to_page([make_result("mine", 0, 0.5, dev=0.6, corpus="wnut17", target="ents")])
+    _, _, end = page.partition("# Other results")
+    assert "## wnut17 ents" in end
     assert "| `mine` | 60.00 | 60.00 | 50.00 | 50.00 | 1 | a |" in end
-    assert "## Other results" not in to_page(PAPERS, [make_result("psa", 0, 0.5)])
+    assert "# Other results" not in to_page([make_result("psa", 0, 0.5)])
 
 
 def test_commands_name_corpus_language_and_target() -> None:
-    page = to_page(PAPERS, [])
+    page = to_page([])
     assert (
         "python -m spacy psa reproduce --corpus-name ud-no --target pos --lang nb "
         '--data corpus/ud/no --systems "lan-bilstm-crf lan-bilstm-softmax lan" '
@@ -184,6 +189,6 @@ def test_each_training_has_letters_of_its_own() -> None:
 
 
 def test_what_no_command_reproduces_is_listed_with_its_reason() -> None:
-    _, _, text = to_page(PAPERS, []).partition("## What no command reproduces")
+    _, _, text = to_page([]).partition("## What no command reproduces")
     assert "| Wang et al. (2021) | rows [E] of tables 2 to 6 | They need ELMo." in text
     assert {missing.paper for missing in PAPERS.missing} == set(PAPERS.papers)
