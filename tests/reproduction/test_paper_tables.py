@@ -189,6 +189,6 @@ def test_each_training_has_letters_of_its_own() -> None:
 
 
 def test_what_no_command_reproduces_is_listed_with_its_reason() -> None:
-    _, _, text = to_page([]).partition("## What no command reproduces")
+    _, _, text = to_page([]).partition("# What no command reproduces")
     assert "| Wang et al. (2021) | rows [E] of tables 2 to 6 | They need ELMo." in text
     assert {missing.paper for missing in PAPERS.missing} == set(PAPERS.papers)
