@@ -69,7 +69,8 @@ def _summary_parts(
     papers: Papers, results: Sequence[Result], folder: str, pages: Sequence[str]
 ) -> list[str]:
     """The first page: what each paper's page has, and the comparisons with figures of ours."""
-    rows, compared = [], []
+    rows: list[list[str]] = []
+    compared: list[list[str]] = []
     for paper, of in papers.papers.items():
         tables = [place for place in papers.contents if place.paper == paper]
         name, title = of.title.split(", ", 1)
