@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from spacy_psa.acceleration.reduced_precision import FULL, REDUCTIONS
 from spacy_psa.figures.charts import bar_plot
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 
 from .ablation_switches import SWITCHES, TAGGING, TRAINING, Switch, switched_off
 from .chunks import read

@@ -52,7 +52,7 @@ from thinc.api import fix_random_seed
 from tqdm import tqdm
 
 from spacy_psa.acceleration.reduced_precision import FULL, REDUCTIONS
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 
 from .chunks import read, tag_words
 from .components_page import HIDDEN, NAME, PEERS, draw, to_markdown

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from spacy_psa.evaluation.layers import make_layer
 from spacy_psa.evaluation.sentences import SCORES, count, pair_sentences
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 
 from .machine import describe_machine
 from .pipelines import tagging

@@ -87,7 +87,7 @@ def quantize(
     model: str, output: Path, *, precision: str = "bf16", force: bool = False
 ) -> tuple[Path, int]:
     """Write a copy of a pipeline with weights of reduced precision, atomically."""
-    from ..models.quantization import reduce_pipeline
+    from ..models.network_shim import reduce_pipeline
 
     nlp = load_pipeline(model)
     source = Path(nlp.path)

@@ -112,10 +112,12 @@ def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tenso
     """Represent words, sorted by length, longest first, by their characters, so many at a time that
     memory stays bounded: (words, longest word) and (words,) to (words, width).
     """
+    if characters.numel() <= CHARACTER_POSITIONS:
+        return part(characters, lengths)
     outputs, first = [], 0
     while first < len(lengths):
         longest = int(lengths[first])
         piece = slice(first, first + max(1, CHARACTER_POSITIONS // longest))
         outputs.append(part(characters[piece, :longest], lengths[piece]))
         first = piece.stop
-    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
+    return torch.cat(outputs)

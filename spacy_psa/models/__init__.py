@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .label_refinement import build_residual_norm as build_residual_norm
     from .labeler import build_sequence_labeler as build_sequence_labeler
     from .last_layers import build_last_layers as build_last_layers
+    from .network_shim import reduce_pipeline as reduce_pipeline
     from .parts import build_bias_mixture as build_bias_mixture
     from .parts import build_feature_gate as build_feature_gate
     from .parts import build_gaussian_bias as build_gaussian_bias
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from .parts import build_scalar_gate as build_scalar_gate
     from .parts import build_token_offset_bias as build_token_offset_bias
     from .parts import build_token_position_bias as build_token_position_bias
-    from .quantization import reduce_pipeline as reduce_pipeline
     from .srl import build_role_labeler as build_role_labeler
     from .srl_ensemble import build_role_ensemble as build_role_ensemble
     from .tok2vec import build_character_bilstm as build_character_bilstm
@@ -103,7 +103,7 @@ __all__, __getattr__, __dir__ = exports(
             "build_token_offset_bias",
             "build_token_position_bias",
         ],
-        "quantization": ["reduce_pipeline"],
+        "network_shim": ["reduce_pipeline"],
         "srl": ["build_role_labeler"],
         "srl_ensemble": ["build_role_ensemble"],
         "tok2vec": ["build_character_bilstm", "build_character_cnn", "build_word_char_embed"],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
@@ -115,18 +116,18 @@ def forward(
     # Use `layers` rather than a reference: `replace_listeners` swaps a layer.
     tok2vec, network = model.layers
     vectors, backprop_tok2vec = tok2vec(docs, is_train)
-    on_cpu = shim_of(network).device.type == "cpu"
     if not any(len(doc) for doc in docs):
         # Nothing to label, but a shared tok2vec still waits for its gradient.
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         return empty, lambda _: backprop_tok2vec(vectors)
+    flat = flatten(model.ops, vectors)
+    on_cpu = isinstance(flat, np.ndarray)
     layout = make_layout(
         [length for doc in docs for length in sentence_lengths(doc)],
         max_length=model.attrs["max_length"],
         overlap=model.attrs["overlap"],
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
-    flat = flatten(model.ops, vectors)
     n_labels = model.get_dim("nO")
     if is_train and network.get_dim("nO") != n_labels:
         grow(model)

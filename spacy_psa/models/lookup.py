@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import NAMES, ORTH
+from spacy.attrs import LOWER, NORM, ORTH
 from spacy.lexeme import Lexeme
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
@@ -29,6 +30,7 @@ CACHE_SIZE = 100_000
 # Maximum number of characters of a cached word, for the same reason.
 CACHED_LENGTH = 200
 N_NAMED = 5
+FORMS = {NORM: attrgetter("norm_"), ORTH: attrgetter("orth_"), LOWER: attrgetter("lower_")}
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def word_form(lexeme: Lexeme, attr: int) -> str:
     the token: a tokenizer may give a token a norm of its own ("not" for "n't"), which the same word
     does not have in a document made of words, such as most training data.
     """
-    return getattr(lexeme, NAMES[attr].lower() + "_")
+    return FORMS[attr](lexeme)
 
 
 def zero_digits(form: str) -> str:

@@ -12,6 +12,7 @@ import srsly
 import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from spacy.language import Language
 from thinc.api import ArgsKwargs, Model, Optimizer, PyTorchShim, Shim
 from thinc.types import FloatsXd
 from thinc.util import get_torch_default_device, xp2torch
@@ -237,3 +238,25 @@ def networks(model: Model) -> Iterator[NetworkShim]:
         for shim in node.shims:
             if isinstance(shim, NetworkShim) and network_of(shim) is not None:
                 yield shim
+
+
+def reduce_model(model: Model, precision: str) -> int:
+    """Reduce the precision of all networks of this package in a model, in place. See
+    `reduce_pipeline`."""
+    found = list(networks(model))
+    for shim in found:
+        shim.reduce(precision)
+    return len(found)
+
+
+def reduce_pipeline(nlp: Language, precision: str) -> int:
+    """Reduce the precision of all networks of this package in a pipeline, including those in
+    spaCy's `tok2vec` component, which halves their size.
+
+    nlp (Language): The pipeline, modified in place.
+    precision (str): A key of `spacy_psa.acceleration.reduced_precision.REDUCTIONS`.
+    RETURNS (int): The number of networks reduced.
+    RAISES (ValueError): If one has been reduced before.
+    """
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
+    return sum(reduce_model(model, precision) for model in models if isinstance(model, Model))

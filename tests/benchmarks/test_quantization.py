@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import quantization
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 
 from ..pipeline.conftest import WORDS, gold_doc, trained_nlp
 

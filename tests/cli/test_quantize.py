@@ -16,8 +16,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 from spacy_psa.models.labeler import shim_of
-from spacy_psa.models.network_shim import NetworkShim
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import NetworkShim, reduce_pipeline
 
 from ..pipeline.conftest import (
     WORDS,

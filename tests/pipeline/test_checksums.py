@@ -10,7 +10,7 @@ import pytest
 import spacy
 import srsly
 
-from spacy_psa.pipeline.checksums import check_folder
+from spacy_psa.pipeline.storage import check_folder
 
 from .conftest import NAME, assert_same_weights, initialized_nlp, tagger_of, trained_nlp, weights
 from .srl_data import NAME as SRL_NAME

@@ -27,7 +27,7 @@ from torch import nn
 from spacy_psa.models.loading import _check_finite
 from spacy_psa.models.network_checks import difference, saved_tensors, tensor_difference
 from spacy_psa.models.network_shim import NetworkShim
-from spacy_psa.pipeline.checksums import check_bytes, check_folder
+from spacy_psa.pipeline.storage import check_bytes, check_folder
 from tests.messages import quick_msgpack
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import (

@@ -22,7 +22,7 @@ from spacy_psa.atomic_files import (
 )
 from spacy_psa.cli.train import train
 from spacy_psa.output_errors import OutputError
-from spacy_psa.pipeline.checksums import check_folder
+from spacy_psa.pipeline.storage import check_folder
 from spacy_psa.training.checkpoint import read_checkpoint
 from spacy_psa.training.logger import _append
 from spacy_psa.training.saving import create_atomic_to_disk, learning_settings, with_atomic_save

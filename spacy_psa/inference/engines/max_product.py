@@ -57,7 +57,7 @@ class BestPaths:
         tensors = potentials.tensors()
         # Converted step by step: as a whole, it takes L times as much memory as the emissions
         self._pairwise = tensors.pop("pairwise", None)
-        scores = {name: t.detach().cpu().double().numpy() for name, t in tensors.items()}
+        scores = {name: t.cpu().double().numpy() for name, t in tensors.items()}
         self.scores = scores["emissions"][self.layout.order]  # (N, L)
         self.scores[: self.layout.chains.size] += scores.get("start", 0.0)
         self._transitions = scores.get("transitions", np.zeros((n_labels, n_labels)))

@@ -10,7 +10,7 @@ import torch
 from spacy.tokens import Doc
 
 from spacy_psa.layers.ops import lstm_types
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 
 from ..conftest import WORDS, initialized_nlp, tagger_of, tiny_model
 

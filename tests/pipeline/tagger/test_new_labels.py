@@ -17,7 +17,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Model, Optimizer
 
 from spacy_psa.models.growth import grow
-from spacy_psa.models.quantization import reduce_pipeline
+from spacy_psa.models.network_shim import reduce_pipeline
 from spacy_psa.training.optimizers import create_adadelta, create_sgd
 
 from ..conftest import (
