@@ -3,14 +3,16 @@
 Without a GPU, Triton's interpreter runs the GPU kernels on the CPU.
 """
 
+import gc
 import os
 
-import catalogue
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
 from spacy_psa.inference.engines.triton import kernels_run_on
+
+from .quick import install
 
 # Tests run networks in float32 before those in bfloat16: see `spacy_psa.acceleration.bfloat16`
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -28,10 +30,7 @@ settings.register_profile("ci", max_examples=50, derandomize=True, **COMMON)
 settings.register_profile("nightly", max_examples=10_000, **COMMON)
 settings.load_profile(PROFILE)
 
-# Registries search all installed entry points in every look-up, which would take a fifth of the
-# time of tests that build pipelines: group them once.
-FOUND = catalogue.AVAILABLE_ENTRY_POINTS
-catalogue.AVAILABLE_ENTRY_POINTS = {group: FOUND.select(group=group) for group in FOUND.groups}
+install()
 
 
 # In these, gradients by interpreted kernels take minutes; tests/inference/triton has some of each
@@ -60,6 +59,11 @@ def parameters(item: pytest.Item) -> set[tuple[str, int]]:
     if not hasattr(item, "callspec"):
         return set()
     return {(name, id(value)) for name, value in item.callspec.params.items()}
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected out of each garbage collection."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

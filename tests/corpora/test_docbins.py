@@ -16,7 +16,6 @@ from spacy_psa.corpora.docs import group_sentences, make_docs
 from spacy_psa.corpora.formats import get_format
 from spacy_psa.corpora.sentence import Sentence
 
-from ..messages import quick_msgpack
 from .shared import shared_corpus
 
 FULL = Sentence(
@@ -129,8 +128,7 @@ def test_groups_may_be_streamed():
 )
 def test_published_corpora_give_the_bytes_of_spacy(folder, name, form):
     corpus = list(islice(get_format(form).read(shared_corpus(folder) / name), 500))
-    with quick_msgpack():
-        expected = with_docs(corpus, n_sents=3).to_bytes()
+    expected = with_docs(corpus, n_sents=3).to_bytes()
     assert make_doc_bin(group_sentences(corpus, n_sents=3)).to_bytes() == expected
 
 

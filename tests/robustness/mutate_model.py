@@ -34,10 +34,10 @@ from spacy.language import Language
 from spacy.util import registry
 from thinc.api import ConfigValidationError
 
-from tests.messages import quick_msgpack
 from tests.pipeline import conftest as tags
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import HASH
+from tests.quick import install
 
 from .mutations import BYTES, spoil_config, spoil_model, spoil_settings
 
@@ -219,7 +219,7 @@ def run(
         files = mutate(rng, saved, pipelines, architectures)
         saved.write(files)
         try:
-            with limited(), quick_msgpack(), warnings.catch_warnings():
+            with limited(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tally[f"{', '.join(sorted(files))}: {outcome(saved, files, whole=whole)}"] += 1
         except (Exception, Hang) as error:
@@ -237,6 +237,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    install()
     start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         tally, problems = run(

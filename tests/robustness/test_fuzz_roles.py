@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,6 @@ from spacy_psa.pipeline.srl.frames import format_frames
 from spacy_psa.pipeline.srl.predicates import PREDICATES_KEY, VerbPredicates
 from spacy_psa.pipeline.srl.role_rules import ConstrainedDecoding
 from spacy_psa.pipeline.srl.scorer import score_examples
-from tests.messages import quick_msgpack
 
 from .pipelines import weights_of
 from .roles import (
@@ -57,13 +56,6 @@ some_of_them = settings(max_examples=max(1, settings.default.max_examples // 5))
 pipelines = st.sampled_from(sorted(CASES)).map(pipeline)
 batches = st.lists(sentences(), min_size=2, max_size=3)
 BIO = SCHEMES["BIO"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_messages() -> Iterator[None]:
-    """Look up the extensions of msgpack only once."""
-    with quick_msgpack():
-        yield
 
 
 def chains(nlp: Language, doc: Doc, predicates: Sequence[int]) -> list[Potentials]:

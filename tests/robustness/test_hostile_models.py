@@ -9,7 +9,7 @@ import json
 import pickle
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from spacy_psa.models.loading import _check_finite
 from spacy_psa.models.network_checks import difference, saved_tensors, tensor_difference
 from spacy_psa.models.network_shim import NetworkShim
 from spacy_psa.pipeline.storage import check_bytes, check_folder
-from tests.messages import quick_msgpack
 from tests.pipeline import srl_data as roles
 from tests.pipeline.conftest import (
     HASH,
@@ -47,13 +46,6 @@ from .mutate_model import SAME, THEIRS, limited, run
 
 ROOT = Path(__file__).parents[2]
 REFUSED = r"P311.*psa_tagger.*\[P(202|203|210|309|314|420|423|434)\]"
-
-
-@pytest.fixture(autouse=True)
-def quick_messages() -> Iterator[None]:
-    """Look up the extensions of msgpack only once per test."""
-    with quick_msgpack():
-        yield
 
 
 class Payload:
