@@ -5,6 +5,7 @@ Without a GPU, Triton's interpreter runs the GPU kernels on the CPU.
 
 import gc
 import os
+from itertools import combinations
 
 import pytest
 import torch
@@ -44,21 +45,21 @@ INTERPRETED_NIGHTLY = {
 OF_KERNELS = {"test_chains.py", "test_padded_chains.py", "test_score_kernels.py"}
 
 
-def spread(items: list[pytest.Item]) -> list[pytest.Item]:
-    """As few cases of a test as have each value of each parameter once."""
-    missing = {pair for item in items for pair in parameters(item)}
+def spread(items: list[pytest.Item], size: int) -> list[pytest.Item]:
+    """As few cases of a test as have all that `size` of its parameters can be, each once."""
+    left = {item: set(combinations(parameters(item), size)) for item in items}
+    missing = set().union(*left.values())
     kept: list[pytest.Item] = []
     while missing or not kept:
-        kept.append(max(items, key=lambda item: len(parameters(item) & missing)))
-        missing -= parameters(kept[-1])
+        kept.append(max(left, key=lambda item: len(left[item] & missing)))
+        missing -= left.pop(kept[-1])
     return kept
 
 
-def parameters(item: pytest.Item) -> set[tuple[str, int]]:
-    """The name of each parameter of a case, and which of its values the case has."""
-    if not hasattr(item, "callspec"):
-        return set()
-    return {(name, id(value)) for name, value in item.callspec.params.items()}
+def parameters(item: pytest.Item) -> list[tuple[str, int]]:
+    """The name of each parameter of a case, and which of its values the case has, in order."""
+    values = item.callspec.params if hasattr(item, "callspec") else {}
+    return sorted((name, id(value)) for name, value in values.items())
 
 
 def pytest_collection_finish() -> None:
@@ -68,23 +69,26 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have kernels interpreted for a few cases of each test, and for the rest with `nightly`.
+    """Leave to `nightly` most cases of a test that has parameters for three things or more, and of
+    a test whose kernels are interpreted.
 
-    Interpreting takes a hundred times as long as what the CPU's backends do. Without an
-    interpreter, the tests of "fused" are skipped: it is another backend then.
+    Of the others, each pair of values is in one case. Interpreting takes a hundred times as long as
+    what the CPU's backends do, so each value is in one case. Without an interpreter, the tests of
+    "fused" are skipped: it is another backend then.
     """
     skip = pytest.mark.skip(reason="no Triton that interprets kernels: see tests/inference/triton")
     interpreted = kernels_run_on(torch.device("cpu"))
-    of_tests: dict[str, list[pytest.Item]] = {}
+    of_tests: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
+        of_kernels = values.get("device") == "cpu" and item.path.name in OF_KERNELS
+        size = 1 if interpreted and (of_kernels or values.get("backend") == "fused") else 2
         if values.get("backend") == "fused" and not interpreted:
             item.add_marker(skip)
-        elif values.get("backend") == "fused" or (
-            values.get("device") == "cpu" and item.path.name in OF_KERNELS
-        ):
-            of_tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in of_tests.values() if interpreted else ():
-        kept = [] if cases[0].path.name in INTERPRETED_NIGHTLY else spread(cases)
+        elif size == 1 or (len(values) > 2 and not item.get_closest_marker("gpu")):
+            of_tests.setdefault((item.nodeid.partition("[")[0], size), []).append(item)
+    for (_, size), cases in of_tests.items():
+        nightly_only = size == 1 and cases[0].path.name in INTERPRETED_NIGHTLY
+        kept = [] if nightly_only else spread(cases, size)
         for item in set(cases).difference(kept):
             item.add_marker(pytest.mark.nightly)
