@@ -11,7 +11,6 @@ from .documentation import ROOT, entry_points
 from .equations import (
     PAGE,
     PAPERS,
-    Place,
     citations,
     computed_by,
     differences,
@@ -43,31 +42,32 @@ def test_no_equation_with_a_number_is_missing(citation: str) -> None:
     assert listed == list(range(1, COUNTS[citation] + 1))
 
 
-@pytest.mark.parametrize(("citation", "equation"), EQUATIONS, ids=lambda value: str(value)[:30])
-def test_an_equation_is_computed_tested_and_configured(citation: str, equation: list[str]) -> None:
-    found = computed_by(citation, equation)
-    assert found, "no docstring has it as its source"
-    blocks = {place.block for place in found if place.block}
-    assert blocks <= {name for _, name, _ in entry_points()}
-    path, _, test = equation[2].partition("::")
-    tree = ast.parse((ROOT / path).read_text(encoding="utf8"))
-    assert test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for place in found:
-        assert (ROOT / place.file).exists()
+@pytest.mark.parametrize("citation", PAPERS)
+def test_equations_are_computed_tested_and_configured(citation: str) -> None:
+    registered = {name for _, name, _ in entry_points()}
+    for equation in (equation for paper, equation in EQUATIONS if paper == citation):
+        found = computed_by(citation, equation)
+        assert found, f"no docstring has {equation[0]} as its source"
+        assert {place.block for place in found if place.block} <= registered
+        path, _, test = equation[2].partition("::")
+        tree = ast.parse((ROOT / path).read_text(encoding="utf8"))
+        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert test in names, equation[2]
+        assert all((ROOT / place.file).exists() for place in found), equation[0]
 
 
-@pytest.mark.parametrize("place", places(), ids=lambda place: place.name)
-def test_docstrings_cite_equations_that_there_are(place: Place) -> None:
+def test_docstrings_cite_equations_that_there_are() -> None:
     known = {(citation, equation[0]) for citation, equation in EQUATIONS}
-    assert set(citations(place)) <= known
+    for place in places():
+        assert set(citations(place)) <= known, place.name
 
 
-@pytest.mark.parametrize("place", sorted_places(), ids=lambda place: place.name)
-def test_every_class_of_the_papers_says_where_they_are_silent(place: Place) -> None:
-    source = place.docstring.rpartition("Source:")[2]
-    of_the_papers = any(citation in " ".join(source.split()) for citation in PAPERS)
-    if of_the_papers and place.name not in WITHOUT_DIFFERENCES:
-        found = differences(place)
-        assert found is not None
-        for name in re.findall(r"see `(\w+)`", found[1]):
-            assert name in {other.name for other in places() if differences(other)}
+def test_every_class_of_the_papers_says_where_they_are_silent() -> None:
+    described = {other.name for other in places() if differences(other)}
+    for place in sorted_places():
+        source = place.docstring.rpartition("Source:")[2]
+        of_the_papers = any(citation in " ".join(source.split()) for citation in PAPERS)
+        if of_the_papers and place.name not in WITHOUT_DIFFERENCES:
+            found = differences(place)
+            assert found is not None, place.name
+            assert set(re.findall(r"see `(\w+)`", found[1])) <= described, place.name
