@@ -6,8 +6,9 @@ The file has a sentence in each line; by default, it is made from the sample cor
 the system `--system` for chunks, initialized on the sample corpus but not trained, which takes as
 long. `nlp.pipe` and `spacy_psa.apply`, which also reads the file and writes Parquet, take turns in
 one process, on the same texts in the same order. Rates are by processor time, which depends little
-on the load of the machine. Ray's are those of its actors, which get all texts twice, the
-first time to warm up; the time that passes is given, too, with the load of the machine.
+on the load of the machine. Ray's are those of its actors, which get all texts several
+times; the time that passes is given, too. Of their blocks, the first ones, with which they warm up,
+and the last ones, when not all of them are busy, are not counted.
 
 Memory is that of a process of its own, which annotates `--many` sentences, the same ones again and
 again, with a smaller network: its highest value in the first tenth and in all of the run.
@@ -17,7 +18,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import statistics
 import tempfile
 import time
 from importlib.util import find_spec
@@ -33,15 +33,18 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 import spacy_psa
+from spacy_psa.scale.bulk import BLOCK_SIZE
 
+from .apply_page import write_page
 from .machine import describe_machine
 from .pipelines import load_system
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 SAMPLE = ROOT / "assets" / "sample" / "train.conll"
-BLOCK_SIZE = 1 << 17
-SECONDS_PER_HOUR = 3600
+# The default; and smaller ones, so that each actor has some
+LOCAL_BLOCK, RAY_BLOCK = BLOCK_SIZE, 1 << 17
+RAY_COPIES = 6
 
 
 def main() -> None:
@@ -72,6 +75,7 @@ def main() -> None:
             "sentences": len(texts),
             "words": sum(len(nlp.make_doc(text)) for text in texts),
             "repetitions": arguments.repeat,
+            "blocks": {"local": LOCAL_BLOCK, "ray": RAY_BLOCK},
             "load": os.getloadavg()[0],
             "seconds": time_local(nlp, texts, folder, arguments.repeat),
             "ray": time_ray(folder) if find_spec("ray") else None,
@@ -80,8 +84,7 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=2) + "\n"
     (arguments.output / "apply.json").write_text(text, encoding="utf8")
-    (arguments.output / "apply.md").write_text(to_markdown(results), encoding="utf8")
-    print(to_markdown(results))
+    write_page(results, arguments.output / "apply.md")
 
 
 def sample_text() -> str:
@@ -129,7 +132,7 @@ def time_local(
             for _ in nlp.pipe(texts):
                 pass
         middle = time.process_time()
-        spacy_psa.apply(nlp, folder / "texts.txt", folder / f"local{turn}", block_size=BLOCK_SIZE)
+        spacy_psa.apply(nlp, folder / "texts.txt", folder / f"local{turn}", block_size=LOCAL_BLOCK)
         end = time.process_time()
         if turn >= 0:
             seconds["nlp.pipe"].append(middle - start)
@@ -141,34 +144,35 @@ def time_ray(folder: Path) -> dict[str, dict[str, float]]:
     """Time Ray with one actor and with two.
 
     folder (Path): The folder with the pipeline and the texts.
-    RETURNS (Dict[str, Dict[str, float]]): For each number of actors, the words of the second half
-        of the blocks, their seconds of processor time, and the seconds in which they were finished.
+    RETURNS (Dict[str, Dict[str, float]]): For each number of actors, the words of the blocks that
+        count, their seconds of processor time, and the seconds in which they were finished.
     """
     import ray
 
     found = {}
     text = (folder / "texts.txt").read_text(encoding="utf8")
-    (folder / "twice.txt").write_text(f"{text}\n{text}", encoding="utf8")
+    (folder / "many.txt").write_text("\n".join([text] * RAY_COPIES), encoding="utf8")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     for n in (1, 2):
         output = folder / f"ray{n}"
         spacy_psa.apply(
             folder / "model",
-            folder / "twice.txt",
+            folder / "many.txt",
             output,
             engine="ray",
             n_process=n,
-            block_size=BLOCK_SIZE,
+            block_size=RAY_BLOCK,
         )
         lines = (output / "manifest.jsonl").read_text(encoding="utf8").splitlines()[1:]
         entries = [json.loads(line) for line in lines]
         # In the order in which they were finished
-        warm = entries[len(entries) // 2 :]
-        times = [(output / entry["shard"]).stat().st_mtime for entry in warm]
+        times = sorted((output / entry["shard"]).stat().st_mtime for entry in entries)
+        start, stop = len(entries) // 4, len(entries) - n
+        counted = entries[start:stop]
         found[str(n)] = {
-            "words": sum(entry["words"] for entry in warm),
-            "processor": sum(entry["seconds"] for entry in warm),
-            "wall": max(times) - min(times),
+            "words": sum(entry["words"] for entry in counted),
+            "processor": sum(entry["seconds"] for entry in counted),
+            "wall": times[stop - 1] - times[start - 1],
         }
     ray.shutdown()
     return found
@@ -218,58 +222,6 @@ def memory() -> float:
     """RETURNS (float): The MiB that this process has in memory, as Linux counts them."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-
-def to_markdown(results: dict[str, Any]) -> str:
-    """Format the results as a page.
-
-    results (Dict[str, Any]): The results, as `main` writes them to JSON.
-    RETURNS (str): Markdown.
-    """
-    machine, words, n = results["machine"], results["words"], results["sentences"]
-    rates = rates_of(results)
-    base = rates["nlp.pipe"]
-    rows = [
-        f"| {name} | {rate:,.0f} | {rate / base:.3f} | {1e9 / rate / SECONDS_PER_HOUR:,.1f} |"
-        for name, rate in rates.items()
-    ]
-    text = (
-        f"# Bulk annotation\n\nGenerated by `python -m benchmarks.apply`: {n:,} sentences with "
-        f"{words:,} words ({results['text']}), the system {results['system']}, one thread. Words "
-        f"per second of processor time, medians of {results['repetitions']} turns; hours of one "
-        f"core for a billion words. Blocks of {BLOCK_SIZE >> 10} KiB, so that there are many; the "
-        f"default is larger. The machine had {results['load']:.0f} other tasks.\n\n"
-        f"{machine['processor']}, Python {machine['python']}, PyTorch {machine['torch']}, spaCy "
-        f"{machine['spacy']}\n\n| | words/s | of nlp.pipe | hours for 10⁹ words |\n"
-        "| --- | ---: | ---: | ---: |\n" + "\n".join(rows) + "\n"
-    )
-    if results["ray"]:
-        one, two = (results["ray"][key]["wall"] for key in "12")
-        text += (
-            "\nRay's words per second are those of its actors. Two of them took "
-            f"{two:.1f} s for the second half of the blocks, one {one:.1f} s, while the "
-            f"machine had {results['load']:.0f} other tasks for its {machine['cores']} cores.\n"
-        )
-    memory = results["memory"]
-    tenth, whole = memory["first_tenth"], memory["whole"]
-    return text + (
-        f"\nMemory over {memory['sentences']:,} sentences: at most "
-        f"{tenth:,.0f} MiB in the first tenth, {whole:,.0f} MiB in all "
-        f"({100 * (whole / tenth - 1):+.1f} %).\n"
-    )
-
-
-def rates_of(results: dict[str, Any]) -> dict[str, float]:
-    """Get rates.
-
-    results (Dict[str, Any]): The results.
-    RETURNS (Dict[str, float]): Words per second of processor time, by what was timed.
-    """
-    words = results["words"]
-    rates = {name: words / statistics.median(s) for name, s in results["seconds"].items()}
-    for n, found in (results["ray"] or {}).items():
-        rates[f"Ray, actors: {n}"] = found["words"] / found["processor"]
-    return rates
 
 
 if __name__ == "__main__":

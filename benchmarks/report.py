@@ -110,3 +110,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["", *(f"| {' | '.join(cells)} |" for cells in [header]), line] + [
         f"| {' | '.join(cells)} |" for cells in rows
     ]
+
+
+def replace_section(path: Path, command: str, lines: Sequence[str]) -> None:
+    """Replace the part of a page that a command writes.
+
+    path (Path): The page.
+    command (str): The command.
+    lines (Sequence[str]): The new lines.
+    """
+    begin, end = f"<!-- written by `{command}` -->", "<!-- end of what is written -->"
+    page = path.read_text(encoding="utf8")
+    if page.count(begin) != 1 or end not in page.partition(begin)[2]:
+        raise SystemExit(f"{path.name} needs the lines {begin} and {end}")
+    before, _, rest = page.partition(begin)
+    after = rest.partition(end)[2]
+    path.write_text("\n".join([before + begin, *lines, end]) + after, encoding="utf8")

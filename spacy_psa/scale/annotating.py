@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from .columns import annotation_columns
 from .reading import Chunk, Failure, Record
-from .schema import annotation_columns, to_table
 
 # Long enough for full batches, short enough to stay in the memory of a small machine
 N_DOCS = 1024
+Pairs = Sequence[tuple[Record, Doc]]
 
 
 @dataclass(frozen=True)
@@ -75,25 +75,23 @@ class Annotator:
         words, spaces = record.content
         return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
-    def table(self, chunk: Chunk, pairs: Sequence[tuple[Record, Doc]]) -> Any:
-        """Make a table of annotated documents."""
+    def columns(self, pairs: Pairs) -> dict[str, Any]:
+        """Make columns of annotated documents."""
         n = len(pairs)
-        columns = {
-            name: pa.array([getattr(record, name) for record, _ in pairs], pa.string())
-            for name in ("id", "source", "meta")
+        return {
+            **{key: [getattr(r, key) for r, _ in pairs] for key in ("id", "source", "meta")},
+            **annotation_columns([doc for _, doc in pairs], self.nlp.vocab.strings),
+            "model": [self.name] * n,
+            "checksum": [self.checksum] * n,
         }
-        columns |= annotation_columns([doc for _, doc in pairs], self.nlp.vocab.strings)
-        columns |= {
-            "model": pa.array([self.name] * n, pa.string()),
-            "checksum": pa.array([self.checksum] * n, pa.string()),
-        }
-        return to_table(columns, others_of(chunk, pairs))
 
 
-def others_of(chunk: Chunk, pairs: Sequence[tuple[Record, Doc]]) -> Any:
+def others_of(chunk: Chunk, pairs: Pairs) -> Any:
     """RETURNS (Optional[RecordBatch]): The other columns of the documents that did not fail."""
     if chunk.others is None or len(pairs) == len(chunk.records):
         return chunk.others
+    import pyarrow as pa
+
     kept = {record.row for record, _ in pairs}
     rows = [i for i, record in enumerate(chunk.records) if record.row in kept]
     return chunk.others.take(pa.array(rows, pa.int64()))

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from .inputs import COMPRESSIBLE, Source, check_parquet
-from .schema import RESERVED
+from .columns import RESERVED
+from .inputs import COMPRESSIBLE, Source
 
 TO_THE_END = sys.maxsize
 
@@ -107,6 +107,8 @@ def _parts(source: Source, block_size: int, column: str, whole_files: bool) -> I
 
 
 def _row_groups(source: Source, block_size: int, column: str) -> Iterator[Part]:
+    from .parquet import check_parquet
+
     metadata = check_parquet(source, column, RESERVED)
     start = size = 0
     for i in range(metadata.num_row_groups):

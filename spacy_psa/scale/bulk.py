@@ -88,20 +88,23 @@ def apply(
     """
     if output is not None and isinstance(nlp, str | Path):
         _check_pipeline(str(nlp))
-    require("pyarrow", "apply", "scale")
-    if engine == "ray" or type(source).__module__.startswith("ray."):
-        require("ray", "the engine 'ray'", "ray")
     for name, value in (("format", format), ("engine", engine), ("document", document)):
         if value not in OPTIONS[name]:
             hint, options = suggestion(value, OPTIONS[name]), ", ".join(OPTIONS[name])
             message = Errors.P515.format(name=name, value=value, suggestion=hint, options=options)
             raise ValueError(message)
+    if engine == "ray" or type(source).__module__.startswith("ray."):
+        for package in ("ray", "pandas", "pyarrow"):  # `ray.data` imports all of them
+            require(package, "The engine 'ray'", "ray")
     if output is None:
+        require("pyarrow", "Annotating a table", "scale")
         from .in_memory import apply_to_table
 
         return apply_to_table(
             nlp, source, column, n_process=n_process, batch_size=batch_size, gpu_id=gpu_id
         )
+    if format == "parquet":
+        require("pyarrow", "The format 'parquet' (unlike 'jsonl' and 'spacy')", "scale")
     from .file_run import apply_to_files
     from .work import Settings
 

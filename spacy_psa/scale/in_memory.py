@@ -12,9 +12,9 @@ from spacy.language import Language
 
 from ..errors import Errors
 from .annotating import Annotator
-from .inputs import check_columns
-from .reading import rows_of
-from .schema import RESERVED, to_table
+from .columns import RESERVED
+from .parquet import check_columns, rows_of, table_of
+from .schema import to_table
 from .work import use_gpu
 
 
@@ -60,14 +60,14 @@ def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
         for chunk in rows_of(batch, annotator.n_docs, column, names, ""):
             with annotator.nlp.memory_zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
-                good = annotator.table(chunk, pairs)
+                good = table_of(annotator, chunk, pairs)
                 rows = [record.row for record, _ in pairs]
                 del pairs
             bad = {
-                name: pa.array([getattr(failure, name) for failure in chunk.failures], pa.string())
+                name: [getattr(failure, name) for failure in chunk.failures]
                 for name in ("id", "source", "text", "error")
             }
-            errors = bad.pop("error")
+            errors = pa.array(bad.pop("error"), pa.string())
             good = good.append_column("error", pa.nulls(len(good), pa.string()))
             rows += [failure.row for failure in chunk.failures]
             kept = others.take(pa.array(rows[len(good) :], pa.int64())) if others else None
@@ -76,6 +76,6 @@ def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
     if not found:
         rest = table.drop_columns([n for n in (column, "id", "source") if n in table.schema.names])
         others = rest.to_batches()[0] if rest.num_columns and rest.to_batches() else None
-        empty = to_table({"id": pa.array([], pa.string())}, others)
+        empty = to_table({"id": []}, others)
         return empty.append_column("error", pa.array([], pa.string()))
     return pa.concat_tables(found)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import os
+import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -11,12 +14,9 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import fs
-
 from ..disk import walk
 from ..errors import Errors
+from .bulk import require
 
 KINDS = (".txt", ".jsonl", ".parquet", ".spacy")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -44,18 +44,33 @@ class Source:
     size: int
 
     def open(self) -> Any:
-        """RETURNS (NativeFile): The uncompressed bytes, which can be sought in if they are stored
+        """RETURNS (BinaryIO): The uncompressed bytes, which can be sought in if they are stored
         uncompressed."""
-        files = file_system(self.root)
+        if not self.needs_pyarrow:
+            return gzip.open(self.path) if self.compression else open(self.path, "rb")
+        files = _file_system(self.root)
         if self.compression is None:
             return files.open_input_file(self.path)
         return files.open_input_stream(self.path, compression=self.compression)
 
+    @property
+    def needs_pyarrow(self) -> bool:
+        """Whether pyarrow reads it."""
+        return bool(self.root) or self.kind == ".parquet" or self.compression == "zstd"
+
 
 @lru_cache
-def file_system(root: str) -> Any:
-    """RETURNS (FileSystem): pyarrow's file system for a URI, or the local one."""
+def _file_system(root: str) -> Any:
+    """pyarrow's file system for a URI, or the local one."""
+    from pyarrow import fs
+
     return fs.FileSystem.from_uri(root)[0] if root else fs.LocalFileSystem()
+
+
+def read_errors() -> tuple[type[Exception], ...]:
+    """RETURNS (Tuple[Type[Exception], ...]): What reading may raise."""
+    own = (OSError, EOFError, zlib.error)
+    return (*own, sys.modules["pyarrow"].ArrowException) if sys.modules.get("pyarrow") else own
 
 
 def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
@@ -65,7 +80,7 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
     for given in inputs:
         try:
             files, is_list = (_remote if "://" in given else _local)(given)
-        except (OSError, pa.ArrowException) as error:
+        except read_errors() as error:
             reason = str(error).partition("\n")[0].rstrip(".")
             raise ValueError(Errors.P502.format(path=given, reason=reason)) from error
         known = 0
@@ -73,7 +88,10 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
             kind, compression = _kind_of(name)
             if kind is not None:
                 known += 1
-                found.setdefault((root, path), Source(name, path, root, kind, compression, size))
+                source = Source(name, path, root, kind, compression, size)
+                if source.needs_pyarrow:
+                    require("pyarrow", f"Reading '{name}'", "scale")
+                found.setdefault((root, path), source)
             elif not is_list:
                 raise ValueError(Errors.P503.format(path=name, kinds=", ".join(KINDS)))
             else:
@@ -81,35 +99,6 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
         if not known:
             raise ValueError(Errors.P501.format(path=given, kinds=", ".join(KINDS)))
     return list(found.values()), unknown
-
-
-def check_parquet(source: Source, column: str, reserved: Iterable[str]) -> Any:
-    """Check a Parquet file before any work."""
-    try:
-        with source.open() as opened:
-            file = pq.ParquetFile(opened)
-            metadata, schema = file.metadata, file.schema_arrow
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(Errors.P504.format(path=source.name, reason=reason)) from error
-    check_columns(schema, column, reserved, source.name)
-    return metadata
-
-
-def check_columns(schema: Any, column: str, reserved: Iterable[str], name: str) -> None:
-    """Check the columns of a table."""
-    texts = [field.name for field in schema if _is_text(field.type)]
-    if column not in texts:
-        options = ", ".join(texts) or "none"
-        raise ValueError(Errors.P505.format(path=name, column=column, options=options))
-    taken = sorted({*schema.names} & ({*reserved} - {column, "id", "source"}))
-    if taken:
-        raise ValueError(Errors.P506.format(path=name, columns=", ".join(taken)))
-
-
-def _is_text(kind: Any) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _kind_of(name: str) -> tuple[str | None, str | None]:
@@ -139,6 +128,9 @@ def _local(given: str) -> tuple[Iterator[_Found], bool]:
 
 
 def _remote(given: str) -> tuple[Iterator[_Found], bool]:
+    require("pyarrow", f"Reading '{given}'", "scale")
+    from pyarrow import fs
+
     files, path = fs.FileSystem.from_uri(given)
     scheme = given.partition("://")[0]
     info = files.get_file_info(path)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
@@ -18,6 +14,7 @@ from ..corpora.unpacking import check_zlib
 from ..errors import Errors
 from ..messages import garbage_collection
 from .blocks import Block, Part
+from .inputs import read_errors
 
 MAX_BYTES = 1 << 24
 MAX_CHARACTERS = 1 << 20
@@ -79,8 +76,10 @@ class Chunk:
 def read_block(block: Block, n_docs: int, *, column: str, whole_files: bool) -> Iterator[Chunk]:
     """Read the documents of a block."""
     if block.parts[0].source.kind == ".parquet":
+        from .parquet import read_parquet
+
         for part in block.parts:
-            yield from _guarded(part, _parquet(part, n_docs, column))
+            yield from _guarded(part, read_parquet(part, n_docs, column))
         return
     read = {".txt": _text_file if whole_files else _text_lines, ".spacy": _docbin}
 
@@ -91,14 +90,14 @@ def read_block(block: Block, n_docs: int, *, column: str, whole_files: bool) -> 
             else:
                 yield from _guarded(part, read[part.source.kind](part))
 
-    yield from _chunks(items(), n_docs)
+    yield from chunks_of(items(), n_docs)
 
 
 def _guarded(part: Part, items: Iterator[Any]) -> Iterator[Any]:
     """Make damage in a local file a failure; elsewhere it may be the network, so the run ends."""
     try:
         yield from items
-    except (OSError, pa.ArrowException) as error:
+    except read_errors() as error:
         source = part.source
         reason = str(error).partition("\n")[0].rstrip(".")
         if source.root:
@@ -109,7 +108,8 @@ def _guarded(part: Part, items: Iterator[Any]) -> Iterator[Any]:
         yield Chunk(failures=[failure]) if source.kind == ".parquet" else failure
 
 
-def _chunks(items: Iterable[Record | Failure], n_docs: int, others: Any = None) -> Iterator[Chunk]:
+def chunks_of(items: Iterable[Record | Failure], n_docs: int) -> Iterator[Chunk]:
+    """Divide documents into chunks."""
     chunk, n = Chunk(), 0
     for item in items:
         if isinstance(item, Failure):
@@ -118,16 +118,10 @@ def _chunks(items: Iterable[Record | Failure], n_docs: int, others: Any = None) 
         chunk.records.append(item)
         n += len(item.content if isinstance(item.content, str) else item.content[0])
         if len(chunk.records) >= n_docs or n >= MAX_CHARACTERS:
-            yield _with_others(chunk, others)
+            yield chunk
             chunk, n = Chunk(), 0
     if chunk.records or chunk.failures:
-        yield _with_others(chunk, others)
-
-
-def _with_others(chunk: Chunk, others: Any) -> Chunk:
-    if others is not None:
-        chunk.others = others.take(pa.array([r.row for r in chunk.records], pa.int64()))
-    return chunk
+        yield chunk
 
 
 def _text_lines(part: Part) -> Iterator[Record | Failure]:
@@ -188,43 +182,6 @@ def _docbin(part: Part) -> Iterator[Record]:
         words = [token.text for token in doc]
         content = words, [bool(token.whitespace_) for token in doc]
         yield Record(f"{source}:{i}", source, content)
-
-
-def _parquet(part: Part, n_docs: int, column: str) -> Iterator[Chunk]:
-    source = part.source.name
-    with part.source.open() as opened, closing(pq.ParquetFile(opened)) as file:
-        metadata = file.metadata
-        row = sum(metadata.row_group(i).num_rows for i in range(part.start))
-        groups = list(range(part.start, part.stop))
-        for batch in file.iter_batches(n_docs, row_groups=groups):
-            names = [f"{source}:{row + i}" for i in range(len(batch))]
-            yield from rows_of(batch, n_docs, column, names, source)
-            row += len(batch)
-
-
-def rows_of(
-    batch: Any, n_docs: int, column: str, names: Sequence[str], source: str
-) -> Iterator[Chunk]:
-    """Get the documents of a table."""
-    texts = batch.column(column).to_pylist()
-    ids = _strings(batch, "id", names)
-    sources = _strings(batch, "source", [source] * len(texts))
-    rest = [name for name in batch.schema.names if name not in (column, "id", "source")]
-    others = batch.select(rest) if rest else None
-    items = (
-        Failure(ids[i], sources[i], "", "There is no text", i)
-        if text is None
-        else Record(ids[i], sources[i], text, row=i)
-        for i, text in enumerate(texts)
-    )
-    yield from _chunks(items, n_docs, others)
-
-
-def _strings(batch: Any, name: str, default: Sequence[str]) -> Sequence[str]:
-    if name not in batch.schema.names:
-        return default
-    values = pc.cast(batch.column(name), pa.string()).to_pylist()
-    return [old if value is None else value for value, old in zip(values, default, strict=True)]
 
 
 def _decoded(part: Part, name: str, line: bytes | None) -> str | Failure:

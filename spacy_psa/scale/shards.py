@@ -9,47 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 
 from ..atomic_files import atomic_path
-from .annotating import Annotator, others_of
-from .reading import Chunk, Failure, Record
-from .schema import to_table
-
-# Parquet's readers want larger row groups than a chunk
-_ROW_GROUP_BYTES = 1 << 24
-Pairs = Sequence[tuple[Record, Doc]]
-
-
-class ParquetShard:
-    """A shard in Parquet.
-
-    path (Path): The file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: Any = None
-        self._tables: list[Any] = []
-
-    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        self._tables.append(annotator.table(chunk, pairs))
-        if sum(table.nbytes for table in self._tables) >= _ROW_GROUP_BYTES:
-            self._flush()
-
-    def close(self) -> None:
-        if self._tables or self._writer is None:
-            self._flush()
-        self._writer.close()
-
-    def _flush(self) -> None:
-        table = pa.concat_tables(self._tables or [to_table({"id": pa.array([], pa.string())})])
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
-        self._writer.write_table(table)
-        self._tables.clear()
+from .annotating import Annotator, Pairs, others_of
+from .columns import rows_of_columns
+from .reading import Chunk, Failure
 
 
 class JsonShard:
@@ -62,9 +27,9 @@ class JsonShard:
         self._file = path.open("w", encoding="utf8")
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        for row in annotator.table(chunk, pairs).to_pylist():
-            row["spans"] = dict(row["spans"])
-            text = json.dumps(_without_nulls(row), ensure_ascii=False, default=str)
+        rows = rows_of_columns(annotator.columns(pairs))
+        for row, more in zip(rows, _others(chunk, pairs), strict=True):
+            text = json.dumps(_without_nulls(row | more), ensure_ascii=False, default=str)
             self._file.write(text + "\n")
 
     def close(self) -> None:
@@ -82,10 +47,8 @@ class DocBinShard:
         self._docs = DocBin(store_user_data=True)
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
-        others = others_of(chunk, pairs)
-        rows = others.to_pylist() if others is not None else [{}] * len(pairs)
-        for (record, doc), row in zip(pairs, rows, strict=True):
-            meta = record.meta or json.dumps(row, ensure_ascii=False, default=str)
+        for (record, doc), more in zip(pairs, _others(chunk, pairs), strict=True):
+            meta = record.meta or json.dumps(more, ensure_ascii=False, default=str)
             doc.user_data["psa_apply"] = {
                 "id": record.id,
                 "source": record.source,
@@ -99,11 +62,18 @@ class DocBinShard:
         self._docs.to_disk(self._path)
 
 
-SHARDS: dict[str, type[Any]] = {
-    "parquet": ParquetShard,
-    "jsonl": JsonShard,
-    "spacy": DocBinShard,
-}
+def _others(chunk: Chunk, pairs: Pairs) -> list[dict[str, Any]]:
+    """The other columns of a Parquet file, as rows."""
+    others = others_of(chunk, pairs)
+    return [{}] * len(pairs) if others is None else others.to_pylist()
+
+
+def _make_shard(path: Path, form: str) -> Any:
+    if form == "parquet":
+        from .parquet import ParquetShard
+
+        return ParquetShard(path)
+    return {"jsonl": JsonShard, "spacy": DocBinShard}[form](path)
 
 
 @dataclass(frozen=True)
@@ -154,7 +124,7 @@ def _without_nulls(value: Any) -> Any:
 def open_shard(path: Path, form: str) -> Iterator[Any]:
     """Write a shard, which appears when the block ends."""
     with atomic_path(path) as temporary:
-        shard = SHARDS[form](temporary)
+        shard = _make_shard(temporary, form)
         try:
             yield shard
         finally:

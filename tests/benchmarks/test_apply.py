@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks import apply as benchmark
+from benchmarks import apply_page
+from benchmarks.systems import RESULTS
 
 from ..pipeline.conftest import trained_nlp
 
@@ -43,16 +45,23 @@ def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.M
     assert 10 < tenth <= whole
 
 
-def test_the_page_has_the_measured_cost() -> None:
-    results = json.loads((benchmark.RESULTS / "apply.json").read_text(encoding="utf8"))
-    page = (benchmark.ROOT / "docs" / "scale.md").read_text(encoding="utf8")
-    rate = round(benchmark.rates_of(results)["psa apply"])
-    hours = 1e9 / rate / 3600
-    assert f"10⁹ / {rate:,} / 3,600 = {hours:.1f}" in page
-    assert f"{hours / 64:.1f} hours on 64 cores" in page
-    memory = results["memory"]
-    assert f"{memory['first_tenth']:.0f} MiB" in page
-    assert f"{memory['whole']:.0f} MiB" in page
+def test_the_guide_has_the_measured_cost() -> None:
+    results = json.loads((RESULTS / "apply.json").read_text(encoding="utf8"))
+    assert "\n".join(apply_page.cost(results)) in apply_page.GUIDE.read_text(encoding="utf8")
+
+
+def test_the_cost_is_that_of_the_rate() -> None:
+    results: dict[str, Any] = {
+        "words": 100,
+        "system": "psa",
+        "seconds": {"nlp.pipe": [0.009], "psa apply": [0.01]},
+        "ray": None,
+        "memory": {"sentences": 10, "first_tenth": 100.0, "whole": 101.0},
+    }
+    text = "\n".join(apply_page.cost(results))
+    assert "10⁹ / 10,000 / 3,600 = 27.8 core-hours" in text
+    assert "0.90 times as many as `nlp.pipe`" in text
+    assert "0.4 hours on 64 cores" in text
 
 
 def test_rates_are_words_per_second_of_processor_time() -> None:
@@ -61,4 +70,4 @@ def test_rates_are_words_per_second_of_processor_time() -> None:
         "seconds": {"nlp.pipe": [1.0, 2.0, 4.0]},
         "ray": {"1": {"words": 100, "processor": 4.0}},
     }
-    assert benchmark.rates_of(results) == {"nlp.pipe": 50.0, "Ray, actors: 1": 25.0}
+    assert apply_page.rates_of(results) == {"nlp.pipe": 50.0, "Ray, actors: 1": 25.0}

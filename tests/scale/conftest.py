@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,23 @@ def texts(tmp_path: Path) -> Path:
     path = tmp_path / "texts.txt"
     path.write_text("\n\n".join(SENTENCES) + "\n", encoding="utf8")
     return path
+
+
+def descendants(process: int, title: bytes) -> list[int]:
+    """The processes with a title that a process has started, or those that it has started."""
+    children = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
+            children[int(parent)].append((int(path.name), (path / "cmdline").read_bytes()))
+        except OSError:
+            continue
+    found, waiting = [], [process]
+    while waiting:
+        for child, command in children[waiting.pop()]:
+            waiting.append(child)
+            found += [child] * (title in command)
+    return found
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

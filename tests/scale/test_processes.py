@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ..documentation import ROOT
-from .conftest import SENTENCES, rows_of, shards_of
+from .conftest import SENTENCES, descendants, rows_of, shards_of
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of Linux")
@@ -62,15 +62,7 @@ class Run:
 
     def workers(self) -> list[int]:
         """The processes that it has started."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
-                if int(parent) == self.process.pid:
-                    found += [int(path.name)] * (b"spawn_main" in (path / "cmdline").read_bytes())
-            except OSError:
-                continue
-        return found
+        return descendants(self.process.pid, b"spawn_main")
 
     def finish(self) -> str:
         """RETURNS (str): What it has printed."""

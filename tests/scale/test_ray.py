@@ -15,10 +15,11 @@ import spacy
 
 import spacy_psa
 
-from .conftest import SENTENCES, failures_of, shards_of
+from .conftest import SENTENCES, descendants, failures_of, shards_of
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
-pa = pytest.importorskip("pyarrow")
+for package in ("pandas", "pyarrow"):
+    pytest.importorskip(package, reason=f"Ray Data needs {package}, which is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,12 +43,8 @@ def test_ray_writes_the_same_bytes_even_if_an_actor_is_killed(
         manifest = out / "manifest.jsonl"
         while not manifest.exists() or manifest.read_bytes().count(b"\n") < 3:
             time.sleep(0.01)
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            title = path.read_bytes()
-            if title.startswith(b"ray::") and b"BlockWorker" in title:
-                killed.append(int(path.parent.name))
-                os.kill(killed[0], signal.SIGKILL)
-                return
+        killed.extend(descendants(os.getpid(), b"BlockWorker"))
+        os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
@@ -81,9 +78,11 @@ def test_a_pipeline_that_actors_cannot_see_is_an_error(
 
 
 def test_a_dataset_is_annotated_in_actors(model: Path) -> None:
+    import pyarrow
+
     dataset = ray.data.from_items([{"text": text} for text in SENTENCES])
     rows = spacy_psa.apply(model, dataset, n_process=1).take_all()
-    expected = spacy_psa.apply(model, pa.table({"text": SENTENCES})).to_pylist()
+    expected = spacy_psa.apply(model, pyarrow.table({"text": SENTENCES})).to_pylist()
     key = "text"
     tokens = {row[key]: [t["tag"] for t in row["tokens"]] for row in rows}
     assert tokens == {row[key]: [t["tag"] for t in row["tokens"]] for row in expected}

@@ -1,0 +1,127 @@
+"""Read and write Parquet, and read tables of pyarrow's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..errors import Errors
+from .annotating import Annotator, Pairs, others_of
+from .blocks import Part
+from .inputs import Source, read_errors
+from .reading import Chunk, Failure, Record, chunks_of
+from .schema import to_table
+
+# Parquet's readers want larger row groups than a chunk
+_ROW_GROUP_BYTES = 1 << 24
+
+
+def check_parquet(source: Source, column: str, reserved: Iterable[str]) -> Any:
+    """Check a Parquet file before any work; return its metadata."""
+    try:
+        with source.open() as opened:
+            file = pq.ParquetFile(opened)
+            metadata, schema = file.metadata, file.schema_arrow
+    except read_errors() as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(Errors.P504.format(path=source.name, reason=reason)) from error
+    check_columns(schema, column, reserved, source.name)
+    return metadata
+
+
+def check_columns(schema: Any, column: str, reserved: Iterable[str], name: str) -> None:
+    """Check the columns of a table."""
+    texts = [field.name for field in schema if _is_text(field.type)]
+    if column not in texts:
+        options = ", ".join(texts) or "none"
+        raise ValueError(Errors.P505.format(path=name, column=column, options=options))
+    taken = sorted({*schema.names} & ({*reserved} - {column, "id", "source"}))
+    if taken:
+        raise ValueError(Errors.P506.format(path=name, columns=", ".join(taken)))
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def read_parquet(part: Part, n_docs: int, column: str) -> Iterator[Chunk]:
+    """Read the documents of some row groups."""
+    source = part.source.name
+    with part.source.open() as opened, closing(pq.ParquetFile(opened)) as file:
+        metadata = file.metadata
+        row = sum(metadata.row_group(i).num_rows for i in range(part.start))
+        groups = list(range(part.start, part.stop))
+        for batch in file.iter_batches(n_docs, row_groups=groups):
+            names = [f"{source}:{row + i}" for i in range(len(batch))]
+            yield from rows_of(batch, n_docs, column, names, source)
+            row += len(batch)
+
+
+def rows_of(
+    batch: Any, n_docs: int, column: str, names: Sequence[str], source: str
+) -> Iterator[Chunk]:
+    """Get the documents of a table."""
+    texts = batch.column(column).to_pylist()
+    ids = _strings(batch, "id", names)
+    sources = _strings(batch, "source", [source] * len(texts))
+    rest = [name for name in batch.schema.names if name not in (column, "id", "source")]
+    others = batch.select(rest) if rest else None
+    items = (
+        Failure(ids[i], sources[i], "", "There is no text", i)
+        if text is None
+        else Record(ids[i], sources[i], text, row=i)
+        for i, text in enumerate(texts)
+    )
+    for chunk in chunks_of(items, n_docs):
+        if others is not None:
+            chunk.others = others.take(pa.array([r.row for r in chunk.records], pa.int64()))
+        yield chunk
+
+
+def _strings(batch: Any, name: str, default: Sequence[str]) -> Sequence[str]:
+    if name not in batch.schema.names:
+        return default
+    values = pc.cast(batch.column(name), pa.string()).to_pylist()
+    return [old if value is None else value for value, old in zip(values, default, strict=True)]
+
+
+def table_of(annotator: Annotator, chunk: Chunk, pairs: Pairs) -> Any:
+    """Make a table of annotated documents."""
+    return to_table(annotator.columns(pairs), others_of(chunk, pairs))
+
+
+class ParquetShard:
+    """A shard in Parquet.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+        self._tables: list[Any] = []
+
+    def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
+        self._tables.append(table_of(annotator, chunk, pairs))
+        if sum(table.nbytes for table in self._tables) >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        if self._tables or self._writer is None:
+            self._flush()
+        self._writer.close()
+        pa.default_memory_pool().release_unused()
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._tables or [to_table({"id": []})])
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
+        self._writer.write_table(table)
+        self._tables.clear()
