@@ -30,6 +30,7 @@ from spacy.language import Language
 from thinc.api import Config
 
 from spacy_psa.cli.train import train
+from spacy_psa.training.ranks import Group, gradients
 from spacy_psa.training.ranks.launch import launch
 from spacy_psa.training.ranks.ranked_pipeline import RankedPipeline
 from spacy_psa.training.replay import ReplayedPipeline
@@ -116,41 +117,48 @@ def measure(config: Path, output: Path) -> None:
     """Train as one process, and write what it took."""
     torch.set_num_threads(1)
     rank = int(os.environ["RANK"])
-    steps, communication, update = [], Watch(), Watch()
+    steps: list[dict[str, float]] = []
+    communication, update = Watch(), Watch()
     original = ReplayedPipeline.before_update
 
     def before_update(self: ReplayedPipeline, nlp: Any, step: dict[str, Any]) -> None:
-        if step["step"] == WARM_UP:
-            communication.processor = communication.passed = 0.0
-            update.processor = update.passed = 0.0
-        steps.append((time.process_time(), time.perf_counter()))
+        steps.append(
+            {
+                "processor": time.process_time(),
+                "passed": time.perf_counter(),
+                "update": update.processor,
+                "communication": communication.processor,
+                "communication_passed": communication.passed,
+            }
+        )
         original(self, nlp, step)
 
     setattr(ReplayedPipeline, "before_update", before_update)  # noqa: B010
     RankedPipeline._sum = communication.around(RankedPipeline._sum)  # type: ignore[method-assign]
     Language.update = update.around(Language.update)  # type: ignore[method-assign]
-    bytes_sent = 0
-    original_sum = torch.cat
-
-    def cat(tensors: Any, *rest: Any, **settings: Any) -> Any:
-        result = original_sum(tensors, *rest, **settings)
-        nonlocal bytes_sent
-        if sys._getframe(1).f_code.co_name == "_sum":
-            bytes_sent = max(bytes_sent, result.numel() * result.element_size())
-        return result
-
-    torch.cat = cat
+    whole, sent = _note_bytes(gradients, "_sum"), _note_bytes(Group, "sum_tensor")
     train(config, output)
+    first, last = steps[WARM_UP], steps[-1]
     found = {
         "steps": len(steps) - 1 - WARM_UP,
-        "processor": steps[-1][0] - steps[WARM_UP][0],
-        "passed": steps[-1][1] - steps[WARM_UP][1],
-        "update": update.processor,
-        "communication": communication.processor,
-        "communication_passed": communication.passed,
-        "bytes": bytes_sent,
+        **{name: last[name] - first[name] for name in first},
+        "bytes": max(sent),
+        "whole": max(whole),
     }
     Path(f"{output}-{rank}.json").write_text(json.dumps(found), encoding="utf8")
+
+
+def _note_bytes(owner: Any, name: str) -> list[int]:
+    """Note the bytes of the tensors that a function gets, which grow with each call."""
+    noted, original = [0], getattr(owner, name)
+
+    def noting(*arguments: Any) -> Any:
+        tensors = next(a for a in arguments if isinstance(a, list | torch.Tensor))
+        noted.append(sum(t.nbytes for t in ([tensors] if torch.is_tensor(tensors) else tensors)))
+        return original(*arguments)
+
+    setattr(owner, name, noting)
+    return noted
 
 
 if __name__ == "__main__":

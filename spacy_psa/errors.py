@@ -1178,6 +1178,11 @@ class Errors(metaclass=_Coded):
         "Rank {rank} {how}, which ended the training. Start it again with --resume: it goes on "
         "from the last checkpoint, if there is one."
     )
+    P528 = (
+        "Another rank has not answered for {seconds:g} seconds: it is frozen, cut off, or was not "
+        "started ({problem}). End all ranks, and start them again; --resume goes on from the last "
+        "checkpoint. If it only takes longer, e.g. to save on a slow disk, set a larger --timeout."
+    )
 
     # Distillation (P530-P549)
     P530 = (

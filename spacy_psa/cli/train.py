@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from ..training.checkpoint import Checkpoint
     from ..training.ranks import Group
 
+# Seconds in which rank 0 can score and save, while the others wait for it
+TIMEOUT = 600.0
+
 
 @psa_cli.command(
     "train",
@@ -77,6 +80,10 @@ def train_cli(
         int | None,
         typer.Option(help="Processes that share each batch; on GPUs, each has its own"),
     ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(min=1.0, help="Seconds to wait for another of these processes"),
+    ] = TIMEOUT,
 ) -> None:
     """
     Train a pipeline like `spacy train`, with checkpoints. Resume an interrupted run with --resume:
@@ -111,6 +118,7 @@ def train_cli(
             checkpoint_every=checkpoint_every,
             keep_epochs=parse_epochs(keep_epochs),
             use_gpu=use_gpu,
+            timeout=timeout,
         )
 
 
@@ -145,6 +153,7 @@ def train(
     checkpoint_every: int | None = None,
     keep_epochs: Sequence[int] = (),
     use_gpu: int = -1,
+    timeout: float = TIMEOUT,
 ) -> None:
     """Train a pipeline.
 
@@ -153,6 +162,7 @@ def train(
     checkpoint_every (Optional[int]): Steps between checkpoints; None for one at each evaluation.
     keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
+    timeout (float): The seconds to wait for another process, if several train together.
     RAISES (ValueError): If the folder has an unfinished run, or the run to resume is damaged or has
         another config or corpus; or if a corpus or the vectors are missing, the config is not
         valid, or the GPU cannot be used.
@@ -174,7 +184,7 @@ def train(
         run(use_gpu=use_gpu, group=None)
         return
     device = use_gpu + place.local_rank if use_gpu >= 0 else -1
-    with join(place, device) as group, ExitStack() as muted:
+    with join(place, device, timeout) as group, ExitStack() as muted:
         if not group.is_first:
             devnull = muted.enter_context(open(os.devnull, "w", encoding="utf8"))
             muted.enter_context(redirect_stdout(devnull))

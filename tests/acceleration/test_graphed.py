@@ -105,6 +105,18 @@ def test_only_frequent_shapes_are_recorded(stand_in: type[StandIn]) -> None:
     assert stand_in.made == 2
 
 
+def test_nothing_is_recorded_in_one_of_several_processes(
+    stand_in: type[StandIn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    network, plain = make(cuda_graphs=True), make(cuda_graphs=False)
+    with pytest.warns(UserWarning, match=r"\[W011\].*several processes share the batches"):
+        assert_all_close(learn(network, LENGTHS), learn(plain, LENGTHS))
+    for _ in range(FREQUENT):
+        learn(network, LENGTHS)
+    assert stand_in.made == 0
+
+
 def test_there_is_a_limit_to_what_is_recorded(
     stand_in: type[StandIn], monkeypatch: pytest.MonkeyPatch
 ) -> None:

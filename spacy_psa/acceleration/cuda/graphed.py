@@ -74,6 +74,9 @@ class GraphedBody:
             return False
         if is_dispatched():
             return False  # something counts operations, or the like
+        if _is_shared():
+            self._give_up("several processes share the batches, with which this is not tested")
+            return False
         # All graphs share memory, which must be kept until the gradient has been computed
         run = None if self._pending is None else self._pending()
         return run is None or run.is_done
@@ -104,14 +107,16 @@ class GraphedBody:
         try:
             graph = Recording(body, network, inputs, parameters, self._gradients, self._pool)
         except RuntimeError as error:
-            self._works = False
-            self._clear()
             leave_recording(vectors.device)
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-            warn(Warnings.W011.format(reason=reason))
+            self._give_up((str(error).strip().splitlines() or [type(error).__name__])[0])
             return None
         self._graphs[key] = graph
         return graph
+
+    def _give_up(self, reason: str) -> None:
+        self._works = False
+        self._clear()
+        warn(Warnings.W011.format(reason=reason.rstrip(".")))
 
     def __reduce__(self) -> tuple[type[GraphedBody], tuple[()]]:
         # What has been recorded reads and writes the memory of the original's parameters
@@ -145,6 +150,11 @@ def _trained_parameters(modules: list[nn.Module]) -> list[nn.Parameter]:
     parameters = (p for module in modules for p in module.parameters(recurse=False))
     trained = (p for p in parameters if p is not None and p.requires_grad)
     return list(dict.fromkeys(trained))
+
+
+def _is_shared() -> bool:
+    """Whether this is one of several processes that train together."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _is_on_gpu(tensor: Tensor) -> bool:

@@ -17,6 +17,8 @@ from ...private_names import foreach, gradient_scaler_of, network_of, set_overfl
 from ..state import Owner, trained_owners, trained_shims, zero_gradient
 from .group import Group
 
+LARGE_TABLE = 1024  # rows, of which a batch uses few
+
 
 def sum_gradients(
     nlp: Language, frozen: Sequence[str], group: Group, numbers: Sequence[float]
@@ -57,13 +59,30 @@ def sum_gradients(
 
 
 def _sum(gradients: list[Tensor], group: Group) -> None:
-    """Add up gradients in one message."""
-    together = torch.cat([gradient.reshape(-1) for gradient in gradients])
+    """Add up gradients in one message. Of a large table, such as that of words, it has the rows
+    that a rank has used, and no others."""
+    used = _used_rows(gradients, group)
+    parts = [g if i not in used else g.index_select(0, used[i]) for i, g in enumerate(gradients)]
+    together = torch.cat([part.reshape(-1) for part in parts])
     group.sum_tensor(together)
-    parts = together.split([gradient.numel() for gradient in gradients])
+    sums = together.split([part.numel() for part in parts])
+    views = [found.view(part.shape) for found, part in zip(sums, parts, strict=True)]
+    whole = [i for i in range(len(gradients)) if i not in used]
     with torch.no_grad():
-        views = [part.view(g.shape) for part, g in zip(parts, gradients, strict=True)]
-        foreach("copy_", gradients, views)
+        foreach("copy_", [gradients[i] for i in whole], [views[i] for i in whole])
+        for i, rows in used.items():
+            gradients[i].index_copy_(0, rows, views[i])
+
+
+def _used_rows(gradients: Sequence[Tensor], group: Group) -> dict[int, Tensor]:
+    """The rows of large tables that are not zero on some rank, by the tables' indices."""
+    tables = {i: g for i, g in enumerate(gradients) if g.dim() == 2 and len(g) >= LARGE_TABLE}
+    if not tables:
+        return {}
+    counts = torch.cat([(g != 0).any(1) for g in tables.values()]).int()
+    group.sum_tensor(counts)
+    parts = counts.split([len(g) for g in tables.values()])
+    return {i: part.nonzero().squeeze(1) for i, part in zip(tables, parts, strict=True)}
 
 
 def _gradient(owner: Owner) -> Tensor | None:

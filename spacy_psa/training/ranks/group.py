@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from torch.distributed import Work
 
 ValueT = TypeVar("ValueT")
-# A rank that ends closes its connections, which the others notice at once. This is for one that is
-# frozen or cut off; the others may have to wait while rank 0 scores and saves.
-TIMEOUT = timedelta(minutes=10)
 
 
 class Group:
@@ -27,10 +25,12 @@ class Group:
     in the same order.
 
     place (Place): The place of this process.
+    timeout (float): The seconds that it waits for another one.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, timeout: float) -> None:
         self.place = place
+        self._timeout = timeout
 
     @property
     def is_first(self) -> bool:
@@ -44,11 +44,11 @@ class Group:
         RETURNS (Callable[[], float]): Waits for the sum and returns it.
         """
         total = torch.tensor([value], dtype=torch.float64)
-        with _peer_errors():
+        with self._peer_errors():
             work: Work | None = _distributed().all_reduce(total, async_op=True)
 
         def wait() -> float:
-            with _peer_errors():
+            with self._peer_errors():
                 if work is not None:
                     work.wait()
             return total.item()
@@ -66,13 +66,13 @@ class Group:
 
         tensor (Tensor): The tensor.
         """
-        with _peer_errors():
+        with self._peer_errors():
             _distributed().all_reduce(tensor)
 
     def share(self, value: ValueT) -> ValueT:
         """RETURNS: The value of rank 0."""
         values = [value if self.is_first else None]
-        with _peer_errors():
+        with self._peer_errors():
             _distributed().broadcast_object_list(values, device=torch.device("cpu"))
         return values[0]  # type: ignore[return-value]
 
@@ -87,7 +87,7 @@ class Group:
         for name, shape, dtype in kinds:
             tensor = tensors[name].cpu() if self.is_first else torch.empty(shape, dtype=dtype)
             if tensor.numel():
-                with _peer_errors():
+                with self._peer_errors():
                     _distributed().broadcast(tensor.contiguous().view(-1).view(torch.uint8), 0)
             shared[name] = tensor
         return shared
@@ -95,7 +95,7 @@ class Group:
     def collect(self, value: ValueT) -> list[ValueT]:
         """RETURNS (List): The values of all ranks on rank 0, and nothing on others."""
         values: list[Any] | None = [None] * self.place.size if self.is_first else None
-        with _peer_errors():
+        with self._peer_errors():
             _distributed().gather_object(value, values)
         return values or []
 
@@ -120,13 +120,18 @@ class Group:
         self.share((True, found))
         return found
 
+    def _peer_errors(self) -> AbstractContextManager[None]:
+        return _peer_errors(self._timeout)
+
 
 @contextmanager
-def join(place: Place, use_gpu: int) -> Iterator[Group]:
+def join(place: Place, use_gpu: int, timeout: float) -> Iterator[Group]:
     """Join the other processes: with gloo, and on GPUs with NCCL for all that is on the GPU.
 
     place (Place): The place of this process.
     use_gpu (int): The number of its GPU, or -1 for the CPU.
+    timeout (float): The seconds to wait for another process, which may be frozen or cut off. One
+        that ends closes its connections, which is noticed at once.
     YIELDS (Group): The group.
     RAISES (ValueError): If the GPU or NCCL is missing, or the others cannot be reached.
     """
@@ -136,13 +141,16 @@ def join(place: Place, use_gpu: int) -> Iterator[Group]:
         if use_gpu >= n or not distributed.is_nccl_available():
             raise ValueError(Errors.P522.format(rank=place.rank, gpu=use_gpu, n=n))
     backend = "gloo" if use_gpu < 0 else "cpu:gloo,cuda:nccl"
-    with _peer_errors():
+    with _peer_errors(timeout):
         distributed.init_process_group(
-            backend, rank=place.rank, world_size=place.size, timeout=TIMEOUT
+            backend,
+            rank=place.rank,
+            world_size=place.size,
+            timeout=timedelta(seconds=timeout),
         )
     # After an error, the process ends without further words: the others notice that.
-    yield Group(place)
-    with _peer_errors():
+    yield Group(place, timeout)
+    with _peer_errors(timeout):
         distributed.barrier()  # the connections of others may still pass through this one
     distributed.destroy_process_group()
 
@@ -157,10 +165,12 @@ def _distributed() -> Any:
 
 
 @contextmanager
-def _peer_errors() -> Iterator[None]:
+def _peer_errors(timeout: float) -> Iterator[None]:
     """RAISES (ValueError): If another rank cannot be reached."""
     try:
         yield
     except RuntimeError as error:  # also `torch.distributed.DistError`, and timeouts
         problem = str(error).strip().partition("\n")[0][:300]
+        if re.search(r"time(d )?[\s-]?out", problem, re.IGNORECASE):
+            raise ValueError(Errors.P528.format(seconds=timeout, problem=problem)) from error
         raise ValueError(Errors.P521.format(problem=problem)) from error

@@ -8,10 +8,15 @@ from zlib import crc32
 import numpy as np
 from spacy.training import Example
 
+# A recurrent layer takes a step for each position of the longest document. With `psa` on a CPU, it
+# costs as much as so many tokens.
+STEP = 4
+
 
 def shares(lengths: Sequence[int], n_ranks: int) -> list[list[int]]:
-    """Divide a batch so that all ranks have about as many tokens: from the longest document to the
-    shortest, each goes to the rank that has the fewest.
+    """Divide a batch so that all ranks take about as long: from the longest document to the
+    shortest, each goes to the rank that has the least to do, for its tokens and the steps of its
+    longest document.
 
     lengths (Sequence[int]): The number of tokens of each document.
     n_ranks (int): The number of ranks.
@@ -22,8 +27,8 @@ def shares(lengths: Sequence[int], n_ranks: int) -> list[list[int]]:
     loads = [0] * n_ranks
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         rank = loads.index(min(loads))
+        loads[rank] += max(1, lengths[i]) * (1 if found[rank] else 1 + STEP)
         found[rank].append(i)
-        loads[rank] += max(1, lengths[i])
     return [sorted(share) for share in found]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
+from spacy.training.initialize import init_nlp
 from thinc.api import Config
 
 from ...pipeline.srl_data import FRAMES, gold_doc
 from ...test_systems import deterministic, read_config, small
+from ...tiny_transformer import write_transformer
 from ..runs import TAGS, WORDS, write_config
 
+HALF_PRECISIONS = ("bf16", "fp16")
 SYSTEMS = ("psa", "bilstm-crf", "lan", "refinement", "vaswani", "deepatt")
 UPDATES = 20
 TRAINING = {"max_epochs": 0, "max_steps": UPDATES - 1, "eval_frequency": 15, "patience": 0}
@@ -26,6 +30,21 @@ LOGGER = {
     "console_output": False,
 }
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 8, "upstream": "tok2vec"}
+N_ROWS = 1500  # of which messages have those in use
+TRANSFORMER = {
+    "@architectures": "spacy-transformers.TransformerModel.v3",
+    "tokenizer_config": {"use_fast": True},
+    "get_spans": {
+        "@span_getters": "spacy-transformers.strided_spans.v1",
+        "window": 8,
+        "stride": 6,
+    },
+}
+POOLED = {
+    "@architectures": "spacy-transformers.TransformerListener.v1",
+    "grad_factor": 1.0,
+    "pooling": {"@layers": "reduce_mean.v1"},
+}
 
 
 def _doc(vocab: Any, rng: np.random.Generator) -> Doc:
@@ -39,9 +58,8 @@ def _write(folder: Path, name: str, docs: list[Doc]) -> None:
     DocBin(docs=docs, store_user_data=True).to_disk(folder / f"{name}.spacy")
 
 
-def _finish(config: Config, folder: Path, corpus: str, path: Path) -> Path:
-    """Set what all runs have in common, and save a config."""
-    settings = {**small(config), **deterministic(config)}
+def _change(config: Config, settings: dict[str, Any]) -> None:
+    """Change the settings that a config has."""
     for key, value in settings.items():
         *parents, last = key.split(".")
         section: Any = config
@@ -49,6 +67,11 @@ def _finish(config: Config, folder: Path, corpus: str, path: Path) -> Path:
             section = section.get(parent, {})
         if last in section:
             section[last] = value
+
+
+def _finish(config: Config, folder: Path, corpus: str, path: Path) -> Path:
+    """Set what all runs have in common, and save a config."""
+    _change(config, {**small(config), **deterministic(config)})
     config["paths"] = {**config.get("paths", {}), "vectors": None}
     config["training"].update(TRAINING)
     config["training"].update(batcher=BATCH, logger=LOGGER)
@@ -64,6 +87,7 @@ def _shared(folder: Path) -> Config:
     config = Config().from_disk(write_config(folder, two=True), interpolate=False)
     parts = config["components"]
     parts["tok2vec"] = {"factory": "tok2vec", "model": parts["tagger"]["model"]["tok2vec"]}
+    parts["tok2vec"]["model"]["embed_size"] = N_ROWS
     for name in ("labels", "tagger"):
         parts[name]["model"]["tok2vec"] = LISTENER
     config["nlp"]["pipeline"] = ["tok2vec", "labels", "tagger"]
@@ -73,6 +97,43 @@ def _shared(folder: Path) -> Config:
         "learn_rate": 0.001,
         "use_averages": True,
     }
+    return config
+
+
+def _on_transformer(folder: Path) -> Config:
+    """spacy-transformers, to which our tagger listens."""
+    config = Config().from_disk(write_config(folder), interpolate=False)
+    none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    name = str(write_transformer(folder / "bert", WORDS, **none))
+    config["components"]["transformer"] = {
+        "factory": "transformer",
+        "model": {**TRANSFORMER, "name": name},
+    }
+    config["components"]["labels"]["model"]["tok2vec"] = POOLED
+    config["nlp"]["pipeline"] = ["transformer", "labels"]
+    return config
+
+
+def _mixed(precision: str) -> Config:
+    config = read_config("psa", "tag")
+    config["components"]["psa_tagger"]["model"]["mixed_precision"] = precision
+    return config
+
+
+def _sourced(folder: Path, *, dropout: bool) -> Config:
+    """A tagger of another pipeline, which lacks labels; with dropout, also spaCy's."""
+    path = write_config(folder, two=dropout)
+    config = Config().from_disk(path, interpolate=False)
+    if not dropout:
+        _change(config, deterministic(config))
+        config["training"]["dropout"] = 0.0
+    docs = DocBin().from_disk(folder / "labels-train.spacy").get_docs(spacy.blank("en").vocab)
+    _write(folder, "few-train", [doc for doc in docs if {t.tag_ for t in doc} <= {"NNP", ""}])
+    few = config.copy()
+    few["corpora"]["train"]["path"] = str(folder / "few-train.spacy")
+    source = folder / f"few-{dropout}"
+    init_nlp(few).to_disk(source)
+    config["components"]["labels"] = {"source": str(source)}
     return config
 
 
@@ -94,6 +155,10 @@ def configs(corpora: Path) -> dict[str, Path]:
     """A config of each system, whose runs draw no random numbers."""
     made = {name: read_config(name, "tag") for name in SYSTEMS}
     made["shared tok2vec"] = _shared(corpora)
+    made["new labels"] = _sourced(corpora, dropout=False)
+    made |= {name: _mixed(name) for name in HALF_PRECISIONS}
+    if find_spec("spacy_transformers"):
+        made["transformer tok2vec"] = _on_transformer(corpora)
     found = {
         name: _finish(config, corpora, "labels", corpora / f"{name}.cfg")
         for name, config in made.items()
@@ -106,8 +171,8 @@ def configs(corpora: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def drawing(corpora: Path) -> Path:
-    """A config with dropout."""
-    config = Config().from_disk(write_config(corpora, two=True), interpolate=False)
+    """A config with dropout, and a component that gains labels."""
+    config = _sourced(corpora, dropout=True)
     config["training"].update(TRAINING)
     config["training"].update(max_steps=19, eval_frequency=5, batcher=BATCH, logger=LOGGER)
     for name in ("train", "dev"):

@@ -59,7 +59,7 @@ def main(path: Path) -> None:
     torch.set_num_threads(1)
     place = find_place(os.environ)
     assert place is not None
-    with join(place, -1) as group:
+    with join(place, -1, 60.0) as group:
         for run in json.loads(path.read_text(encoding="utf8")):
             if "killed" in run and place.rank == 1:
                 _kill_in(run["killed"])

@@ -60,5 +60,5 @@ def test_workers_are_not_started_by_workers(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_gpu_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     found = pytest.raises(ValueError, match=r"\[P522\] Rank 3 needs GPU 1 .* finds 1 GPU")
-    with found, join(Place(3, 4, 1), 1):
+    with found, join(Place(3, 4, 1), 1, 60.0):
         pass

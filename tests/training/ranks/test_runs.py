@@ -16,12 +16,12 @@ from spacy_psa.training.checkpoint import read_checkpoint
 from spacy_psa.training.state import read_state
 
 from ..runs import log, weights
-from .conftest import SYSTEMS
+from .conftest import HALF_PRECISIONS, SYSTEMS
 from .pair import run_pair
 
 torch.set_num_threads(1)
 
-NAMES = (*SYSTEMS, "shared tok2vec", "roles")
+NAMES = (*SYSTEMS, "shared tok2vec", "transformer tok2vec", "new labels", "roles")
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,8 @@ def difference(first: Path, second: Path) -> float:
 def test_two_ranks_take_the_steps_of_one_process(
     name: str, configs: dict[str, Path], together: Path, tmp_path: Path
 ) -> None:
+    if name not in configs:
+        pytest.skip("spacy-transformers is not installed")
     train(configs[name], tmp_path)
     assert difference(tmp_path, together / name) < 1e-5
     one, two = log(tmp_path), log(together / name)
@@ -60,6 +62,19 @@ def test_two_ranks_take_the_steps_of_one_process(
     for expected, found in zip(one, two, strict=True):
         assert found["scores"] == pytest.approx(expected["scores"])
         assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", HALF_PRECISIONS)
+def test_two_ranks_train_in_mixed_precision(
+    name: str, configs: dict[str, Path], together: Path, tmp_path: Path
+) -> None:
+    train(configs[name], tmp_path)
+    # Each rank rounds the gradient of its share
+    assert difference(tmp_path, together / name) < 1e-3
+    losses, full = ([entry["losses"] for entry in log(together / n)] for n in (name, "psa"))
+    assert losses != full
+    for found, expected in zip(losses, log(tmp_path), strict=True):
+        assert found == pytest.approx(expected["losses"], rel=0.01)
 
 
 def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
