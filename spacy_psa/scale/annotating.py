@@ -10,7 +10,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from .columns import annotation_columns
+from .output_columns import annotation_columns
 from .reading import Chunk, Failure, Record
 
 # Long enough for full batches, short enough to stay in the memory of a small machine

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from .columns import RESERVED
 from .inputs import COMPRESSIBLE, Source
+from .output_columns import RESERVED
 
 TO_THE_END = sys.maxsize
 

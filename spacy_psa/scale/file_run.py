@@ -19,10 +19,10 @@ from ..terminal import ProgressBar
 from .annotating import Annotator
 from .blocks import Block, digest, make_blocks
 from .bulk import Summary
-from .columns import VERSION
 from .inputs import find_sources
 from .local import run_here, run_processes
 from .manifest import Manifest, open_manifest
+from .output_columns import VERSION
 from .shards import Entry
 from .work import Job, Settings, check_failures, use_gpu
 

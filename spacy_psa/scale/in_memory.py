@@ -12,7 +12,7 @@ from spacy.language import Language
 
 from ..errors import Errors
 from .annotating import Annotator
-from .columns import RESERVED
+from .output_columns import RESERVED
 from .parquet import check_columns, rows_of, table_of
 from .schema import to_table
 from .work import use_gpu

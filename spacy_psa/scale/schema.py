@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .columns import STRINGS, VERSION, Tokens
+from .output_columns import STRINGS, VERSION, Tokens
 
 _PLACE = [("start", pa.int32()), ("end", pa.int32())]
 _SPAN = pa.struct([*_PLACE, ("label", pa.string()), ("probability", pa.float32())])

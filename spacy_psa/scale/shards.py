@@ -13,7 +13,7 @@ from spacy.tokens import DocBin
 
 from ..atomic_files import atomic_path
 from .annotating import Annotator, Pairs, others_of
-from .columns import rows_of_columns
+from .output_columns import rows_of_columns
 from .reading import Chunk, Failure
 
 
