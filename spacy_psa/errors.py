@@ -1285,6 +1285,11 @@ class Warnings(metaclass=_Coded):
         "{found:.3f} and {expected:.3f} nats. Are these texts in the language and of the kind that "
         "it was trained on?"
     )
+    W531 = (
+        "Only {found:.0%} of the words of {path} occur in {known}, whose halves share "
+        "{expected:.0%} of theirs. Are these texts in another language? A teacher may be certain "
+        "of them and wrong."
+    )
     # Robustness: bad training data (W430-W439)
     W430 = (
         "The labels {labels} occur in the evaluation data, but '{name}' was not trained on them, "

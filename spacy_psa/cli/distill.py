@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from thinc.api import Config
 
+    from ..distillation.blocks_on_disk import Cache
     from ..distillation.filling import Settings, Text
     from ..distillation.teachers import Teacher
 
@@ -146,7 +147,8 @@ def distill(
     from spacy.util import load_config
 
     from ..distillation.blocks_on_disk import Cache
-    from ..distillation.filling import checksum_of, fill
+    from ..distillation.filling import checksum_of, mean_entropy, warn_of_uncertainty
+    from ..distillation.known_words import warn_of_other_words
     from ..distillation.teachers import Teacher, check_alike
     from ..private_names import setup_gpu, show_validation_error
     from ._predictions import load_pipeline
@@ -182,22 +184,15 @@ def distill(
         if not found:
             raise ValueError(Errors.P535.format(paths=", ".join(texts) or "--gold"))
         _check_labels(loaded[0], found, name)
-        with ProgressBar(total=len(found), desc="teacher", unit=" texts", disable=None) as bar:
-            fill(cache, loaded, found, settings, progress=bar.update)
-        sums = cache.sums()
-        if sums["docs"] and sums["silent"] == sums["docs"]:
-            raise ValueError(Errors.P536.format(n=int(sums["docs"])))
-        cache.finish(
-            {
-                "component": name,
-                "tags": list(getattr(loaded[0].pipe, "tags", ())) if not loaded[0].is_hard else [],
-                "labels": list(loaded[0].labels) if not loaded[0].is_hard else [],
-                "temperature": settings.temperature,
-                "n_blocks": cache.n_blocks,
-                **sums,
-            }
-        )
-        _report(cache, loaded, texts, tokenizer, config, settings)
+        paths = ", ".join(texts)
+        dev, known = _known(config, tokenizer)
+        unlabeled = [text.doc for text in found if not text.is_gold]
+        warn_of_other_words(unlabeled, [text.doc for text in known], paths, dev)
+        _fill(cache, loaded, found, name, settings)
+        info = cache.info
+        if known and info["unlabeled"] and not loaded[0].is_hard:
+            expected = mean_entropy(loaded[0], known, settings)
+            warn_of_uncertainty(info["entropy"] / info["unlabeled"], expected, paths, dev)
     path = output / CONFIG
     _with_corpus(config, cache, name, gold_share)
     with atomic_path(path) as temporary:
@@ -301,17 +296,37 @@ def _checksum_of_files(paths: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def _report(
-    cache: Any,
-    teachers: Sequence[Teacher],
-    texts: Sequence[str],
-    nlp: Language,
-    config: Config,
-    settings: Settings,
-) -> None:
-    from ..distillation.filling import Text, mean_entropy, warn_of_uncertainty, words_of
+def _known(config: Config, nlp: Language) -> tuple[str, list[Text]]:
+    """The file of the development data, and texts of it."""
+    path = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
+    if path is None or not Path(path).is_file() or not str(path).endswith(".spacy"):
+        return "", []
+    return str(path), list(islice(_annotated(Path(path), nlp), N_KNOWN))
 
-    info, teacher = cache.info, teachers[0]
+
+def _fill(
+    cache: Cache, teachers: Sequence[Teacher], texts: Sequence[Text], name: str, settings: Settings
+) -> None:
+    """Ask the teachers, and say what came of it."""
+    from ..distillation.filling import fill
+
+    teacher = teachers[0]
+    with ProgressBar(total=len(texts), desc="teacher", unit=" texts", disable=None) as bar:
+        fill(cache, teachers, texts, settings, progress=bar.update)
+    sums = cache.sums()
+    if sums["docs"] and sums["silent"] == sums["docs"]:
+        raise ValueError(Errors.P536.format(n=int(sums["docs"])))
+    cache.finish(
+        {
+            "component": name,
+            "tags": list(teacher.pipe.tags) if not teacher.is_hard else [],
+            "labels": list(teacher.labels) if not teacher.is_hard else [],
+            "temperature": settings.temperature,
+            "n_blocks": cache.n_blocks,
+            **sums,
+        }
+    )
+    info = cache.info
     if teacher.is_hard:
         msg.good(f"{int(info['docs']):,} Docs are annotated by '{teacher.component}'")
         return
@@ -325,14 +340,6 @@ def _report(
         msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")
     if info["silent"]:
         msg.warn(f"{int(info['silent']):,} Docs teach nothing: no predicates were found in them")
-    dev = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
-    if info["unlabeled"] and dev and Path(dev).is_file() and str(dev).endswith(".spacy"):
-        known = [
-            Text(doc, words_of(doc)) for doc in islice(read_docs(Path(dev), nlp.vocab), N_KNOWN)
-        ]
-        expected = mean_entropy(teacher, known, settings)
-        found = info["entropy"] / info["unlabeled"]
-        warn_of_uncertainty(found, expected, ", ".join(texts), str(dev))
 
 
 def _with_corpus(config: Config, cache: Any, name: str, gold_share: float) -> None:
