@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from .scale import apply
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = [
     "__version__",
     "analysis",
