@@ -86,7 +86,7 @@ def check_pipeline_folder(
         raise ValueError(message.format(path=output, problem=problem, force=remedy))
 
 
-def short_names(paths: Sequence[str]) -> list[str]:
+def title_names(paths: Sequence[str]) -> list[str]:
     """Names of pipelines and files for titles: the end of each path, as long as needed to be
     unique, without the folders of this machine. `model-best` alone would say nothing."""
     parts = [Path(path).parts for path in paths]

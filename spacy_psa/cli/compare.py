@@ -11,7 +11,7 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import check_outputs, save_output
+from ._outputs import check_outputs, save_output, title_names
 from ._predictions import System, choose_layers, load_system, read_gold, use_gpu
 from ._util import (
     PREDICT,
@@ -120,7 +120,7 @@ def compare_cli(
         )
         for comparison in comparisons:
             print_comparison(comparison)
-        title = f"{first} and {second} on {data}"
+        title = "{} and {} on {}".format(*title_names([first, second, str(data)]))
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](comparisons, title), "comparison")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..terminal import msg
-from ._outputs import DRAWINGS, check_outputs, save_image, short_names
+from ._outputs import DRAWINGS, check_outputs, save_image, title_names
 from ._util import (
     LOOK,
     ComponentOption,
@@ -83,7 +83,7 @@ def _read(runs: Sequence[str]) -> "list[Run]":
         found.append((text, read_run(Path(path), name) if named else read_run(Path(text))))
     # Folders with the same name are distinguished by those around them.
     count = Counter(run.name for _, run in found)
-    names = short_names([text for text, _ in found])
+    names = title_names([text for text, _ in found])
     return [
         run if count[run.name] == 1 else Run(name, run.evaluations)
         for name, (_, run) in zip(names, found, strict=True)
@@ -133,7 +133,7 @@ def draw_labels(
     from ._predictions import load_component
 
     vectors = []
-    for name, model in zip(short_names(models), models, strict=True):
+    for name, model in zip(title_names(models), models, strict=True):
         _, pipe = load_component(model, component)
         vectors += label_vectors(one_line(name), pipe)
     maps = map_labels(vectors, method=method, align=align)

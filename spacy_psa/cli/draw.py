@@ -9,7 +9,7 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg
-from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, short_names
+from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
 from ._predictions import choose_component, use_gpu
 from ._tasks import replace_undecoded
 from ._util import (
@@ -199,7 +199,7 @@ def attend(
         for name, image in images.items():
             save_image(output_path / f"{name}{ending}", image)
     elif ending == ".html":
-        title = one_line(f"Inside {insight.component} of {short_names([model])[0]}")
+        title = one_line(f"Inside {insight.component} of {title_names([model])[0]}")
         with atomic_path(output_path) as temporary:
             temporary.write_text(attention_page(insight, title), encoding="utf8")
     else:

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import check_outputs, save_output
+from ._outputs import check_outputs, save_output, title_names
 from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
 from ._util import (
     PREDICT,
@@ -114,7 +114,8 @@ def evaluate_cli(
         )
         for report in reports:
             print_report(report, worst=errors is not None)
-        title = f"Evaluation of {model} on {join_names(data)}"
+        named, *of = title_names([model, *map(str, data)])
+        title = f"Evaluation of {named} on {', '.join(of)}"
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
         if (Path(model) / "config.cfg").is_file():

@@ -43,7 +43,7 @@ def test_page_is_written(model: Path, tmp_path: Path) -> None:
     output = succeed("psa", "attend", model, TEXT, "--output", path)
     assert "Drew 6 images" in output
     page = path.read_text(encoding="utf8")
-    assert ElementTree.fromstring(page).findtext("body/h1") == f"Inside {NAME} of {model}"
+    assert ElementTree.fromstring(page).findtext("body/h1") == f"Inside {NAME} of {model.name}"
     assert "<script" not in page
     words = [row[0] for row in tables(page)["Tokens and their labels"][1:]]
     assert words == [token.text for token in spacy.load(model).make_doc(TEXT)]
@@ -117,10 +117,11 @@ def test_long_texts_are_cut_where_it_is_asked_for(model: Path, tmp_path: Path) -
 def test_component_can_be_chosen_and_sees_what_those_before_it_do(
     two: Path, tmp_path: Path
 ) -> None:
-    for options, name in (([], "names"), (["--component", NAME], NAME)):
-        succeed("psa", "attend", two, "Ann eats. Bob saw ham.", "-o", tmp_path / "p.html", *options)
+    for name in ("names", NAME):
+        options = ("-o", tmp_path / "p.html", "--component", name)
+        succeed("psa", "attend", two, "Ann eats. Bob saw ham.", *options)
         root = ElementTree.fromstring((tmp_path / "p.html").read_text(encoding="utf8"))
-        assert root.findtext("body/h1") == f"Inside {name} of {two}"
+        assert root.findtext("body/h1") == f"Inside {name} of {two.name}"
         titles = [node.text for node in root.iter("h2")]
         assert titles == ["Sentence 1", "Sentence 2", "The model"]
 

@@ -147,7 +147,7 @@ def test_a_pipeline_without_the_component_is_refused(tmp_path: Path) -> None:
     nlp = spacy.blank("xx")
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=[gold_doc(nlp, 0)]).to_disk(tmp_path / "gold.spacy")
-    with pytest.raises(ValueError, match="P331"):
+    with pytest.raises(ValueError, match="P346"):
         score_paths(tmp_path / "gold.spacy", tmp_path / "model")
 
 

@@ -105,7 +105,7 @@ def test_a_command_says_what_is_wrong_and_leaves_all_as_it_was(folder: Path, com
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("command", ["export", "init-config", "results"])
+@pytest.mark.parametrize("command", ["export", "init-config", "scores"])
 def test_a_command_leaves_all_as_it_was_at_any_moment(folder: Path, command: str) -> None:
     words = COMMANDS[command].replace("{}", str(folder)).split()
 
