@@ -162,12 +162,8 @@ REDUCTIONS: dict[str, Callable[[nn.Module], nn.Module]] = {"bf16": to_bfloat16}
 
 
 def reduce_precision(network: nn.Module, precision: str) -> nn.Module:
-    """Make a network smaller and faster for prediction; it can no longer be trained.
-
-    network (nn.Module): The network; modified in place.
-    precision (str): A key of `REDUCTIONS`, or "fp32" to leave the network unchanged.
-    RETURNS (nn.Module): The reduced network, in evaluation mode, or the network itself for "fp32".
-    """
+    """Make a network smaller and faster for prediction, in place, by a key of `REDUCTIONS`; "fp32"
+    leaves it unchanged. It can no longer be trained."""
     if precision == FULL:
         return network
     warn_of_amx()

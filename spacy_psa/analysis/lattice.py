@@ -152,14 +152,9 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
 
 
 def lines_of(lattice: Lattice, most: int, least: float = LEAST) -> list[Lattice]:
-    """Break a lattice into lines of about the same length. Each begins with the last token of the
-    line before, so that no transition is lost, and has only the tags that it needs.
-
-    lattice (Lattice): The lattice.
-    most (int): The maximum number of tokens in a line, at least 2.
-    least (float): The probability that a tag must have if it is not on the best path.
-    RETURNS (List[Lattice]): The lines.
-    """
+    """Break a lattice into lines of about the same length, at most `most` tokens. Each begins with
+    the last token of the line before, so that no transition is lost, and has only the tags that it
+    needs: those of the best path, and those with a probability of `least`."""
     n = len(lattice.words)
     if n <= most:
         return [lattice]

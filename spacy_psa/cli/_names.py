@@ -25,13 +25,8 @@ EARLIER_SYSTEM, SYSTEM = "transformer", "vaswani"
 
 
 def choose_targets(target: str | None, task: str | None) -> str:
-    """Choose what to annotate.
-
-    target (Optional[str]): The value of --target.
-    task (Optional[str]): That of --task, the earlier option, in the words of papers.
-    RETURNS (str): The target or, separated by blanks, several; `spans:KEY` is one, too.
-    RAISES (ValueError): If there is no such target.
-    """
+    """Choose what to annotate by --target, or by --task, the earlier option, in the words of
+    papers: a target or, separated by blanks, several; `spans:KEY` is one, too."""
     if target is not None:
         checked = " ".join(map(check_target, target.split() or [target]))
         if task is not None:
@@ -45,12 +40,7 @@ def choose_targets(target: str | None, task: str | None) -> str:
 
 
 def check_target(name: str) -> str:
-    """Check a target, and say what an earlier word is called now.
-
-    name (str): The target; `spans:KEY` is one, too.
-    RETURNS (str): The target.
-    RAISES (ValueError): If there is no such target.
-    """
+    """Check a target (`spans:KEY` is one, too), and say what an earlier word is called now."""
     target = current_target(name)
     if target not in TARGETS and not target.startswith("spans:"):
         raise ValueError(unknown("target", name, TARGETS))
@@ -58,11 +48,7 @@ def check_target(name: str) -> str:
 
 
 def current_target(name: str) -> str:
-    """Say what a target is called now.
-
-    name (str): The name, perhaps an earlier one.
-    RETURNS (str): The name now; it may be unknown.
-    """
+    """Say what a target is called now. It may be unknown."""
     target = EARLIER_TARGETS.get(name, name)
     if target != name:
         warn(Warnings.W440.format(old=f"--target {name}", new=f"--target {target}"))
@@ -70,11 +56,7 @@ def current_target(name: str) -> str:
 
 
 def current_system(name: str) -> str:
-    """Say what a system or its variant is called now.
-
-    name (str): The name, perhaps an earlier one, such as "transformer-1".
-    RETURNS (str): The name now; it may be unknown.
-    """
+    """Say what a system or its variant, such as "transformer-1", is called now. It may be unknown."""
     system, *variant = name.partition("-")
     if system != EARLIER_SYSTEM:
         return name
@@ -84,13 +66,7 @@ def current_system(name: str) -> str:
 
 
 def unknown(option: str, name: str, options: Sequence[str]) -> str:
-    """Say that an option has no such value.
-
-    option (str): The option.
-    name (str): Its value.
-    options (Sequence[str]): What it can be.
-    RETURNS (str): The message.
-    """
+    """Say that an option has no such value."""
     nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
     listed = ", ".join(options)
     return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)

@@ -37,16 +37,7 @@ def load_pipeline(name: str | Path) -> Language:
 def choose_component(
     path: object, fitting: Sequence[str], name: str | None, kind: str, components: Sequence[str]
 ) -> str:
-    """Choose one of the components that a command can work on: the one of a name, or the only one.
-
-    path (object): The pipeline or config, for errors.
-    fitting (Sequence[str]): The components to choose from.
-    name (Optional[str]): The value of --component.
-    kind (str): What they are.
-    components (Sequence[str]): All components.
-    RETURNS (str): The name of the component.
-    RAISES (ValueError): If there is no such component, or several and none was named.
-    """
+    """Choose one of the components that a command can work on: the one of a name, or the only one."""
     found = ", ".join(fitting) or "none"
     if name is None and len(fitting) > 1:
         raise ValueError(Errors.P347.format(path=path, kind=kind, found=found))

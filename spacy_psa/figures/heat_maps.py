@@ -96,12 +96,8 @@ def heat_maps(
     *,
     value_range: tuple[float, float],
 ) -> str:
-    """Draw heat maps that share row names, column names and colors.
-
-    matrices (Mapping[str, ArrayLike]): The numbers by the title of each matrix; non-finite ones are
-        drawn as empty cells. *Shape of each:* (rows, columns).
-    RAISES (ValueError): If there is no matrix to draw.
-    """
+    """Draw heat maps (rows, columns), by their titles, that share row names, column names and
+    colors. Non-finite numbers are drawn as empty cells."""
     if not matrices:
         raise ValueError(Errors.P280.format(title=title))
     rows: list[dict[str, Any]] = []

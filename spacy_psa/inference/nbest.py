@@ -58,12 +58,9 @@ def k_best(potentials: Potentials, k: int, log_partition: Tensor) -> KBest:
 
 def ranked_paths(paths: BestPaths, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k best paths. Paths with the same score are ordered by the index of their last label,
-    then by the last but one, and so on. The first path is therefore the Viterbi path.
-
-    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): The labels (N, k), meaningless if the loss
-        is -inf; and of the nonempty chains, from the longest to the shortest, the best score (n, 1)
-        and each path's score minus the best score (n, k).
-    """
+    then by the last but one, and so on. The first path is therefore the Viterbi path. Returned are
+    the labels (N, k), meaningless if the loss is -inf; and of the nonempty chains, from the longest
+    to the shortest, the best score (n, 1) and each path's score minus the best score (n, k)."""
     layout = paths.layout
     counts = layout.counts
     ends = paths.scores[layout.last_rows] + paths.end

@@ -52,12 +52,7 @@ def make_layout(
 
     Sequences of up to `max_length` tokens form one window; longer ones are cut into overlapping
     windows of that length, and nothing is truncated. Windows are sorted by length to reduce
-    padding, and bucketed so that memory does not grow with the batch.
-
-    lengths (Sequence[int]): Length of each sequence in tokens, at least one.
-    bucket_positions (int): Maximum number of positions in a bucket, unless a single window is
-        longer.
-    """
+    padding, and bucketed so that memory does not grow with the batch."""
     if len(lengths) == 1 and lengths[0] <= max_length:
         tokens = np.arange(lengths[0])
         return Layout(tuple(lengths), (Bucket(tokens[None], np.array(lengths)),), tokens)

@@ -16,12 +16,9 @@ SWITCH = "SPACY_PSA_KERNELS"
 
 def kernels_run_on(device: torch.device) -> bool:
     """Check whether Triton kernels run on a device. The first check of a GPU runs a tiny kernel:
-    Triton needs a C compiler, for instance, which not every machine has.
-
-    RETURNS (bool): On a GPU, whether kernels work and the environment variable SPACY_PSA_KERNELS is
-        not 0. On the CPU, whether Triton is available and interprets kernels (TRITON_INTERPRET=1),
-        for tests.
-    """
+    Triton needs a C compiler, for instance, which not every machine has. On the CPU, they do for
+    tests, if Triton interprets them (TRITON_INTERPRET=1). With SPACY_PSA_KERNELS=0, they run
+    nowhere."""
     if os.environ.get(SWITCH) == "0":
         return False
     interpreted = device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"
