@@ -56,7 +56,7 @@ def current_target(name: str) -> str:
 
 
 def current_system(name: str) -> str:
-    """Say what a system or its variant, such as "transformer-1", is called now. It may be unknown."""
+    """Say what a system or its variant, such as "transformer-1", is called now, if it is known."""
     system, *variant = name.partition("-")
     if system != EARLIER_SYSTEM:
         return name

@@ -37,7 +37,7 @@ def load_pipeline(name: str | Path) -> Language:
 def choose_component(
     path: object, fitting: Sequence[str], name: str | None, kind: str, components: Sequence[str]
 ) -> str:
-    """Choose one of the components that a command can work on: the one of a name, or the only one."""
+    """Choose one of the components that a command can work on: that of a name, or the only one."""
     found = ", ".join(fitting) or "none"
     if name is None and len(fitting) > 1:
         raise ValueError(Errors.P347.format(path=path, kind=kind, found=found))

@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
 from thinc.util import xp2torch
-from torch import nn
 
 from ..acceleration.cuda.graphed import GraphedBody
 from ..inference import Potentials
@@ -58,7 +57,7 @@ def build_sequence_labeler(
         than it.
     """
     check_windows(max_length, overlap)
-    make = partial(_make_network, encoder, decoder, cuda_graphs)
+    make = partial(make_network, encoder, decoder, cuda_graphs)
     network: Model = Model(
         "psa_network",
         _network_forward,
@@ -80,14 +79,15 @@ def build_sequence_labeler(
     )
 
 
-def _make_network(
+def make_network(
     encoder: EncoderBuilder | None,
     decoder: DecoderBuilder,
     cuda_graphs: bool,
     *,
     input_width: int,
     n_labels: int,
-) -> nn.Module:
+) -> SequenceLabelerNetwork:
+    """Build a network of an encoder and a decoder."""
     encoder_module = (encoder or build_chain())(input_width, n_labels)
     decoder_module = decoder(encoder_module, n_labels)
     return SequenceLabelerNetwork(

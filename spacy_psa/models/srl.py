@@ -13,13 +13,12 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
-from ..acceleration.cuda.graphed import GraphedBody
 from ..errors import Errors, check_value
 from ..inference import Potentials
-from ..layers.labeler import PredicateMask, RoleLabelerNetwork, SequenceLabelerNetwork
+from ..layers.labeler import PredicateMask, RoleLabelerNetwork
 from .batches import cut, flatten, make_layout, unflatten
 from .growth import grow, padded, resize_output
-from .labeler import init, run_network, sentence_lengths, shim_of
+from .labeler import init, make_network, run_network, sentence_lengths, shim_of
 from .network_shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 
@@ -112,12 +111,8 @@ def _make_network(
     n_labels: int,
 ) -> nn.Module:
     mask = PredicateMask(input_width, mask_width)
-    encoder_module = encoder(mask.width, n_labels)
-    decoder_module = decoder(encoder_module, n_labels)
-    labeler = SequenceLabelerNetwork(
-        encoder_module, decoder_module, run=GraphedBody() if cuda_graphs else None
-    )
-    return RoleLabelerNetwork(mask, labeler)
+    sizes = {"input_width": mask.width, "n_labels": n_labels}
+    return RoleLabelerNetwork(mask, make_network(encoder, decoder, cuda_graphs, **sizes))
 
 
 def forward(
