@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -73,6 +75,19 @@ def test_prediction_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     assert 50 < len(ours) <= MOST_MODULES
 
 
+def test_the_description_has_no_link_that_leads_nowhere_on_a_package_index() -> None:
+    spec = importlib.util.spec_from_file_location("package_setup", ROOT / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    text = module.description(readme)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert targets and all(target.startswith("https://") for target in targets)
+    # What the links say is still there
+    assert text.count("semantic roles") == readme.count("semantic roles")
+
+
 def test_the_licence_is_an_expression() -> None:
     licence = setup()["metadata"]["license_expression"]
     assert canonicalize_license_expression(licence) == licence
@@ -105,7 +120,7 @@ def test_a_source_distribution_has_all_files(monkeypatch: pytest.MonkeyPatch) ->
             files.process_template_line(line)
     found = {os.path.normpath(path) for path in files.files}
     # setuptools adds these itself
-    automatic = {"LICENSE", "README.md", "pyproject.toml", "setup.cfg", "MANIFEST.in"}
+    automatic = {"LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "MANIFEST.in"}
     missing = {path for path in tracked - found - automatic if not path.startswith("spacy_psa/")}
     assert missing == {".gitignore"}
     assert not [path for path in found if path.endswith(".pyc") or ".venv" in path]
