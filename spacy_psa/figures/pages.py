@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..printable import printable
+from .style import WIDTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -22,10 +24,18 @@ def render(template: str, title: str, **content: Any) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.tests["wide"] = _is_wide
+    return environment
+
+
+def _is_wide(svg: str) -> bool:
+    """Whether an image is a chart, which is shown as wide as the page, rather than a small map."""
+    found = re.search(r' width="([\d.]+)"', svg)
+    return found is not None and float(found[1]) >= WIDTH

@@ -1,0 +1,43 @@
+"""The structure of pages: a summary first, charts as wide as the page, tables with their terms."""
+
+from __future__ import annotations
+
+import re
+
+from spacy_psa.figures import svg
+from spacy_psa.figures.pages import render
+from spacy_psa.figures.tables import Table
+
+CHART, MAP = (svg.image([], width, 300, "title") for width in (620, 310))
+NUMBERS = Table("scores", ["label", "ECE"], [["PER", "1.5"]], note="ECE: explained & here.")
+TEXTS = Table("diff", ["word", "tag"], [["Ann", "PER"]], numbers=False)
+PAGE = render(
+    "plots.html.jinja", "Title", intro="All at once.", images=[CHART, MAP], tables=[NUMBERS, TEXTS]
+)
+
+
+def test_a_summary_comes_first() -> None:
+    assert re.search(r"<h1>Title</h1>\s*<p>All at once.</p>\s*<figure", PAGE)
+
+
+def test_charts_are_as_wide_as_the_page_and_maps_as_they_are() -> None:
+    assert re.findall(r"<figure[^>]*>", PAGE) == [
+        '<figure class="chart">',
+        "<figure>",
+    ]
+    assert re.search(r"\.chart svg \{ width: 100%;", PAGE)
+
+
+def test_header_cells_are_aligned_as_their_columns() -> None:
+    # The first column is text, the others numbers; all are text in a table of texts
+    assert "th, td { padding: 0.1rem 0.5rem; text-align: right;" in PAGE
+    assert "tbody th { text-align: left; }" in PAGE
+    assert "thead th:first-child, .text th, .text td { text-align: left; }" in PAGE
+    assert re.findall(r"<table[^>]*>", PAGE) == ["<table>", '<table class="text">']
+
+
+def test_terms_are_explained_below_their_table() -> None:
+    below = PAGE.partition("</table>")[2]
+    assert re.match(r'\s*</div>\s*<p class="note">ECE: explained &amp; here\.</p>', below)
+    assert NUMBERS.to_markdown(plain=True).endswith("| PER | 1.5 |\n\nECE: explained \\& here.\n")
+    assert PAGE.count('class="note"') == 1
