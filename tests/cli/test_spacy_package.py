@@ -67,7 +67,11 @@ def test_the_package_is_installed_and_loaded(tmp_path: Path, wheel: Path, traine
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]),
+            "OMP_NUM_THREADS": "1",
+        },
     )
     assert done.returncode == 0, done.stderr
     expected = spacy.load(trained / "model-best")(TEXT)
