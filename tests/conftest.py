@@ -40,6 +40,8 @@ INTERPRETED_NIGHTLY = {
     "test_gradients.py",
     "test_invariance.py",
     "test_smoothing.py",
+    # Its numbers are compared with those of other backends, whose gradients are checked
+    "test_gradients_are_derivatives",
 }
 # Where the parameter "cpu" means that kernels are interpreted
 OF_KERNELS = {"test_chains.py", "test_padded_chains.py", "test_score_kernels.py"}
@@ -88,7 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif size == 1 or (len(values) > 2 and not item.get_closest_marker("gpu")):
             of_tests.setdefault((item.nodeid.partition("[")[0], size), []).append(item)
     for (_, size), cases in of_tests.items():
-        nightly_only = size == 1 and cases[0].path.name in INTERPRETED_NIGHTLY
+        names = {cases[0].path.name, cases[0].originalname}
+        nightly_only = size == 1 and names & INTERPRETED_NIGHTLY
         kept = [] if nightly_only else spread(cases, size)
         for item in set(cases).difference(kept):
             item.add_marker(pytest.mark.nightly)

@@ -1,6 +1,5 @@
 import gzip
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,11 +64,11 @@ def test_line_ends_of_all_systems(write, content):
 
 
 def test_mebibytes_of_blank_lines_are_an_error(write):
-    bomb = write(gzip.compress(b"a O\n" + (b"\n" * 200_000 + b"b O\n") * 1000))
-    start = time.process_time()
+    data = gzip.compress(b"a O\n" + (b"\n" * 200_000 + b"b O\n") * 100)
+    # To read on would be another error
+    bomb = write(data[: len(data) // 2])
     with pytest.raises(ValueError, match=r"P141.*1,048,576 bytes of blank lines"):
         list(read_lines(bomb))
-    assert time.process_time() - start < 1
 
 
 def test_lines_before_a_broken_one_are_read(write):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -184,12 +185,24 @@ def make_adam(learn_rate: float = 0.03, **settings: Any) -> Optimizer:
     return Adam(learn_rate, **{"L2": 0.0, "grad_clip": 0.0, "use_averages": False, **settings})
 
 
-def train(nlp: Language, examples: list[Example], *, steps: int = 30) -> float:
-    """Train, and return the last loss."""
-    optimizer = make_adam()
+def train(
+    nlp: Language,
+    examples: list[Example],
+    *,
+    steps: int = 30,
+    sgd: Optimizer | None = None,
+    until: Callable[[], bool] = lambda: False,
+) -> float:
+    """Train, and return the last loss.
+
+    until: Whether enough is learned, which is asked after every tenth step.
+    """
+    optimizer = make_adam() if sgd is None else sgd
     losses: dict[str, float] = {}
-    for _ in range(steps):
+    for i in range(1, steps + 1):
         losses = nlp.update(examples, sgd=optimizer)
+        if i % 10 == 0 and until():
+            break
     return losses[NAME]
 
 

@@ -76,7 +76,14 @@ class Run:
         return self.process.poll() is None
 
 
-@pytest.mark.parametrize("options", [(), ("--n-process", "2")], ids=["one", "two"])
+# Two processes die as one does; in tests/scale/test_apply.py, one is interrupted
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), marks=pytest.mark.nightly, id="one"),
+        pytest.param(("--n-process", "2"), id="two"),
+    ],
+)
 def test_a_killed_run_loses_nothing_and_repeats_nothing(
     model: Path, many: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -164,11 +164,8 @@ def test_averaged_weights_are_evaluated(folder: Path) -> None:
     assert found["tag_acc"] == log(folder / "out")[-1]["score"]
 
 
-@pytest.mark.parametrize("averages", [False, True])
-def test_a_run_is_resumed_between_the_last_update_and_its_evaluation(
-    folder: Path, averages: bool
-) -> None:
-    config = write_config(folder, training__optimizer={"use_averages": averages})
+def test_a_run_is_resumed_between_the_last_update_and_its_evaluation(folder: Path) -> None:
+    config = write_config(folder, training__optimizer={"use_averages": True})
     train(config, folder / "whole", checkpoint_every=1)
     # Steps 0, 3, 6, 9, and then 11
     kill_evaluation(config, folder / "out", 4, checkpoint_every=1)
@@ -179,7 +176,7 @@ def test_a_run_is_resumed_between_the_last_update_and_its_evaluation(
     assert_same(folder / "out", folder / "whole")
 
 
-@pytest.mark.parametrize("every", [None, 1, 5])
+@pytest.mark.parametrize("every", [None, 1, pytest.param(5, marks=pytest.mark.nightly)])
 def test_a_run_is_resumed_in_the_last_evaluation_whatever_the_checkpoints(
     folder: Path, every: int | None
 ) -> None:

@@ -83,7 +83,17 @@ def test_a_run_trains_as_spacy_train_does(tmp_path: Path) -> None:
         assert weights(tmp_path / "ours", "model-best") == weights(tmp_path / "ours")
 
 
-@pytest.mark.parametrize("setting", [name for name in SETTINGS if name != "no seed"])
+# Others have what these have: momentum and one component in the tests of any step, averages and
+# Adam with two components
+DOUBLES = ("momentum", "averages", "adam")
+CASES = [
+    pytest.param(name, marks=[pytest.mark.nightly] * (name in DOUBLES))
+    for name in SETTINGS
+    if name != "no seed"
+]
+
+
+@pytest.mark.parametrize("setting", CASES)
 def test_a_killed_run_ends_as_if_nothing_had_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:

@@ -13,7 +13,7 @@ from spacy.util import fix_random_seed
 
 from spacy_psa.analysis.activations import inspecting
 
-from ..conftest import make_adam, make_docs, make_examples, make_nlp, tagger_of, tiny_model
+from ..conftest import make_adam, make_docs, make_examples, make_nlp, tagger_of, tiny_model, train
 from .test_config import CNN, FUSION, MIXTURE, MODELS, TRANSFORMER
 
 FIRST_VERSION: dict[str, Any] = {**FUSION, "bias": MIXTURE}
@@ -49,14 +49,13 @@ def test_twenty_sentences_are_learnt_by_heart(name: str) -> None:
     ]
     fix_random_seed(0)
     nlp.initialize(lambda: examples)
-    optimizer = make_adam(0.01)
-    for _ in range(80):
-        nlp.update(examples, sgd=optimizer)
-    found = [
-        [token.tag_ for token in doc]
-        for doc in nlp.pipe(Doc(nlp.vocab, words=words) for words, _ in sentences())
-    ]
-    assert found == [tags for _, tags in sentences()]
+
+    def knows() -> bool:
+        docs = nlp.pipe(Doc(nlp.vocab, words=words) for words, _ in sentences())
+        return [[t.tag_ for t in doc] for doc in docs] == [tags for _, tags in sentences()]
+
+    train(nlp, examples, steps=80, sgd=make_adam(0.01), until=knows)
+    assert knows()
 
 
 @pytest.mark.parametrize("name", MODELS)
