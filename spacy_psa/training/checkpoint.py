@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, tensors: dict[str, Te
     no tensor file is kept."""
     # The tensor file of the previous checkpoint must stay intact until the new one is complete.
     slot = SLOTS[_slot_in_use(folder) == SLOTS[0]]
-    record: dict[str, Any] = {"format": FORMAT, "state": asdict(checkpoint), "tensors": None}
+    record: dict[str, Any] = {"format": FORMAT, "state": vars(checkpoint), "tensors": None}
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     # In a folder of its own, since safetensors leaves a temporary file if the process is killed.

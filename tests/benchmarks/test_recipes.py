@@ -97,6 +97,8 @@ def test_cells_are_trained_once(
     class Here:
         """Trains a cell in this process: a new one takes longer to start than to train it."""
 
+        returncode = 0
+
         def __init__(self, command: list[str], **_: Any) -> None:
             assert command[:3] == [sys.executable, "-m", "benchmarks.recipes_cell"]
             with monkeypatch.context() as patch:

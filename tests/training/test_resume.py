@@ -109,17 +109,25 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(
     assert log(tmp_path / "killed") == log(tmp_path / "whole")
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_corpora(folder)
+    train(write_config(folder), folder / "whole")
+    return folder / "whole"
+
+
 @pytest.mark.parametrize("step", [1, 4, 5, 11])
 def test_any_step_is_one_to_go_on_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path, step: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Path, whole: Path, step: int
 ) -> None:
-    train(config, tmp_path / "whole")
     # Before the second step of the first epoch, around its end, and in the very last step.
     kill(monkeypatch, config, tmp_path / "killed", step, checkpoint_every=1)
     assert read_checkpoint(tmp_path / "killed" / "checkpoint").step == step - 1
     train(config, tmp_path / "killed", resume=True, checkpoint_every=1)
-    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
-    assert log(tmp_path / "killed") == log(tmp_path / "whole")
+    assert weights(tmp_path / "killed") == weights(whole)
+    assert log(tmp_path / "killed") == log(whole)
 
 
 def test_a_run_without_seed_goes_on_through_the_batches_that_it_began_with(
