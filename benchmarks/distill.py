@@ -7,11 +7,11 @@ trains each student on each corpus with the training of `psa init-config`, all w
 of updates: on the annotation alone (`gold`), distilled on the training text (`0`), and with that
 many unlabeled texts. `teachers` has a folder for each corpus, with model-best; with `--teacher
 ensemble` the teacher is five of the pipelines that were trained on annotation alone. `corpora` has
-one with train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz and
-biomedical.txt.gz. Every training has a process and a file of results of its own; those that are
-there already are left out, so a run that was stopped goes on. What a teacher says of texts is
-shared by the students. Test scores are those of the weights with the best score on the development
-set.
+one with train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz, biomedical.txt.gz
+and, with the words of the Brown corpus for `ewt`, brown.txt.gz. Every training has a process and a
+file of results of its own; those that are there already are left out, so a run that was stopped
+goes on. What a teacher says of texts is shared by the students. Test scores are those of the
+weights with the best score on the development set.
 """
 
 import argparse
@@ -35,10 +35,10 @@ from spacy_psa.distillation.filling import Settings
 
 from .cells import add_arguments, grouped, run_process, write_result
 from .machine import describe_machine
-from .transformers import evaluate, read, spread
+from .transformers import CORPORA, evaluate, read, spread
 
 RESULTS = Path(__file__).parent / "results" / "distill"
-TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz"}
+TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz", "ewt": "brown.txt.gz"}
 WIDTHS = (300, 150)
 TEACHER = "teacher"
 # The ensemble: systems and seeds
@@ -123,10 +123,10 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
         path = folder / "model-best"
     seconds = time.process_time() - start
     nlp = spacy.load(path)
-    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), "ents")
+    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), CORPORA[cell["corpus"]])
     tests = read(nlp, data / "test.spacy")
     begun = time.process_time()
-    test, _ = evaluate(nlp, tests, "ents")
+    test, _ = evaluate(nlp, tests, CORPORA[cell["corpus"]])
     speed = sum(len(eg.predicted) for eg in tests) / (time.process_time() - begun)
     result = {
         **cell,
@@ -214,7 +214,7 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
     """Make the config of `psa init-config`, of the width and the length to compare."""
     text = make_config(
         cell["student"],
-        "ents",
+        CORPORA[cell["corpus"]],
         name="student.cfg",
         corpus=data / "train.spacy",
         vectors=str(arguments.vectors),
@@ -238,8 +238,9 @@ def write_page(folder: Path) -> None:
     lines = [
         "# Distillation",
         "",
-        "Written by `python -m benchmarks.distill`. F1 in %, of the development set and of the "
-        "test set, with the deviation over seeds. `texts` is `gold` for the annotation alone, else "
+        "Written by `python -m benchmarks.distill`. F1 or, for `ewt`, accuracy in %, of the "
+        "development set and of the test set, with the deviation over seeds. "
+        "`texts` is `gold` for the annotation alone, else "
         "the number of unlabeled texts beside the training text. Sizes include pretrained vectors. "
         "Speed is that of `nlp.pipe` on one thread, by processor time; in this table, it was "
         "measured at different times on a machine that others used as well.",
