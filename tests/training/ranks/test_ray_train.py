@@ -16,6 +16,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytest.importorskip("ray.train.torch", reason="Ray Train needs packages that are not installed")
 
 
+@pytest.mark.nightly
 def test_ray_train_starts_ranks(
     configs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
