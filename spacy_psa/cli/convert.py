@@ -38,7 +38,7 @@ def convert_cli(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The same as OUTPUT, which it replaces")
+        Path | None, typer.Option("--output", help="The same as OUTPUT, which it replaces")
     ] = None,
     form: Annotated[
         str,
@@ -69,6 +69,7 @@ def convert_cli(
         list[str] | None,
         typer.Option(
             "--option",
+            "-o",
             "-O",
             help="Option of the format, e.g. tag_column=1; repeatable",
         ),

@@ -33,7 +33,7 @@ FIGURES = {
     "bilstm-crf": [PROBABILITIES, TRANSITIONS],
     "psa": [*FUSIONS, GATE, PROBABILITIES, BIAS, TRANSITIONS],
     "psa-arxiv": [*FUSIONS, GATE, PROBABILITIES, BIAS, TRANSITIONS],
-    "transformer": [*SELF_ATTENTIONS, PROBABILITIES, TRANSITIONS],
+    "vaswani": [*SELF_ATTENTIONS, PROBABILITIES, TRANSITIONS],
     "lan": [
         LABELS.format("label attention, mean of 5 heads"),
         LABELS.format("label attention, each head"),
@@ -100,12 +100,12 @@ def test_semantic_roles_have_a_page() -> None:
     assert "Predicate sold" in [node.text for node in parse(page).iter("h2")]
 
 
-@pytest.mark.parametrize("system", ["psa", "transformer"])
+@pytest.mark.parametrize("system", ["psa", "vaswani"])
 def test_numbers_of_attention_are_those_of_the_layers(system: str) -> None:
     insight = look(pipeline(system))
     found = tables(page_of(system))
     each = [f"{layer}, head {i}" for layer in SELF_ATTENTIONS for i in range(1, 9)]
-    heads = {"psa": FUSIONS, "transformer": each}[system]
+    heads = {"psa": FUSIONS, "vaswani": each}[system]
     layers = [x.view.values["attention"] for x in insight.passages[0].layers]
     for title, weights in zip(heads, np.concatenate(layers), strict=True):
         words = [row[0] for row in found[title][1:]]
@@ -212,7 +212,7 @@ def test_of_many_labels_the_most_probable_are_drawn() -> None:
 
 
 def test_all_attention_has_the_same_colours() -> None:
-    for system, n in (("psa", 2), ("transformer", 2)):
+    for system, n in (("psa", 2), ("vaswani", 2)):
         for svg in list(attention_images(look(pipeline(system))).values())[:n]:
             assert re.search(r"titled 'attention weight.* with values from 0(\.0)? to 100", svg)
 

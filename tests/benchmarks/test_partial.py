@@ -235,14 +235,14 @@ def adapted(name: str, target: str = "ents") -> Config:
 
 
 def test_all_runs_have_the_same_number_of_updates() -> None:
-    training = adapted("bilstm-crf-chunk")["training"]
+    training = adapted("bilstm-crf-spans")["training"]
     assert (training["max_epochs"], training["max_steps"]) == (0, 14)
     assert training["eval_frequency"] == 7
     assert training["optimizer"]["learn_rate"]["steps_per_epoch"] == 7
 
 
 def test_spans_are_learnt_as_entities() -> None:
-    config = adapted("bilstm-crf-chunk")
+    config = adapted("bilstm-crf-spans")
     assert config["components"]["psa_tagger"]["target"] == "ents"
     assert config["training"]["score_weights"]["ents_f"] == 1.0
     assert config["paths"]["train"] == str(Path("a.spacy").resolve())
@@ -250,7 +250,7 @@ def test_spans_are_learnt_as_entities() -> None:
 
 
 def test_spans_may_be_learnt_as_tags() -> None:
-    config = adapted("bilstm-crf-chunk", "tag")
+    config = adapted("bilstm-crf-spans", "tag")
     assert config["components"]["psa_tagger"]["target"] == "tag"
     assert config["training"]["score_weights"] == {"tag_acc": 1.0}
 

@@ -196,7 +196,7 @@ def test_targets_choose_what_is_converted(tmp_path, conllu_path):
 
 
 @pytest.mark.parametrize(
-    "target,code", [("ner", "P127"), ("frames", "P143"), ("tag", "P133")], ids=str
+    "target,code", [("nothing", "P127"), ("roles", "P143"), ("tag", "P133")], ids=str
 )
 def test_targets_that_are_not_there_are_errors(tmp_path, conllu_path, target, code):
     result = run(conllu_path, tmp_path / "a.spacy", "--target", target)
@@ -396,7 +396,7 @@ def test_two_files_of_the_same_sentences_are_converted_once(tmp_path):
     folder.mkdir()
     for name in ("dev.words", "dev.props"):
         (folder / name).symlink_to(shared_corpus("ewt_srl") / name)
-    stats = convert(folder, tmp_path / "out", targets=["frames"])
+    stats = convert(folder, tmp_path / "out", targets=["roles"])
     assert (stats.sentences, stats.predicates) == (1974, 4977)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["dev.spacy"]
 

@@ -16,7 +16,7 @@ from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, read_results
 
 from ..pipeline.srl_data import WORDS, gold_doc, make_nlp, tiny_model
-from .commands import ROOT, run, succeed
+from .commands import ROOT, succeed
 
 
 @pytest.fixture(scope="module")
@@ -146,11 +146,3 @@ def test_systems_of_other_targets_are_refused(corpus: Path, tmp_path: Path) -> N
     plan = Plan("conll2005", "roles", corpus, tmp_path)
     with pytest.raises(ValueError, match="P398"):
         find_component(plan, "mine", tagger)
-
-
-def test_a_target_of_its_own_is_all_it_has(corpus: Path, tmp_path: Path) -> None:
-    result = run(
-        *("psa", "reproduce", "--corpus-name", "x", "--target", "roles", "--target", "tag"),
-        *("--data", corpus, "--systems", "deepatt", "--output", tmp_path / "r.json"),
-    )
-    assert result.exit_code == 1 and "P397" in result.output

@@ -373,7 +373,7 @@ def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_says_what_it_wrote(bert: Path, tmp_path: Path) -> None:
     options = ("--system", "psa", "--target", "tag ents", "--transformer", bert, "--raw")
     output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
-    assert "Wrote config of psa for pos ner" in output
+    assert "Wrote config of psa for tag ents" in output
 
 
 def test_a_workflow_without_vectors_leaves_the_variable_null(tmp_path: Path) -> None:

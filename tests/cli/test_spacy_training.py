@@ -66,7 +66,7 @@ def test_filling_a_filled_config_changes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "again.cfg").read_text() == (tmp_path / "full.cfg").read_text()
 
 
-@pytest.mark.parametrize("name", ["psa-chunk", "sample"])
+@pytest.mark.parametrize("name", ["psa-spans", "sample"])
 def test_our_configs_are_filled(tmp_path: Path, name: str) -> None:
     path = ROOT / "configs" / f"{name}.cfg"
     succeed("init", "fill-config", path, tmp_path / "full.cfg")

@@ -55,7 +55,7 @@ ODDITIES = [
         "tags first, set",
         "B-PER Ann\nI-PER Lee\nO ran\n",
         READ,
-        "-f iob -O word_column=1 -O tag_column=0",
+        "-f iob -o word_column=1 -o tag_column=0",
     ),
     Oddity("tags named as words", "B-PER Ann\nO ran\n", "P180 tags such as 'B-PER'", "-f iob"),
     Oddity(
@@ -84,7 +84,7 @@ ODDITIES = [
         "prefixes where none should be",
         BIO,
         "P145 'B-PER' has a prefix",
-        "-f iob -O prefixes=false",
+        "-f iob -o prefixes=false",
     ),
     Oddity("placeholders", "Ann _ _ B-PER\nLee _ _ I-PER\nran _ _ O\n", READ),
     Oddity(

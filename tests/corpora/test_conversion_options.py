@@ -21,8 +21,10 @@ def test_all_layers_are_kept_by_default():
 
 
 def test_targets_that_the_format_has_not_are_errors():
-    with pytest.raises(ValueError, match=r"P143.*conllu.*'frames'.*tag, pos, morph, lemma, ents\."):
-        target_layers(["frames"], FORMATS["conllu"])
+    with pytest.raises(
+        ValueError, match=r"P143.*conllu.*'speakers'.*tag, pos, morph, lemma, ents\."
+    ):
+        target_layers(["speakers"], FORMATS["conllu"])
 
 
 def test_unknown_targets_are_errors():

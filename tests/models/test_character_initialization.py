@@ -29,7 +29,7 @@ from spacy_psa.models.tok2vec import (
 )
 from spacy_psa.models.types import PartBuilder
 
-from ..documentation import CONFIGURATION, code_blocks
+from ..documentation import BLOCKS, code_blocks
 from ..test_readme import complete
 
 WIDTH = 6
@@ -143,7 +143,11 @@ def test_every_character_has_a_floret_vector() -> None:
 
 
 def test_the_example_of_the_reference(tmp_path: Path) -> None:
-    (block,) = [block for block in code_blocks(CONFIGURATION, "cfg") if "Projected" in block]
+    (block,) = [
+        block
+        for block in code_blocks(BLOCKS / "projected-word-vectors.md", "cfg")
+        if "Projected" in block
+    ]
     nlp = spacy.blank("zh")
     nlp.vocab.vectors = make_vocab(*CHARACTERS).vectors
     nlp.to_disk(tmp_path)

@@ -16,7 +16,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from thinc.api import Adam
 
-from ..documentation import CONFIGURATION, code_blocks
+from ..documentation import BLOCKS, code_blocks
 from ..test_readme import complete
 from ..tiny_transformer import WIDTH, write_transformer
 
@@ -236,7 +236,9 @@ def test_replaced_listeners(bert: Path, tok2vec: dict, path: str, tmp_path: Path
 
 
 def test_the_example_of_the_reference(bert: Path) -> None:
-    (block,) = [block for block in code_blocks(CONFIGURATION, "cfg") if "LastLayers" in block]
+    (block,) = [
+        block for block in code_blocks(BLOCKS / "last-layers.md", "cfg") if "LastLayers" in block
+    ]
     config = complete(block)
     config["components"]["transformer"]["model"]["name"] = str(bert)
     nlp = load_model_from_config(config, auto_fill=True)

@@ -215,7 +215,7 @@ psa = block(
     "PSAEncoder", first_fusion=perhaps(fusions), recurrent=bilstm, second_fusion=perhaps(fusions)
 )
 transformers = block(
-    "Transformer",
+    "Vaswani",
     positions=perhaps(position_encodings),
     bias=perhaps(biases),
     width=st.sampled_from((6, 12)),

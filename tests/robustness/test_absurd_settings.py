@@ -67,7 +67,7 @@ def model_with(name: str, **settings: Any) -> dict[str, Any]:
     part = block(name, **settings)
     tok2vec, encoder, decoder = SYSTEMS[
         {"LabelRefinement": "lan", "LabelAttention": "lan", "DeepAtt": "deepatt"}.get(
-            name, "vaswani" if name == "Vaswani" else "bilstm-crf"
+            name, "vaswani" if name in ("Vaswani", "Transformer") else "bilstm-crf"
         )
     ]
     if name == "RoleLabeler":

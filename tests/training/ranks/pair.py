@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import pytest
 import torch
 from spacy.language import Language
 
@@ -33,12 +34,11 @@ def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
     """
     path = folder / "runs.json"
     path.write_text(json.dumps(runs, default=str), encoding="utf8")
-    before = Path.cwd()
-    try:
-        os.chdir(ROOT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        # With all plugins of spaCy, which processes of other tests leave out
+        patch.delenv("PYTHONPATH", raising=False)
         launch(2, ["-m", __name__, str(path)])
-    finally:
-        os.chdir(before)
 
 
 def _kill_in(update: int) -> None:
