@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +13,13 @@ from ..atomic_files import atomic_path, check_writable
 from ..errors import Errors
 from ..terminal import ProgressBar, msg
 from ._config_errors import config_errors
+from ._distillation_texts import (
+    annotated_texts,
+    checksum_of_files,
+    known_texts,
+    student_tokenizer,
+    unlabeled_texts,
+)
 from ._util import (
     TRAIN,
     WITH_OVERRIDES,
@@ -22,12 +28,10 @@ from ._util import (
     ResumeOption,
     gpu_errors,
     psa_cli,
-    read_docs,
     user_errors,
 )
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from thinc.api import Config
 
     from ..distillation.blocks_on_disk import Cache
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
     from ..distillation.teachers import Teacher
 
 CACHE, CONFIG = "teacher", "distill.cfg"
-# Development sentences that show how certain a teacher is of what it knows
-N_KNOWN = 200
 
 
 @psa_cli.command(
@@ -166,10 +168,10 @@ def distill(
         Teacher(path, load_pipeline(path), factory, name, teacher_component) for path in teachers
     ]
     check_alike(loaded)
-    tokenizer = _tokenizer(config, words)
+    tokenizer = student_tokenizer(config, words)
     origin = {
         "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
-        "texts": _checksum_of_files([*texts, *([str(gold)] if gold else [])]),
+        "texts": checksum_of_files([*texts, *([str(gold)] if gold else [])]),
         "choice of texts": [words, limit, select, select_by, tokenizer.lang],
         "settings": [settings.temperature, settings.mass, settings.most],
     }
@@ -177,15 +179,15 @@ def distill(
     if cache.is_complete:
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:
-        found = list(islice(_texts(texts, tokenizer, words), limit))
+        found = list(islice(unlabeled_texts(texts, tokenizer, words), limit))
         if select is not None:
             found = _selected(found, select, select_by, loaded[0], factory, name, settings)
-        found += _annotated(gold, tokenizer) if gold is not None else ()
+        found += annotated_texts(gold, tokenizer) if gold is not None else ()
         if not found:
             raise ValueError(Errors.P535.format(paths=", ".join(texts) or "--gold"))
         _check_labels(loaded[0], found, name)
         paths = ", ".join(texts)
-        dev, known = _known(config, tokenizer)
+        dev, known = known_texts(config, tokenizer)
         unlabeled = [text.doc for text in found if not text.is_gold]
         warn_of_other_words(unlabeled, [text.doc for text in known], paths, dev)
         _fill(cache, loaded, found, name, settings)
@@ -217,43 +219,6 @@ def _student(path: Path, config: Config, component: str | None) -> tuple[str, st
     return chosen, ours[chosen]
 
 
-def _tokenizer(config: Config, words: bool) -> Language:
-    """A pipeline that does nothing but divide texts into the student's tokens."""
-    from spacy.lang.en import English
-    from spacy.tokens import Doc
-    from spacy.util import get_lang_class
-
-    settings = config.interpolate()["nlp"]
-    language: type[Language] = get_lang_class(settings.get("lang", English.lang))
-    block = {key: settings[key] for key in ("lang", "tokenizer") if key in settings}
-    nlp = language.from_config({"nlp": {**block, "pipeline": []}})
-    if words:
-        nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.split())
-    return nlp
-
-
-def _texts(paths: Sequence[str], nlp: Language, words: bool) -> Iterator[Text]:
-    from ..distillation.filling import Text, predicates_of, words_of
-    from ._predictions import words_alone
-    from ._tasks import read_texts
-
-    for path in paths:
-        if path.endswith(".spacy"):
-            docs = [doc for doc in read_docs(Path(path), nlp.vocab) if len(doc)]
-            for doc, bare in zip(docs, words_alone(docs, nlp.vocab), strict=True):
-                yield Text(bare, words_of(doc), predicates=predicates_of(doc))
-        else:
-            for doc, _ in read_texts(path, nlp):
-                yield Text(doc, words_of(doc) if words else doc.text)
-
-
-def _annotated(path: Path, nlp: Language) -> Iterator[Text]:
-    from ..distillation.filling import Text, predicates_of, words_of
-
-    for doc in read_docs(path, nlp.vocab):
-        yield Text(doc, words_of(doc), is_gold=True, predicates=predicates_of(doc))
-
-
 def _selected(
     texts: list[Text],
     n: int,
@@ -283,25 +248,6 @@ def _check_labels(teacher: Teacher, texts: Sequence[Text], name: str) -> None:
     if found - known:
         labels = ", ".join(sorted(found - known)[:5])
         raise ValueError(Errors.P531.format(name=name, problem=f"only --gold has {labels}"))
-
-
-def _checksum_of_files(paths: Sequence[str]) -> str:
-    from ..disk import sha256_of
-
-    digest = hashlib.sha256()
-    for path in paths:
-        if not Path(path).is_file():
-            raise ValueError(Errors.P109.format(path=path))
-        digest.update(f"{sha256_of(Path(path))}\n".encode())
-    return digest.hexdigest()
-
-
-def _known(config: Config, nlp: Language) -> tuple[str, list[Text]]:
-    """The file of the development data, and texts of it."""
-    path = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
-    if path is None or not Path(path).is_file() or not str(path).endswith(".spacy"):
-        return "", []
-    return str(path), list(islice(_annotated(Path(path), nlp), N_KNOWN))
 
 
 def _fill(

@@ -1,0 +1,77 @@
+"""The texts that `psa distill` reads, in the student's tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import Errors
+from ._util import read_docs
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from thinc.api import Config
+
+    from ..distillation.filling import Text
+
+# Development sentences that show how certain a teacher is of what it knows
+N_KNOWN = 200
+
+
+def student_tokenizer(config: Config, words: bool) -> Language:
+    """A pipeline that does nothing but divide texts into the student's tokens."""
+    from spacy.lang.en import English
+    from spacy.tokens import Doc
+    from spacy.util import get_lang_class
+
+    settings = config.interpolate()["nlp"]
+    language: type[Language] = get_lang_class(settings.get("lang", English.lang))
+    block = {key: settings[key] for key in ("lang", "tokenizer") if key in settings}
+    nlp = language.from_config({"nlp": {**block, "pipeline": []}})
+    if words:
+        nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.split())
+    return nlp
+
+
+def unlabeled_texts(paths: Sequence[str], nlp: Language, words: bool) -> Iterator[Text]:
+    from ..distillation.filling import Text, predicates_of, words_of
+    from ._predictions import words_alone
+    from ._tasks import read_texts
+
+    for path in paths:
+        if path.endswith(".spacy"):
+            docs = [doc for doc in read_docs(Path(path), nlp.vocab) if len(doc)]
+            for doc, bare in zip(docs, words_alone(docs, nlp.vocab), strict=True):
+                yield Text(bare, words_of(doc), predicates=predicates_of(doc))
+        else:
+            for doc, _ in read_texts(path, nlp):
+                yield Text(doc, words_of(doc) if words else doc.text)
+
+
+def annotated_texts(path: Path, nlp: Language) -> Iterator[Text]:
+    from ..distillation.filling import Text, predicates_of, words_of
+
+    for doc in read_docs(path, nlp.vocab):
+        yield Text(doc, words_of(doc), is_gold=True, predicates=predicates_of(doc))
+
+
+def known_texts(config: Config, nlp: Language) -> tuple[str, list[Text]]:
+    """The file of the development data, and texts of it."""
+    path = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
+    if path is None or not Path(path).is_file() or not str(path).endswith(".spacy"):
+        return "", []
+    return str(path), list(islice(annotated_texts(Path(path), nlp), N_KNOWN))
+
+
+def checksum_of_files(paths: Sequence[str]) -> str:
+    from ..disk import sha256_of
+
+    digest = hashlib.sha256()
+    for path in paths:
+        if not Path(path).is_file():
+            raise ValueError(Errors.P109.format(path=path))
+        digest.update(f"{sha256_of(Path(path))}\n".encode())
+    return digest.hexdigest()
