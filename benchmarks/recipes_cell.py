@@ -7,18 +7,23 @@ is the best so far, the test set is scored as well: that is the pipeline a user 
 counted is the processor time of the updates alone, without evaluation.
 """
 
+import base64
 import json
 import sys
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
+from spacy.scorer import Scorer
+from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import (
     create_evaluation_callback,
@@ -29,10 +34,13 @@ from spacy.util import registry, resolve_dot_names, set_dot_to_object
 from thinc.api import Config, fix_random_seed
 
 from spacy_psa.cli.init_config import make_config
+from spacy_psa.evaluation.layers import make_layer
+from spacy_psa.reproduction.papers import read_papers
 
 from .cells import write_result
+from .comparisons_variants import LONG
 from .machine import describe_machine
-from .recipes_data import CORPORA
+from .recipes_data import CHUNKS, CORPORA
 from .recipes_variants import VARIANTS
 from .systems import SCORES
 
@@ -107,7 +115,8 @@ def make(cell: Cell, files: dict[str, Path]) -> Config:
     corpus = CORPORA[cell.corpus]
     vectors = files.get("vectors")
     system, _, variant = cell.system.partition("+")
-    _, settings = VARIANTS[variant] if variant else ("", {})
+    _, settings = {**VARIANTS, **LONG}[variant] if variant else ("", {})
+    of_paper = read_papers().variants.get(system)
     if cell.system == SPACY:
         component, _ = COMPONENTS[corpus.target]
         config = init_config(
@@ -118,7 +127,7 @@ def make(cell: Cell, files: dict[str, Path]) -> Config:
         config["initialize"]["vectors"] = None if vectors is None else str(vectors)
     else:
         text = make_config(
-            system,
+            system if of_paper is None else of_paper.system,
             corpus.target,
             name="config.cfg",
             recipe="paper" if settings is None else "best",
@@ -132,6 +141,7 @@ def make(cell: Cell, files: dict[str, Path]) -> Config:
         "paths.train": str(files["train"]),
         "paths.dev": str(files["dev"]),
         "system.seed": cell.seed,
+        **({} if of_paper is None else of_paper.settings),
         **(settings or {}),
     }
     for path, value in changes.items():
@@ -161,6 +171,7 @@ def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
     optimizer = T["optimizer"]
     n_sentences = sum(1 for _ in train_corpus(nlp))
     curve: list[dict[str, Any]] = []
+    kept, best_units = Keeping(nlp), dict[str, str]()
     clock.start = time.process_time()
 
     def scored() -> tuple[float, dict[str, float]]:
@@ -169,8 +180,10 @@ def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
         best = max((point["dev"] for point in curve), default=-1.0)
         dev = _percent(found[1][score])
         is_best = dev > best
-        at_test = _percent(nlp.evaluate(tests)[score]) if is_best else None
+        at_test = _percent(nlp.evaluate(tests, scorer=kept)[score]) if is_best else None
         curve.append({"dev": dev, "test": at_test})
+        if is_best:
+            best_units["units"] = pack_units(kept.examples, score)
         clock.paused += time.process_time() - begun
         return found
 
@@ -199,8 +212,28 @@ def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
                     scored()
                 curve[-1].update(step=info["step"], seconds=round(clock.used(), 2))
             break
-    best = {**max(curve, key=lambda point: point["dev"]), "sentences": n_sentences}
+    best = {**max(curve, key=lambda point: point["dev"]), "sentences": n_sentences, **best_units}
     return {"score": score, "ended": ended, "cut": cut, "best": best, "curve": curve}
+
+
+class Keeping(Scorer):
+    """Keeps the examples that it scores."""
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        self.examples = list(examples)
+        return super().score(self.examples, **kwargs)
+
+
+def pack_units(examples: Iterable[Example], score: str) -> str:
+    """RETURNS (str): For each sentence, the numbers of tokens and of units: gold, predicted and
+    correct; packed, to be read by `benchmarks.comparisons`."""
+    layer = make_layer(score.partition("_")[0], CHUNKS)
+    rows = []
+    for example in examples:
+        gold, found = (layer.units(doc) for doc in (example.reference, example.predicted))
+        rows.append([len(example.reference), len(gold), len(found), len({*gold} & {*found})])
+    packed = zlib.compress(np.array(rows, dtype="<u2").tobytes())
+    return base64.b64encode(packed).decode("ascii")
 
 
 def _infos(steps: Iterator[Any]) -> Iterator[tuple[dict[str, Any], bool]]:

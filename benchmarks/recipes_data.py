@@ -15,6 +15,7 @@ from spacy_psa.corpora.problems import Problems
 
 PARTS = ("train", "dev", "test")
 CHUNKS = "chunks"
+BROWN = "brown"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Corpus:
     test (str): The test set.
     lang (str): The language.
     universal (bool): Whether the tags are universal parts of speech.
+    limit (Optional[int]): The number of sentences to develop and test on; None for all.
     """
 
     target: str
@@ -37,6 +39,7 @@ class Corpus:
     test: str
     lang: str = "en"
     universal: bool = False
+    limit: int | None = None
 
 
 def treebank(folder: str, name: str, *, lang: str = "en", universal: bool = False) -> Corpus:
@@ -65,6 +68,15 @@ CORPORA = {
     "ewt": treebank("ud_en_ewt_2.2", "en_ewt"),
     "fr": treebank("ud_fr_sequoia_2.2", "fr_sequoia", lang="fr", universal=True),
     "cs": treebank("ud_cs_cltt_2.2", "cs_cltt", lang="cs"),
+    # 472 tags, for `benchmarks.comparisons`
+    BROWN: Corpus(
+        "tag",
+        "tagged",
+        "brown_pos/train.tsv.gz",
+        "brown_pos/dev.tsv.gz",
+        "brown_pos/test.tsv.gz",
+        limit=1000,
+    ),
 }
 
 
@@ -82,7 +94,10 @@ def prepare(name: str, corpora: Path, work: Path) -> Path:
         source, target = getattr(corpus, part), folder / f"{part}.spacy"
         if source is not None and not target.exists():
             convert(corpora / source, target, form=corpus.form, problems=Problems(lenient=True))
-            save(target, [unified(doc, corpus) for doc in read(target)])
+            docs = [unified(doc, corpus) for doc in read(target)]
+            if corpus.limit is not None and part != "train":
+                docs = shuffled(docs)[: corpus.limit]
+            save(target, docs)
     if not (folder / "dev.spacy").exists():
         docs = shuffled(read(folder / "train.spacy"))
         save(folder / "dev.spacy", docs[:1000])
