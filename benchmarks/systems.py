@@ -52,6 +52,10 @@ def main() -> None:
     results["tasks"] = {}
     for task, folder in data.items():
         runs = find_runs(arguments.runs, task)
+        if BASELINE not in runs:
+            raise SystemExit(
+                f"{arguments.runs} has no {BASELINE}-{task}/model-best: train it first."
+            )
         results["tasks"][task] = {
             "data": folder.name,
             "systems": measure(task, folder, runs, arguments.repeat),
@@ -71,16 +75,16 @@ def find_runs(folder: Path, task: str) -> dict[str, Path]:
 
     folder (Path): The folder of the runs.
     task (str): The task.
-    RETURNS (Dict[str, Path]): The folder of each system, with the baseline first.
+    RETURNS (Dict[str, Path]): The folder of each system, with the baseline, if any, first.
     """
     found = {
         path.name[: -len(task) - 1]: path
         for path in sorted(folder.glob(f"*-{task}"))
         if (path / "model-best").is_dir()
     }
-    if BASELINE not in found:
-        raise SystemExit(f"{folder} has no pipeline {BASELINE}-{task}/model-best: train it first.")
-    return {BASELINE: found[BASELINE], **found}
+    if not found:
+        raise SystemExit(f"{folder} has no pipeline SYSTEM-{task}/model-best: train one first.")
+    return dict(sorted(found.items(), key=lambda pair: pair[0] != BASELINE))
 
 
 def measure(task: str, data: Path, runs: dict[str, Path], repeat: int) -> dict[str, Any]:

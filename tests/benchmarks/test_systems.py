@@ -86,6 +86,11 @@ def test_the_page_has_a_row_for_each_system(results: dict[str, dict[str, float]]
     ]
 
 
-def test_a_missing_baseline_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_baseline_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["systems", str(tmp_path), "--data", "chunk=x"])
+    with pytest.raises(SystemExit, match="SYSTEM-chunk"):
+        systems.main()
+    (tmp_path / "other-chunk" / "model-best").mkdir(parents=True)
+    assert list(systems.find_runs(tmp_path, "chunk")) == ["other"]
     with pytest.raises(SystemExit, match="bilstm-crf-chunk"):
-        systems.find_runs(tmp_path, "chunk")
+        systems.main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from spacy_psa.cli._reproduction_runs import (
 )
 from spacy_psa.cli.reproduce import parse_options
 from spacy_psa.reproduction.paper_tables import commands
-from spacy_psa.reproduction.papers import PaperTable, read_papers
+from spacy_psa.reproduction.papers import Listing, PaperTable, read_papers
 
 from ..training.runs import write_corpora
 
@@ -91,6 +93,8 @@ SETTINGS: dict[tuple[str, str], Said] = {
 SEEDS = {"psa": 5, "psa-arxiv": 5, "lan": 5, "refinement": 4, "deepatt": 5}
 # PSA 5.2; LAN 5.2; refinement 4.2; DeepAtt's 'Word Embedding': width and name
 VECTORS = {"en": "vectors/glove-100", "zh": "vectors/fasttext-300-zh"}
+# The folders of `psa reproduce` in commands: place, system, seeds
+RUN = r"training/reproduce/([\w-]+)/([\w-]+?)-(\d|\[\d-\d\])-\*"
 WIDTHS = ("200", "400", "600", "800")
 
 
@@ -213,6 +217,35 @@ def test_baselines_differ_in_the_network_alone(system: str, baseline: str, folde
             "model"
         ].pop(part)
     assert one == other
+
+
+def test_listings_read_the_runs_that_commands_write() -> None:
+    written: set[tuple[str, str, str]] = set()
+    read_runs: set[tuple[str, str, str]] = set()
+    for place in PAPERS.contents:
+        lines = commands(place, PAPERS) if isinstance(place, PaperTable) else []
+        own = place.commands if isinstance(place, Listing) else []
+        for line in (*lines, *(line for line in own if " psa reproduce " in line)):
+            options = read(line)
+            for system, seed in product(options["--systems"].split(), options["--seeds"].split()):
+                folder = f"{options['--corpus-name']}-{options['--target']}"
+                written.add((folder, system, seed))
+        for line in own:
+            for folder, system, seeds in re.findall(RUN, line):
+                low, _, high = seeds.strip("[]").partition("-")
+                for seed in range(int(low), int(high or low) + 1):
+                    read_runs.add((folder, system, str(seed)))
+    assert read_runs and read_runs <= written
+
+
+def test_between_two_bilstms_there_is_dropout_once(folder: Path) -> None:
+    plan = Plan("conll2003", "ents", folder, folder)
+    parts = ("first_fusion", "recurrent", "second_fusion")
+    for system, pair in (("psa-bilstm-first", parts[:2]), ("psa-bilstm-last", parts[1:])):
+        encoder = make_system(plan, system)["components"][TAGGER]["model"]["encoder"]
+        lower, upper = (encoder[part] for part in pair)
+        assert sorted((lower["output_dropout"], upper["input_dropout"])) == [0.0, 0.55]
+        assert (lower["input_dropout"], upper["output_dropout"]) == (0.55, 0.55)
 
 
 def test_the_command_of_table_6_prints_table_6() -> None:
