@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from .report import table
+
 DOCUMENTS = {
     "long document": "{long:,} tokens, no sentence boundaries",
     "probabilities": "same, with `probabilities = true`",
@@ -69,7 +71,7 @@ def documents(results: dict[str, Any]) -> list[str]:
         for system in systems:
             cells += _cost(results["documents"][system][case])
         rows.append(cells)
-    return _table(["input", *columns], rows)
+    return _lines(["input", *columns], rows)
 
 
 def roles(results: dict[str, Any]) -> list[str]:
@@ -79,7 +81,7 @@ def roles(results: dict[str, Any]) -> list[str]:
         return ["Not measured."]
     long = results["sizes"]["long"]
     row = [f"`psa_srl`, {long:,} tokens, {long // 20:,} predicates", *_cost(found)]
-    return _table(["input", "MiB", "time"], [row])
+    return _lines(["input", "MiB", "time"], [row])
 
 
 def windows(results: dict[str, Any]) -> list[str]:
@@ -90,7 +92,7 @@ def windows(results: dict[str, Any]) -> list[str]:
         rows.append([system, f"{found['tokens']:,}", *shares])
     header = ["system", "tokens", "same tags as in one pass", "same tags as by sentence"]
     header += ["same tags as by sentence, windows of 64, overlap 32"]
-    return _table(header, rows)
+    return _lines(header, rows)
 
 
 def streams(results: dict[str, Any]) -> list[str]:
@@ -102,7 +104,7 @@ def streams(results: dict[str, Any]) -> list[str]:
         cells = (f"{size:.0f}" for size in (found["warm"], found["end"] - found["warm"]))
         rows.append([description, *cells])
     header = [f"{n:,} tokens with `nlp.pipe`", f"MiB after {n // 2:,}", "growth until the end"]
-    return _table(header, rows)
+    return _lines(header, rows)
 
 
 def labels(results: dict[str, Any]) -> list[str]:
@@ -112,7 +114,7 @@ def labels(results: dict[str, Any]) -> list[str]:
         for n, found in results["labels"].items()
     ]
     header = ["labels", "MiB, 128 sentences predicted", "MiB, plus training on 32", "weights"]
-    return _table(header, rows)
+    return _lines(header, rows)
 
 
 def loading(results: dict[str, Any]) -> list[str]:
@@ -120,7 +122,7 @@ def loading(results: dict[str, Any]) -> list[str]:
     rows = []
     for system, found in results["loading"].items():
         rows.append([system, f"{found['disk']:.0f}", f"{found['memory']:.0f}"])
-    return _table(["system", "MiB on disk", "MiB to load"], rows)
+    return _lines(["system", "MiB on disk", "MiB to load"], rows)
 
 
 TABLES = {
@@ -139,10 +141,5 @@ def _cost(found: dict[str, float]) -> list[str]:
     return [f"{found['memory']:.0f}", time]
 
 
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    line = "| --- |" + " ---: |" * (len(header) - 1)
-    return (
-        ["", *(f"| {' | '.join(cells)} |" for cells in [header]), line]
-        + [f"| {' | '.join(cells)} |" for cells in rows]
-        + [""]
-    )
+def _lines(header: list[str], rows: list[list[str]]) -> list[str]:
+    return [*table(header, rows), ""]

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .recipes_page import Result, describe
-from .report import table
+from .report import table, with_section
 from .systems import RESULTS, ROOT
 
 PAGE = ROOT / "README.md"
-BEGIN = "<!-- written by `python -m benchmarks.readme_table` -->"
-END = "<!-- end of the table -->"
+COMMAND = "python -m benchmarks.readme_table"
 # Titles, and the names in the results of recipes and of components
 SYSTEMS = (
     ("`psa`", "psa", "psa"),
@@ -38,24 +37,11 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="fail if it is not up to date")
     arguments = parser.parse_args()
     old = PAGE.read_text(encoding="utf8")
-    new = insert(old, make_table(RESULTS))
+    new = with_section(old, PAGE.name, COMMAND, [*make_table(RESULTS), ""])
     if not arguments.check:
         PAGE.write_text(new, encoding="utf8")
     elif new != old:
-        raise SystemExit(f"{PAGE.name} is not up to date: run python -m benchmarks.readme_table")
-
-
-def insert(page: str, lines: list[str]) -> str:
-    """Replace what is between the markers.
-
-    page (str): The page.
-    lines (List[str]): The table and what is said of it.
-    RETURNS (str): The page with them.
-    """
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise SystemExit(f"{PAGE.name} needs the lines {BEGIN} and {END}, once each")
-    before, rest = page.split(BEGIN)
-    return "\n".join([before + BEGIN, *lines, "", END]) + rest.split(END)[1]
+        raise SystemExit(f"{PAGE.name} is not up to date: run {COMMAND}")
 
 
 def make_table(results: Path) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from spacy_psa.figures.tables import Table
+
 from .machine import commit_of, describe_machine
 from .systems import RESULTS, ROOT
 from .timing import CLOCKS, DEVICES
@@ -100,16 +102,14 @@ def page(title: str, name: str, intro: str, body: Sequence[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format a table, with all columns but the first right-aligned.
+    """Format a table, with columns of numbers right-aligned.
 
     header (Sequence[str]): The column names.
     rows (Sequence[Sequence[str]]): The cells.
     RETURNS (List[str]): Lines of Markdown, after an empty line.
     """
-    line = "| --- |" + " ---: |" * (len(header) - 1)
-    return ["", *(f"| {' | '.join(cells)} |" for cells in [header]), line] + [
-        f"| {' | '.join(cells)} |" for cells in rows
-    ]
+    made = Table("", list(header), [list(row) for row in rows]).to_markdown()
+    return made.splitlines()[1:]
 
 
 def replace_section(path: Path, command: str, lines: Sequence[str]) -> None:
@@ -119,10 +119,22 @@ def replace_section(path: Path, command: str, lines: Sequence[str]) -> None:
     command (str): The command.
     lines (Sequence[str]): The new lines.
     """
+    page = with_section(path.read_text(encoding="utf8"), path.name, command, lines)
+    path.write_text(page, encoding="utf8")
+
+
+def with_section(page: str, name: str, command: str, lines: Sequence[str]) -> str:
+    """Replace the part of a text that a command writes.
+
+    page (str): The text.
+    name (str): The name of the file, for errors.
+    command (str): The command.
+    lines (Sequence[str]): The new lines.
+    RETURNS (str): The text with them.
+    """
     begin, end = f"<!-- written by `{command}` -->", "<!-- end of what is written -->"
-    page = path.read_text(encoding="utf8")
     if page.count(begin) != 1 or end not in page.partition(begin)[2]:
-        raise SystemExit(f"{path.name} needs the lines {begin} and {end}")
+        raise SystemExit(f"{name} needs the lines {begin} and {end}")
     before, _, rest = page.partition(begin)
     after = rest.partition(end)[2]
-    path.write_text("\n".join([before + begin, *lines, end]) + after, encoding="utf8")
+    return "\n".join([before + begin, *lines, end]) + after

@@ -107,7 +107,7 @@ def sentence_table(sentence: DifferingSentence, names: tuple[str, str]) -> Table
     gain = f"{s.gain:+d}".replace("-", "\u2212")
     of = "" if s.anchor is None else f", '{seen[s.anchor]}' (token {s.token + s.anchor})"
     title = f"Document {s.doc}, token {s.token}{of}: {gain} for {names[1]}"
-    return Table(title, ["", "gold", *names], rows, numbers=False)
+    return Table(title, ["", "gold", *names], rows)
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,20 @@ def line_plot(
         detail="piece:N",
     )
     bounded = base.transform_filter("isValid(datum.low)")
+    dashed = _by_series(alt.StrokeDash, looks, dashes)
+    if len({(color, mark) for color, _, mark in looks.values()}) == len(looks):
+        # Without a scale, the legend does not dash the outlines of the markers.
+        dashed = alt.StrokeDashValue(
+            condition=[
+                {"test": f"datum.series == {json.dumps(name)}", "value": dash}
+                for name, (_, dash, _) in looks.items()
+            ],
+            value=[1, 0],
+        )
     points = base.transform_filter("isValid(datum.piece)").mark_point(filled=True, size=45)
     layers = [
         bounded.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(strokeDash=_by_series(alt.StrokeDash, looks, dashes)),
+        base.mark_line(strokeWidth=2).encode(strokeDash=dashed),
         points.encode(shape=_by_series(alt.Shape, looks, marks), opacity=alt.value(1.0)),
     ]
     return _finish(layers if bands else layers[1:], title, y_label)

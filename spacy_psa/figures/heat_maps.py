@@ -173,6 +173,7 @@ def _axis(names: Sequence[str], angle: float) -> alt.Axis:
         labelExpr=f"({shown})[datum.value]",
         labelLimit=0,
         labelOverlap=False,
+        titlePadding=12,  # the fonts of browsers are wider than those that were measured
         ticks=False,
         domain=False,
     )

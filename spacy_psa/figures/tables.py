@@ -13,6 +13,8 @@ from ..terminal import text_table
 
 DASH = "-"
 # Characters that can be Markdown markup anywhere in a line. Within a word, `_` is not markup.
+# Numbers, percentages, intervals, and numbers in parentheses or emphasis
+FIGURE = re.compile(r"[\s*(\[<>=~+\-\u2212]*[\d.]")
 MARKDOWN_SIGNS = re.compile(r"[\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
 
 
@@ -23,21 +25,25 @@ class Table:
     title (str): The title.
     header (List[str]): The names of the columns.
     rows (List[List[str]]): The rows, each as long as the header.
-    numbers (bool): Whether all columns except the first are numeric, and thus right-aligned.
     note (str): What explains its terms, below it in Markdown and on pages.
     """
 
     title: str
     header: list[str]
     rows: list[list[str]]
-    numbers: bool = True
     note: str = ""
+
+    @property
+    def aligns(self) -> list[Literal["l", "r"]]:
+        """Columns of numbers are aligned to the right, all others and the first to the left."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
+        return ["l", *("r" if _has_numbers(column) else "l" for column in columns[1:])]
 
     def to_markdown(self, *, plain: bool = False) -> str:
         """Format the table in Markdown, below its title. Unless title and cells are plain text, to
         be escaped, they are Markdown, such as code in backticks."""
-        rule = "---:" if self.numbers else "---"
-        rows = [self.header, ["---"] + [rule] * (len(self.header) - 1), *self.rows]
+        rules = ["---" if align == "l" else "---:" for align in self.aligns]
+        rows = [self.header, rules, *self.rows]
         title = markdown_text(self.title) if plain else printable(self.title)
         written = [[_cell(cell, plain=plain) for cell in row] for row in rows]
         note = markdown_text(self.note) if plain else printable(self.note)
@@ -46,9 +52,7 @@ class Table:
 
     def to_text(self) -> str:
         """RETURNS (str): The table for the terminal, without its title."""
-        numbers: Literal["r", "l"] = "r" if self.numbers else "l"
-        aligns = ("l", *[numbers] * (len(self.header) - 1))
-        return text_table(self.rows, self.header, aligns)
+        return text_table(self.rows, self.header, self.aligns)
 
 
 def visible(text: str) -> str:
@@ -78,6 +82,10 @@ def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
         return DASH
     low, high = (percent(end, decimals).replace("-", "\u2212") for end in ends)
     return f"{low} to {high}" if "\u2212" in low + high else f"{low}\u2013{high}"
+
+
+def _has_numbers(cells: Sequence[str]) -> bool:
+    return all(FIGURE.match(cell) for cell in cells if cell not in ("", DASH, "\u2013"))
 
 
 def _cell(cell: str, *, plain: bool) -> str:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import readme_table
-from benchmarks.readme_table import BEGIN, END, PAGE, insert, make_table
+from benchmarks.readme_table import COMMAND, PAGE, make_table
+from benchmarks.report import with_section
 from benchmarks.systems import RESULTS
 
 
 def test_the_readme_has_the_figures_of_the_results() -> None:
     page = PAGE.read_text(encoding="utf8")
-    assert page == insert(page, make_table(RESULTS))
+    assert page == with_section(page, PAGE.name, COMMAND, [*make_table(RESULTS), ""])
 
 
 def test_what_was_cut_short_or_not_measured_is_marked() -> None:
@@ -32,7 +33,8 @@ def test_a_page_that_is_not_up_to_date_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page = tmp_path / "README.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf8")
+    begin, end = f"<!-- written by `{COMMAND}` -->", "<!-- end of what is written -->"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf8")
     monkeypatch.setattr(readme_table, "PAGE", page)
     monkeypatch.setattr(sys, "argv", ["readme_table", "--check"])
     with pytest.raises(SystemExit, match="not up to date"):

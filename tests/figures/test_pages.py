@@ -10,7 +10,7 @@ from spacy_psa.figures.tables import Table
 
 CHART, MAP = (svg.image([], width, 300, "title") for width in (620, 310))
 NUMBERS = Table("scores", ["label", "ECE"], [["PER", "1.5"]], note="ECE: explained & here.")
-TEXTS = Table("diff", ["word", "tag"], [["Ann", "PER"]], numbers=False)
+TEXTS = Table("diff", ["word", "tag"], [["Ann", "PER"]])
 PAGE = render(
     "plots.html.jinja", "Title", intro="All at once.", images=[CHART, MAP], tables=[NUMBERS, TEXTS]
 )
@@ -28,12 +28,17 @@ def test_charts_are_as_wide_as_the_page_and_maps_as_they_are() -> None:
     assert re.search(r"\.chart svg \{ width: 100%;", PAGE)
 
 
-def test_header_cells_are_aligned_as_their_columns() -> None:
-    # The first column is text, the others numbers; all are text in a table of texts
+def test_numbers_are_aligned_to_the_right_and_texts_to_the_left() -> None:
     assert "th, td { padding: 0.1rem 0.5rem; text-align: right;" in PAGE
-    assert "tbody th { text-align: left; }" in PAGE
-    assert "thead th:first-child, .text th, .text td { text-align: left; }" in PAGE
-    assert re.findall(r"<table[^>]*>", PAGE) == ["<table>", '<table class="text">']
+    assert "tbody th, .text { text-align: left; }" in PAGE
+    numbers, texts = re.findall(r"<table>(.*?)</table>", PAGE, re.DOTALL)
+    column = r"<(?:th scope=\"col\"|td)[^>]*>"
+    assert ['class="text"' in cell for cell in re.findall(column, numbers)] == [True, False, False]
+    assert ['class="text"' in cell for cell in re.findall(column, texts)] == [True] * 3
+    cells = ["1,009", "61.85\u201369.82", ">99.9%", "-0.5", "\u22120.5", "**84.2** ± 0.1", "-", ""]
+    mixed = Table("", ["", "n", "tag"], [["a", cell, f"E-{cell}"] for cell in cells])
+    assert mixed.aligns == ["l", "r", "l"]
+    assert "| --- | ---: | --- |" in mixed.to_markdown()
 
 
 def test_terms_are_explained_below_their_table() -> None:
