@@ -26,6 +26,11 @@ class WordEmbedding(nn.Module):
     Where the paper is silent or we differ:
 
     - Words without a vector start uniformly; those outside the training data keep theirs.
+    - The papers do not say by which form a word is looked up. Here it is the norm of its entry in
+      the vocabulary, in lower case, for which all double quotation marks are alike, and so are
+      dashes and currencies; the setting `attr` can be LOWER or ORTH.
+    - Nor do they say which words have rows: those of the training data that have a vector, and
+      those that occur twice (`min_freq`).
 
     Source: Wei et al. (2021), section 5.2: pretrained vectors, fine-tuned in training.
     """
