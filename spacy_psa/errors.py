@@ -123,11 +123,11 @@ class Errors(metaclass=_Coded):
     )
     P113 = (
         "{path}, line {line}: not valid UTF-8 at byte {byte} of the line. Convert the file, e.g. "
-        "with: iconv -f ISO-8859-1 -t UTF-8."
+        "with: iconv -f WINDOWS-1252 -t UTF-8."
     )
     P114 = (
         "{path}, line {line}: this is a binary file or UTF-16 text. Expected UTF-8 text, plain or "
-        "gzipped. Unpack or convert the file."
+        "gzipped. Unpack it, or convert it: iconv -f UTF-16 -t UTF-8."
     )
     P115 = (
         "{path} is damaged{where}: the gzip data is truncated or corrupt ({reason}). Get an intact "
@@ -1071,8 +1071,8 @@ class Errors(metaclass=_Coded):
         "psa vectors`."
     )
     P471 = (
-        "There is no corpus in the folder '{path}'. Give a .spacy file, or a folder of them, as "
-        "written by psa convert."
+        "There is no {ending} file at '{path}', so nothing would be read. Give one, or a folder of "
+        "them; `python -m spacy psa convert` writes .spacy files."
     )
     P472 = "No corpus path is set in [{section}]. Set it with {option} FILE."
     # Bulk annotation (P500-P518)

@@ -63,6 +63,7 @@ def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
     from spacy.util import registry
 
     from ..corpora.corpus import ColumnCorpus
+    from ..training.corpora import check_readable
 
     make = registry.get("readers", block["@readers"])
     package = str(getattr(make, "__module__", "")).partition(".")[0]
@@ -75,8 +76,7 @@ def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
     path = Path(block["path"])
     if package == "spacy" and not (block["path"] and path.exists()):
         raise ValueError(Errors.P109.format(path=block["path"]))
-    if package == "spacy" and path.is_dir() and not any(path.rglob("*.*")):
-        raise ValueError(Errors.P471.format(path=path))
+    check_readable(block["@readers"], path)
     if package == "spacy_psa":
         corpus = registry.resolve({"corpus": block})["corpus"]
         if isinstance(corpus, ColumnCorpus):

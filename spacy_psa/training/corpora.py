@@ -1,17 +1,23 @@
 """Warn of corpora whose scores say nothing, when training starts."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import Warnings, warn
+from ..errors import Errors, Warnings, warn
 
 # Docs; with fewer, scores are accidents
 SMALLEST = 20
+# What readers of spaCy look for; where there is none, they only warn
+ENDINGS = {"spacy.Corpus.v1": ".spacy", "spacy.JsonlCorpus.v1": ".jsonl"}
 
 
 def check_corpora(config: Mapping[str, Any]) -> None:
-    """Warn if the training data are very few, or if they are the development data as well."""
+    """Warn if the training data are very few, or if they are the development data as well.
+
+    RAISES (InputError): If a reader of spaCy finds no file: all scores would be 0, and the pipeline
+        before the first update the best."""
     train, dev = (
         list(_files(_section(config, config["training"][name])))
         for name in ("train_corpus", "dev_corpus")
@@ -27,6 +33,19 @@ def check_corpora(config: Mapping[str, Any]) -> None:
         warn(Warnings.W437.format(path=dev[0], n=n))
 
 
+def check_readable(reader: str, path: Path) -> None:
+    """Check that a reader of spaCy finds a file at a path."""
+    from spacy.training.corpus import walk_corpus
+
+    from ..pipeline.learner import InputError
+
+    ending = ENDINGS.get(reader)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if ending is not None and not walk_corpus(path, ending):
+            raise InputError(Errors.P471.format(path=path, ending=ending))
+
+
 def _section(config: Mapping[str, Any], path: str) -> Any:
     section: Any = config
     for name in path.split("."):
@@ -38,6 +57,7 @@ def _files(section: Any) -> Iterator[Path]:
     """The files that a reader reads, also one inside another."""
     for name, value in section.items() if isinstance(section, Mapping) else ():
         if name == "path" and isinstance(value, str):
+            check_readable(str(section.get("@readers")), Path(value))
             yield Path(value)
         else:
             yield from _files(value)

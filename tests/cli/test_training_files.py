@@ -114,7 +114,11 @@ def test_a_folder_without_a_corpus(folder: Path) -> None:
     (folder / "empty").mkdir()
     config = write_config(folder)
     message = fail(config, folder / "out", "--corpora.dev.path", folder / "empty")
-    assert "[P471] There is no corpus in the folder" in message
+    assert "[P471] There is no .spacy file at" in message
+    # spaCy only warns: all scores are 0, and the untrained pipeline is the best
+    (folder / "dev.jsonl").write_text('{"text": "Ann ran"}', encoding="utf8")
+    message = fail(config, folder / "out", "--corpora.dev.path", folder / "dev.jsonl")
+    assert "[P471] There is no .spacy file at" in message and "dev.jsonl" in message
     message = fail(config, folder / "out", "--corpora.dev.path", '""')
     assert "[P109]" in message
 

@@ -9,6 +9,7 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_psa.pipeline.learner import InputError
 from spacy_psa.training.corpora import check_corpora
 
 
@@ -53,3 +54,12 @@ def test_development_data_that_are_the_training_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("train", [None, "missing.spacy"])
 def test_what_cannot_be_read_is_left_to_the_reader(train: str | None, tmp_path: Path) -> None:
     assert found(train, write(tmp_path / "dev.spacy", 1)) == []
+
+
+def test_what_spacy_would_not_read_is_an_error_of_spacy_train_too(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    path.write_text('{"text": "word"}', encoding="utf8")
+    settings = config(str(write(tmp_path / "train.spacy", 25)), str(path))
+    settings["corpora"]["dev"]["corpus"]["@readers"] = "spacy.Corpus.v1"
+    with pytest.raises(InputError, match=r"P471.*no \.spacy file at .*dev\.jsonl"):
+        check_corpora(settings)
