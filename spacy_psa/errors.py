@@ -406,7 +406,7 @@ class Errors(metaclass=_Coded):
     )
     P249 = (
         "There are no vectors '{name}': neither a folder nor an installed package has this name. "
-        "Make them with `python -m spacy init vectors`, or leave out --vectors."
+        "Make them with `python -m spacy init vectors en FILE FOLDER`, or leave out --vectors."
     )
     P198 = (
         "{option} cannot be used with {other}, whose vectors replace those of words and "
@@ -668,9 +668,9 @@ class Errors(metaclass=_Coded):
         "nlp.initialize(), if the model is not one of this package's; or train a new component."
     )
     P305 = (
-        "The training examples have no labels for '{name}' (target '{target}'{key}). Check that "
-        "the corpus is annotated and that 'target' and 'spans_key' match it, or give labels in "
-        "[initialize.components.{name}]."
+        "The training examples have no labels for '{name}' (target '{target}'{key}). Annotated "
+        "in them: {found}. Set 'target' and 'spans_key' in [components.{name}] to that, or give "
+        "labels in [initialize.components.{name}]."
     )
     P306 = (
         "There are no training examples for '{name}'. Check the path of the training corpus, and "
@@ -1327,6 +1327,15 @@ class Warnings(metaclass=_Coded):
         "The development data {path} are the training data: all {n} Docs are the same. The scores "
         "say what was memorized, not what was learned. Hold out others with `python -m spacy psa "
         "split`."
+    )
+    W438 = (
+        "Updates of '{name}' change nothing: the learning rate is 0, as at the beginning and end "
+        "of the schedule in a config, which only training loops move on. In a loop of your own, "
+        "pass another optimizer, such as sgd=thinc.api.Adam(0.001), or call sgd.step_schedules()."
+    )
+    W439 = (
+        "{path} has no annotation of the target {target}, so '{name}' cannot learn it. Annotated: "
+        "{found}."
     )
     # Earlier names (W440-W449)
     W440 = "{old} is now called {new}: say so next time."

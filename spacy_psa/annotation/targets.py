@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from spacy.tokens import Doc
+
 from ..errors import Errors, suggestion
 from .base import Target
 from .label_sets import LabelSets
+from .propositions import FRAMES_KEY
 from .span_targets import EntsTarget, SpansTarget, SpanTarget
 from .tokens import MorphTarget, PosTarget, TagTarget, TokenTarget
 
@@ -15,6 +20,25 @@ SPAN_TARGETS: dict[str, type[SpanTarget]] = {
     target.name: target for target in (EntsTarget, SpansTarget)
 }
 TARGETS: dict[str, type[Target]] = {**TOKEN_TARGETS, **SPAN_TARGETS}
+
+
+def annotated_targets(docs: Iterable[Doc]) -> Iterator[tuple[str, str]]:
+    """Find the targets that documents are annotated for, with repetitions, each with its key in
+    `doc.spans` if it has one; "roles" for frames."""
+    for doc in docs:
+        yield from ((name, "") for name, t in TOKEN_TARGETS.items() if doc.has_annotation(t.field))
+        if doc.ents:
+            yield "ents", ""
+        for key, group in doc.spans.items():
+            if len(group):
+                yield ("roles", "") if key.partition("/")[0] == FRAMES_KEY else ("spans", key)
+
+
+def list_targets(docs: Iterable[Doc]) -> str:
+    """List the targets that documents are annotated for."""
+    found = sorted(set(annotated_targets(docs)))
+    names = [f"{target} (spans_key '{key}')" if key else target for target, key in found]
+    return ", ".join(names) or "nothing"
 
 
 def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:

@@ -24,11 +24,12 @@ EARLIER_TASKS = {**EARLIER_TARGETS, "pos": "tag"}
 EARLIER_SYSTEM, SYSTEM = "transformer", "vaswani"
 
 
-def choose_targets(target: str | None, task: str | None) -> str:
+def choose_targets(targets: Sequence[str], task: str | None) -> str:
     """Choose what to annotate by --target, or by --task, the earlier option, in the words of
-    papers: a target or, separated by blanks, several; `spans:KEY` is one, too."""
-    if target is not None:
-        checked = " ".join(map(check_target, target.split() or [target]))
+    papers: a target or, separated by blanks or commas, several; `spans:KEY` is one, too."""
+    if targets:
+        target = " ".join(targets)
+        checked = " ".join(map(check_target, target.replace(",", " ").split() or [target]))
         if task is not None:
             warn(Warnings.W440.format(old="--task beside --target", new=f"--target '{checked}'"))
         return checked

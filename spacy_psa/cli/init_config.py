@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..terminal import msg
 from ._assembly import (
     BEST,
@@ -28,6 +28,7 @@ from ._util import (
     is_stdout,
     one_output,
     psa_cli,
+    read_docs,
     user_errors,
     write_stdout,
 )
@@ -52,7 +53,8 @@ SMALL = (
 # From recipes-trials.json, for 600 sentences of WNUT-17
 VECTORS = (
     "Without pretrained vectors, which little data need most: 600 tweets gave an F1 of 48 with "
-    "them, 18 without. Make them with `python -m spacy init vectors`, and set --vectors."
+    "them, 18 without. Make them with `python -m spacy init vectors en FILE FOLDER`, and add "
+    "--vectors FOLDER."
 )
 
 
@@ -76,7 +78,7 @@ def init_config_cli(
         Path | None, typer.Option("--output", "-o", help="The same as OUTPUT")
     ] = None,
     target: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--target",
             "-t",
@@ -152,15 +154,15 @@ def init_config_cli(
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
         system = current_system(system)
-        target = choose_targets(target, task)
+        targets = choose_targets(target or (), task)
         vectors = None if vectors in UNSET else vectors
         is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
         if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))
         text = make_config(
             system,
-            target,
-            name=f"{system}-{target}.cfg" if to_stdout else output_path.name,
+            targets,
+            name=f"{system}-{targets}.cfg" if to_stdout else output_path.name,
             recipe=recipe,
             corpus=corpus,
             vectors=vectors,
@@ -173,12 +175,14 @@ def init_config_cli(
             write_stdout(text)
             return
         write_config(text, output_path, force=force)
-    msg.good(f"Wrote config of {system} for {target} to {output_path}")
-    if target != ROLES:
+    msg.good(f"Wrote config of {system} for {targets} to {output_path}")
+    if corpus is not None:
+        _check_annotation(text, corpus)
+    if targets != ROLES:
         msg.info(WHICH)
     if vectors is None and transformer is None:
         msg.info(VECTORS)
-    if recipe == PAPER and corpus is not None and transformer is None and target != ROLES:
+    if recipe == PAPER and corpus is not None and transformer is None and targets != ROLES:
         sentences = len(doc_lengths(corpus))
         if sentences < FEW:
             msg.warn(f"{corpus} has {sentences:,} Docs. {SMALL}")
@@ -265,6 +269,25 @@ def make_config(
         model = shlex.quote(f"training/{Path(name).stem}/model-best")
         usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
     return template.write(fill(config), usage=usage, values=comments)
+
+
+def _check_annotation(text: str, corpus: Path) -> None:
+    """Warn of targets of a config that a corpus has no annotation for."""
+    from spacy.vocab import Vocab
+    from thinc.api import Config
+
+    from ..annotation.targets import annotated_targets, list_targets
+
+    docs = read_docs(corpus, Vocab())
+    found = {*annotated_targets(docs)}
+    for name, block in Config().from_str(text, interpolate=False)["components"].items():
+        if block["factory"] not in ("psa_tagger", "psa_srl"):
+            continue
+        target = block.get("target", ROLES)
+        key = block["spans_key"] if target == "spans" else ""
+        if (target, key) not in found:
+            said = {"path": corpus, "name": name, "found": list_targets(docs)}
+            msg.warn(Warnings.W439.format(target=f"{target} '{key}'" if key else target, **said))
 
 
 def updates(text: str) -> int:

@@ -97,7 +97,7 @@ def reproduce_cli(
     trained again unless their config or data has changed.
     """
     with user_errors():
-        target = choose_targets(target, task)
+        target = choose_targets([target] if target else [], task)
         plan = make_plan(corpus, target, data, runs, vectors=vectors, epochs=epochs, lang=lang)
         found = reproduce(
             plan,

@@ -74,8 +74,9 @@ class Learner(ABC):
         """Whether any predicted token of an example has gold annotation."""
 
     @abstractmethod
-    def check_labels(self) -> None:
-        """Raise a ValueError if the component cannot be trained with its labels."""
+    def check_labels(self, examples: Iterable[Example] = ()) -> None:
+        """Raise a ValueError if the component cannot be trained with its labels, those of the
+        examples."""
 
     @abstractmethod
     def inputs(self, examples: Sequence[Example]) -> Any:
@@ -110,7 +111,7 @@ class Learner(ABC):
         with self.tagset.restored_on_error():
             for label in self.tagset.annotated(get_examples()) if labels is None else labels:
                 self.tagset.add(label)
-            self.check_labels()
+            self.check_labels(get_examples())
             self._initialize_model(get_examples, nlp, vocabulary)
 
     def _initialize_model(
@@ -225,6 +226,7 @@ class Learner(ABC):
             match_state(sgd, model)
         scale = self.monitor.gradient_scale(model, pipe.cfg["max_grad_norm"])
         scale_gradients(model, scale)
+        self.stagnation.note_rate(pipe.name, getattr(sgd, "learn_rate", None))
         model.finish_update(skip_update if skips_update(model) else sgd)
         self.monitor.check_update(pipe.name, model)
 

@@ -288,7 +288,7 @@ def test_the_command_writes_to_stdout(tmp_path: Path) -> None:
 
 def test_errors_are_no_part_of_the_config(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        init_config_cli("psa", Path("-"), target="entities")
+        init_config_cli("psa", Path("-"), target=["entities"])
     printed = capsys.readouterr()
     assert printed.out == "" and "[P190]" in printed.err
 
@@ -412,6 +412,20 @@ def test_too_few_sentences_are_named(tmp_path: Path) -> None:
     DocBin(docs=[Doc(Vocab(), words=["word"])] * 19).to_disk(tmp_path / "few.spacy")
     with pytest.warns(UserWarning, match=r"W436.*few\.spacy has 19 Docs"):
         make_config("psa", "ents", name="x.cfg", corpus=tmp_path / "few.spacy")
+
+
+def test_targets_that_the_corpus_has_not_are_named(tmp_path: Path) -> None:
+    doc = Doc(Vocab(), words=["Ann", "ran"], ents=["B-PER", "O"])
+    doc.spans["chunks"] = [doc[:1]]
+    DocBin(docs=[doc] * 20).to_disk(tmp_path / "ents.spacy")
+    command = ["psa", "init-config", "--system", "bilstm-crf", "--corpus", tmp_path / "ents.spacy"]
+    printed = succeed(*command, tmp_path / "a.cfg", "--target", "ents,spans", "--target", "spans:x")
+    assert "bilstm-crf for ents spans spans:x" in printed
+    found = [line for line in " ".join(printed.split()).split("⚠") if "[W439]" in line]
+    (message,) = found
+    assert (
+        "target spans 'x'" in message and "Annotated: ents, spans (spans_key 'chunks')" in message
+    )
 
 
 def test_an_unknown_recipe_is_named(tmp_path: Path) -> None:

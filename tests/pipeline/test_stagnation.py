@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from thinc.api import Adam, warmup_linear
 
 from spacy_psa.pipeline.monitors import StagnationMonitor
+
+from .conftest import make_examples, trained_nlp
 
 CORRECT, NONE = {"ents_f": 0.5}, {"ents_f": 0.0, "ents_per_type": {}}
 
@@ -35,6 +38,23 @@ def test_all_tokens_have_the_same_tag() -> None:
 def test_nothing_correct_three_times() -> None:
     (message,) = messages(*((n, ["PER", "LOC"], NONE) for n in (10, 20, 30)))
     assert "nothing that is correct" in message
+
+
+def test_updates_without_a_learning_rate_are_named_once() -> None:
+    nlp = trained_nlp("tag")
+    example = make_examples(nlp)[0]
+    optimizer = Adam(warmup_linear(0.1, 9, 90))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nlp.update([example], sgd=optimizer)
+        optimizer.step_schedules()  # as spaCy's training loop does
+        nlp.update([example], sgd=optimizer)
+        assert not caught
+        optimizer.learn_rate = 0.0
+        for _ in range(4):
+            nlp.update([example], sgd=optimizer)
+    (message,) = caught
+    assert "[W438]" in str(message.message) and "step_schedules" in str(message.message)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class RoleLearner(Learner):
         """See `Learner`."""
         return bool(gold_frames(example))
 
-    def check_labels(self) -> None:
+    def check_labels(self, examples: Iterable[Example] = ()) -> None:
         """See `Learner`. There must be frames."""
         if not self.tagset.labels:
             raise ValueError(Errors.P323.format(name=self.pipe.name))

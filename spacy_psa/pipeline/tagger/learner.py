@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from thinc.api import Optimizer
 
+from ...annotation.targets import list_targets
 from ...errors import Errors, suggestion
 from ...inference import UNKNOWN, LinearChain, Potentials
 from ...inference.costs import cost_augmented, error_costs
@@ -57,12 +58,15 @@ class TagLearner(Learner):
         """See `Learner`: the number of sentences."""
         return sum(len(sentence_lengths(eg.predicted)) for eg in examples)
 
-    def check_labels(self) -> None:
+    def check_labels(self, examples: Iterable[Example] = ()) -> None:
         """See `Learner`. There must be labels, also those with a weight or a threshold."""
         name, cfg = self.pipe.name, self.pipe.cfg
         if not self.tagset.labels:
             key = f", key '{cfg['spans_key']}'" if cfg["target"] == "spans" else ""
-            raise ValueError(Errors.P305.format(name=name, target=cfg["target"], key=key))
+            found = list_targets(eg.reference for eg in examples)
+            raise ValueError(
+                Errors.P305.format(name=name, target=cfg["target"], key=key, found=found)
+            )
         check_threshold(name, cfg["threshold"], self.tagset.labels)
         options = dict.fromkeys(map(self.pipe.target.label_of, self.tagset.tags))
         for label in cfg["label_weights"] or ():
