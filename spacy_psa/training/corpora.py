@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, Warnings, warn
+from ..output_errors import PrintedError
 
 # Docs; with fewer, scores are accidents
 SMALLEST = 20
@@ -13,10 +14,14 @@ SMALLEST = 20
 ENDINGS = {"spacy.Corpus.v1": ".spacy", "spacy.JsonlCorpus.v1": ".jsonl"}
 
 
+class CorpusError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
+    """A corpus in which a reader would find nothing. `spacy train` prints only the message."""
+
+
 def check_corpora(config: Mapping[str, Any]) -> None:
     """Warn if the training data are very few, or if they are the development data as well.
 
-    RAISES (InputError): If a reader of spaCy finds no file: all scores would be 0, and the pipeline
+    RAISES (CorpusError): If a reader of spaCy finds no file: all scores would be 0, and the pipeline
         before the first update the best."""
     train, dev = (
         list(_files(_section(config, config["training"][name])))
@@ -37,13 +42,11 @@ def check_readable(reader: str, path: Path) -> None:
     """Check that a reader of spaCy finds a file at a path."""
     from spacy.training.corpus import walk_corpus
 
-    from ..pipeline.learner import InputError
-
     ending = ENDINGS.get(reader)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if ending is not None and not walk_corpus(path, ending):
-            raise InputError(Errors.P471.format(path=path, ending=ending))
+            raise CorpusError(Errors.P471.format(path=path, ending=ending))
 
 
 def _section(config: Mapping[str, Any], path: str) -> Any:

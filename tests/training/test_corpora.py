@@ -9,8 +9,7 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_psa.pipeline.learner import InputError
-from spacy_psa.training.corpora import check_corpora
+from spacy_psa.training.corpora import CorpusError, check_corpora
 
 
 def write(path: Path, n: int, word: str = "word") -> Path:
@@ -61,5 +60,5 @@ def test_what_spacy_would_not_read_is_an_error_of_spacy_train_too(tmp_path: Path
     path.write_text('{"text": "word"}', encoding="utf8")
     settings = config(str(write(tmp_path / "train.spacy", 25)), str(path))
     settings["corpora"]["dev"]["corpus"]["@readers"] = "spacy.Corpus.v1"
-    with pytest.raises(InputError, match=r"P471.*no \.spacy file at .*dev\.jsonl"):
+    with pytest.raises(CorpusError, match=r"P471.*no \.spacy file at .*dev\.jsonl"):
         check_corpora(settings)
