@@ -21,8 +21,8 @@ class CorpusError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
 def check_corpora(config: Mapping[str, Any]) -> None:
     """Warn if the training data are very few, or if they are the development data as well.
 
-    RAISES (CorpusError): If a reader of spaCy finds no file: all scores would be 0, and the pipeline
-        before the first update the best."""
+    RAISES (CorpusError): If a reader of spaCy finds no file: all scores would be 0, and the
+        pipeline before the first update the best."""
     train, dev = (
         list(_files(_section(config, config["training"][name])))
         for name in ("train_corpus", "dev_corpus")
