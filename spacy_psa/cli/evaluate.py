@@ -119,7 +119,7 @@ def evaluate_cli(
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
         if (Path(model) / "config.cfg").is_file():
-            command = ["python", "-m", "spacy", "package", model, "packages", "--build", "wheel"]
+            command = ["python", "-m", "spacy", "package", model, ".", "--build", "wheel"]
             msg.info(f"To install it elsewhere: {shlex.join(command)}")
 
 

@@ -26,7 +26,7 @@ _FIRST_COLUMNS: dict[tuple[str, ...], str] = {
     ("#", "text"): "conllu",
 }
 # The beginning of an object, or of a list of objects.
-_JSON = re.compile(r'(\[ ?)?\{ ?"')
+_JSON = re.compile(r'(\[ ?)?(\{ ?"|\[ ?".*\{ ?")')
 _N_FIRST = 200
 # Formats that are no more than an order of columns.
 _ORDERS = {

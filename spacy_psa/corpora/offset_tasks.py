@@ -22,11 +22,16 @@ _DECODER = json.JSONDecoder()
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Stream the objects of JSON lines or of a list, each with the line where it begins."""
+    """Stream the objects of JSON lines or of a list, each with the line where it begins. A text and
+    its annotation, as in `nlp.update` of spaCy 2, are one object."""
     with open_binary(path) as file_:
-        is_list = file_.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+        first = file_.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+    # A line that begins with a text is the first pair of several
+    is_list = first[:1] == b"[" and first[1:].lstrip()[:1] != b'"'
     found = _list_items(path) if is_list else _line_items(path)
     for number, record in found:
+        if isinstance(record, list) and list(map(type, record)) == [str, dict]:
+            record = {**record[1], "text": record[0]}
         if not isinstance(record, dict):
             raise malformed(path, number, f"this is not an object, but {_shortened(record)}")
         try:
@@ -159,7 +164,7 @@ class TaskReader:
             "Prodigy": self._prodigy,
             "Label Studio": self._label_studio,
             "Label Studio, JSON-MIN": self._json_min,
-            "doccano": self._doccano,
+            "doccano or spaCy": self._doccano,
         }
         layout = self._layout(record)
         if layout is None:
@@ -182,7 +187,7 @@ class TaskReader:
         if "annotation_id" in record or any(map(_is_min, record.values())):
             return "Label Studio, JSON-MIN"
         if any(isinstance(record.get(key), list) for key in _DOCCANO_KEYS):
-            return "doccano"
+            return "doccano or spaCy"
         return None
 
     def _prodigy(self, line: int, record: Record) -> Task | None:

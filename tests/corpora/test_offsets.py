@@ -49,15 +49,16 @@ def prodigy(text: str = TEXT, spans: Any = SPANS, **other: Any) -> dict[str, Any
     return {"text": text, "spans": [dict(zip(keys, x, strict=True)) for x in spans], **other}
 
 
-LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
+LAYOUTS: dict[str, tuple[str, Any]] = {
     "prodigy": ("Prodigy", prodigy(answer="accept", _view_id="ner_manual")),
-    "doccano label": ("doccano", {"id": 1, "text": TEXT, "label": SPANS, "Comments": []}),
-    "doccano labels": ("doccano", {"text": TEXT, "labels": SPANS, "meta": {}}),
-    "doccano data": ("doccano", {"id": 1, "data": TEXT, "label": SPANS}),
+    "doccano label": ("doccano or spaCy", {"id": 1, "text": TEXT, "label": SPANS, "Comments": []}),
+    "doccano labels": ("doccano or spaCy", {"text": TEXT, "labels": SPANS, "meta": {}}),
+    "doccano data": ("doccano or spaCy", {"id": 1, "data": TEXT, "label": SPANS}),
     "doccano entities": (
-        "doccano",
+        "doccano or spaCy",
         {"text": TEXT, "entities": dicts(start="start_offset", end="end_offset"), "relations": []},
     ),
+    "spaCy": ("doccano or spaCy", [TEXT, {"entities": SPANS}]),
     "label studio": ("Label Studio", studio({"result": results(), "was_cancelled": False})),
     "completions": (
         "Label Studio",
@@ -99,7 +100,7 @@ def ents(doc: Doc) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "record"), LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("is_list", [False, True])
 def test_the_layouts_of_tools_are_recognised(
-    read: Read, name: str, record: dict[str, Any], is_list: bool
+    read: Read, name: str, record: Any, is_list: bool
 ) -> None:
     problems = Problems()
     (doc,) = read([record] if is_list else record, problems=problems)
@@ -405,6 +406,8 @@ def test_texts_without_words_are_skipped(read: Read) -> None:
         ("export", '\n{"text":"Ann","label":[]}\n'),
         ("export", '[\n  {\n    "id": 1,\n    "data": {}\n  }\n]\n'),
         ("export", '[{"id":1,"data":{}}]'),
+        ("export", '["Ann ran", {"entities": [[0, 3, "PER"]]}]'),
+        ("export", '[["Ann ran", {"entities": []}]]'),
     ],
 )
 def test_json_is_detected(tmp_path: Path, name: str, content: str) -> None:
