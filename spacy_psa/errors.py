@@ -585,6 +585,7 @@ class Errors(metaclass=_Coded):
         "The components of '{first}' and '{second}' have different targets: {first_layers} and "
         "{second_layers}. Choose what to compare with --target: {options}."
     )
+    P269 = "'{path}' is not a pipeline, but the output of a training, which has one: '{best}'."
     P270 = "'{score}' is not a score of {layer}. Choose --score from: {options}."
 
     # Training runs and their curves (P280-P299)

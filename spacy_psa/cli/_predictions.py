@@ -31,7 +31,15 @@ def load_pipeline(name: str | Path) -> Language:
     import spacy
 
     check_files(Path(name))
+    _check_folder(Path(name))
     return spacy.load(name)
+
+
+def _check_folder(path: Path) -> None:
+    """Name the pipeline in the output folder of a training."""
+    best = path / "model-best"
+    if best.is_dir() and not (path / "meta.json").is_file():
+        raise ValueError(Errors.P269.format(path=path, best=best))
 
 
 def choose_component(
@@ -183,6 +191,7 @@ def load_system(name: str, *, given: bool = False) -> System:
     path = Path(name)
     if path.suffix == ".spacy" and not path.is_dir():
         return System(name, None, read_docs(path, Vocab()))
+    _check_folder(path)
     if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
         raise ValueError(Errors.P266.format(path=name))
     nlp = load_pipeline(name)

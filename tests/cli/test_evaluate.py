@@ -51,6 +51,11 @@ def test_pipeline_is_evaluated_on_what_its_component_predicts(pipeline: Path, go
     assert report.total.counts.gold == 5
 
 
+def test_the_next_command_needs_no_folder(pipeline: Path, gold: Path):
+    shown = succeed("psa", "evaluate", pipeline, gold)
+    assert f"python -m spacy package {pipeline} . --build wheel" in " ".join(shown.split())
+
+
 def test_gold_annotation_does_not_leak_into_predictions(pipeline: Path, save: Save):
     words = ["They", "eat", "blue", "ham", "."]
     path = save("wrong", doc_with(words, ents=["B-LOC", "B-PER", "O", "O", "O"]))
@@ -250,6 +255,11 @@ def test_predictions_without_the_target_are_one_error(save: Save, gold: Path):
 
 def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
     assert "[P266]" in failure(tmp_path / "none", gold)
+    (tmp_path / "trained" / "model-best").mkdir(parents=True)
+    for command in (["evaluate", tmp_path / "trained", gold], ["tag", tmp_path / "trained", "Ann"]):
+        result = run("psa", *command)
+        assert result.exit_code == 1 and "[P269]" in result.output
+        assert "model-best" in result.output
 
 
 def test_missing_data_is_one_error(pipeline: Path, tmp_path: Path):
