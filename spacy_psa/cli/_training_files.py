@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -18,7 +18,9 @@ TRANSFORMER = "spacy-transformers.TransformerModel."
 VARIABLE = re.compile(r"\$\{([\w.]+)\}")
 
 
-def check_training_files(config: Config) -> None:
+def check_training_files(
+    config: Config, corpora: Sequence[str] = ("train_corpus", "dev_corpus")
+) -> None:
     """Check that the corpora, vectors and transformers of a config can be read.
 
     spaCy reads the development corpus only at the first evaluation, when the model has been updated
@@ -29,7 +31,7 @@ def check_training_files(config: Config) -> None:
     # Fill in spaCy's defaults for what the config leaves out
     filled = DEFAULT_CONFIG.merge(config)
     settings = filled.interpolate()
-    for setting in ("train_corpus", "dev_corpus"):
+    for setting in corpora:
         corpus = settings["training"][setting]
         for name, block in _readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))

@@ -20,6 +20,7 @@ from ._distillation_texts import (
     student_tokenizer,
     unlabeled_texts,
 )
+from ._training_files import check_training_files
 from ._util import (
     TRAIN,
     WITH_OVERRIDES,
@@ -151,7 +152,7 @@ def distill(
     from ..distillation.blocks_on_disk import Cache
     from ..distillation.filling import checksum_of, mean_entropy, warn_of_uncertainty
     from ..distillation.known_words import warn_of_other_words
-    from ..distillation.teachers import Teacher, check_alike
+    from ..distillation.teachers import Teacher, check_alike, check_target
     from ..private_names import setup_gpu, show_validation_error
     from ._predictions import load_pipeline
     from .train import train
@@ -162,12 +163,15 @@ def distill(
     with show_validation_error(config_path), config_errors():
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
     name, factory = _student(config_path, config, component)
+    with config_errors():
+        check_training_files(config, ["dev_corpus"])
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)
     loaded = [
         Teacher(path, load_pipeline(path), factory, name, teacher_component) for path in teachers
     ]
     check_alike(loaded)
+    check_target(loaded[0], name, config["components"][name])
     tokenizer = student_tokenizer(config, words)
     origin = {
         "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
@@ -280,7 +284,7 @@ def _fill(
     logits = 4 * len(info["tags"])
     msg.good(
         f"The teacher's probabilities of {int(info['docs']):,} Docs: {size / 1e6:.1f} MB, "
-        f"{size / n_tokens:.1f} bytes a token (its scores: {logits})"
+        f"{size / n_tokens:.1f} bytes a token; all of its scores would take {logits}"
     )
     if info["left_out"]:
         msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,15 @@ def check_alike(teachers: Sequence[Teacher]) -> None:
         )
         if is_other or {*first.pipe.tags} != {*other.pipe.tags}:
             raise ValueError(Errors.P532.format(first=said[0], second=said[1]))
+
+
+def check_target(teacher: Teacher, name: str, student: Mapping[str, Any]) -> None:
+    """Check that the student, as its config has it, learns what the teacher says."""
+    theirs = None if teacher.is_hard else teacher.pipe.cfg.get("target")
+    own = student.get("target", "tag")
+    if theirs not in (None, own):
+        problem = f"the teacher's target is '{theirs}', the student's '{own}'"
+        raise ValueError(Errors.P531.format(name=name, problem=problem))
 
 
 def averaged(said: Sequence[Teaching]) -> Teaching:

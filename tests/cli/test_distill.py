@@ -160,6 +160,9 @@ def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
         (["--texts", "{folder}/texts.jsonl", "--teacher-component", "ner"], "P530"),
         (["--texts", "{folder}/texts.jsonl", "--ensemble", "{folder}/other"], "P532"),
         (["--gold", "{folder}/labels.spacy"], "P531"),
+        # Before the teacher has worked for hours
+        (["--texts", "{folder}/texts.jsonl", "--corpora.dev.path", "{folder}/no.spacy"], "P109"),
+        (["--texts", "{folder}/texts.jsonl", "--components.psa_tagger.target", "tag"], "P531"),
     ],
 )
 def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str) -> None:
@@ -176,6 +179,7 @@ def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str)
     )
     assert result.exit_code == 1
     assert error in result.output
+    assert not list(tmp_path.rglob("*"))
 
 
 def test_a_teacher_without_the_component(folder: Path, tmp_path: Path) -> None:
@@ -237,7 +241,6 @@ def test_the_commands_of_the_page(
     for line in lines:
         short = ["--training.max_steps", "2"] if line[:2] == ["psa", "distill"] else []
         if line[0] == "package":
-            Path("packages").mkdir()
             line = [word if word != "wheel" else "none" for word in line]
         succeed(*line, *short)
-    assert Path("packages", "en_student-0.0.0", "setup.py").exists()
+    assert Path("en_student-0.0.0", "setup.py").exists()
