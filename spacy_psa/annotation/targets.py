@@ -22,6 +22,10 @@ SPAN_TARGETS: dict[str, type[SpanTarget]] = {
 TARGETS: dict[str, type[Target]] = {**TOKEN_TARGETS, **SPAN_TARGETS}
 
 
+# What converted corpora have in `doc.spans` beside annotation
+DOCUMENT_KEY, SPEAKERS_KEY = "document", "speakers"
+
+
 def annotated_targets(docs: Iterable[Doc]) -> Iterator[tuple[str, str]]:
     """Find the targets that documents are annotated for, with repetitions, each with its key in
     `doc.spans` if it has one; "roles" for frames."""
@@ -30,7 +34,7 @@ def annotated_targets(docs: Iterable[Doc]) -> Iterator[tuple[str, str]]:
         if doc.ents:
             yield "ents", ""
         for key, group in doc.spans.items():
-            if len(group):
+            if len(group) and key not in (DOCUMENT_KEY, SPEAKERS_KEY):
                 yield ("roles", "") if key.partition("/")[0] == FRAMES_KEY else ("spans", key)
 
 

@@ -60,6 +60,8 @@ def explain(error: ValueError) -> str | None:
     if isinstance(error, ConfigValidationError):
         lines = [_describe(each, error) for each in error.errors or ()]
         return "\n".join(filter(None, [_title(error), error.desc, *lines]))
+    if isinstance(error, UnicodeDecodeError):
+        return "the file is not text in UTF-8"
     text = str(error)
     if match := UNREGISTERED.match(text):
         name, kind = match.groups()

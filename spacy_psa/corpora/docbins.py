@@ -21,11 +21,10 @@ from srsly.msgpack import Packer, msgpack_decoders, unpackb
 
 from ..annotation.propositions import Frame, frame_groups
 from ..annotation.schemes import Span
+from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from .sentence import Sentence
 
 CHUNKS_KEY = "chunks"
-SPEAKERS_KEY = "speakers"
-DOCUMENT_KEY = "document"
 # Values of SENT_START (unsigned, like all attributes) and of ENT_IOB.
 _START, _NO_START, _UNKNOWN_START = 1, 2**64 - 1, 0
 _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3

@@ -11,11 +11,10 @@ from spacy.vocab import Vocab
 
 from ..annotation.propositions import Frame, get_frames, has_frames
 from ..annotation.schemes import Span
+from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from ..errors import Errors
 from .docbins import (
     CHUNKS_KEY,
-    DOCUMENT_KEY,
-    SPEAKERS_KEY,
     Encoder,
     span_groups,
     token_attributes,

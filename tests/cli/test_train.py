@@ -206,6 +206,12 @@ def test_a_config_without_a_section_is_an_error(tmp_path: Path, config: Path, se
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_that_is_no_config_is_an_error(tmp_path: Path) -> None:
+    DocBin().to_disk(tmp_path / "train.spacy")
+    message = fail(tmp_path / "train.spacy", "--output", tmp_path / "out")
+    assert "[P437] The config is not valid: the file is not text in UTF-8" in message
+
+
 def test_an_output_that_is_a_file_is_an_error(tmp_path: Path, config: Path) -> None:
     path = tmp_path / "out"
     path.write_text("x", encoding="utf8")

@@ -71,7 +71,11 @@ def test_no_label_is_an_error() -> None:
     nlp = make_nlp()
     with pytest.raises(ValueError, match=r"P305.*Annotated in them: nothing\."):
         nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a b"), {})])
-    annotated = {"entities": [(0, 1, "PER")], "spans": {"sc": [(0, 1, "X")]}, "pos": ["NOUN"] * 2}
+    annotated = {
+        "entities": [(0, 1, "PER")],
+        "spans": {"sc": [(0, 1, "X")], "document": [(0, 1, "")]},
+        "pos": ["NOUN"] * 2,
+    }
     with pytest.raises(ValueError, match=r"P305.*them: ents, pos, spans \(spans_key 'sc'\)\."):
         nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a b"), annotated)])
 
