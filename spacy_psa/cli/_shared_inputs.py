@@ -78,6 +78,9 @@ def assemble_shared(
         for part in weights
         for score, weight in part.items()
     }
+    if inputs.raw:
+        # A rule, whose score would count as much as all that is learned
+        config["training"]["score_weights"].update(sents_f=None, sents_p=None, sents_r=None)
     if inputs.transformer is not None:
         for name in components:
             _limit_dropout(config["components"][name]["model"]["encoder"])

@@ -233,6 +233,8 @@ def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> Non
     assert config["training"]["annotating_components"] == ["sentencizer"]
     assert config["training"]["batcher"]["@batchers"] == "spacy.batch_by_padded.v1"
     assert config["corpora"]["train"]["@readers"] == "spacy.Corpus.v1"
+    weights = config["training"]["score_weights"]
+    assert weights["sents_f"] is None and weights["ents_f"] == 1.0
     nlp, _ = learn(config, steps=1)
     assert len(list(nlp("Ann saw York . Ann saw .").sents)) == 2
 
