@@ -24,7 +24,7 @@ from ..models.network_shim import networks
 from ..models.updating import scale_gradients
 from ..output_errors import PrintedError
 from .monitors import DivergenceMonitor, StagnationMonitor, skip_update, skips_update
-from .pretrained import check_transformers
+from .pretrained import check_transformers, load_frozen
 from .tagset import TagSet
 from .teaching import teaching_of
 from .vocabulary import Vocabulary, collect_words
@@ -128,6 +128,8 @@ class Learner(ABC):
         if n_before not in (None, n_tags) and not can_resize(model):
             raise ValueError(Errors.P315.format(name=self.pipe.name, found=n_before, n_tags=n_tags))
         model.set_dim("nO", n_tags, force=True)
+        if nlp is not None:
+            load_frozen(nlp, self.pipe)
         model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
         if nlp is not None:
             check_transformers(nlp)

@@ -24,6 +24,19 @@ def n_positions(config: Any) -> int | None:
     return positions
 
 
+def load_frozen(nlp: Language, pipe: Any) -> None:
+    """Load the frozen transformers that a component listens to. spaCy disables frozen components
+    while it initializes a pipeline, so that they would have no network, unless another pipeline is
+    their source."""
+    upstream: Any
+    for name, upstream in nlp.components:
+        model = getattr(upstream, "model", None)
+        is_loaded = isinstance(model, Model) and model.attrs.get("has_transformer", True)
+        if name in nlp.disabled and not is_loaded and pipe.name in upstream.listening_components:
+            upstream.initialize(list, nlp=nlp)
+            upstream.find_listeners(pipe)
+
+
 def check_transformers(nlp: Language) -> None:
     """Check that the initialized transformers in a pipeline have positions for as many subwords as
     they get, and read windows as long. If a tokenizer has no limit, this is a warning."""

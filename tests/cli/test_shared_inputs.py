@@ -82,9 +82,11 @@ def learn(
         config["training"]["optimizer"] = {"@optimizers": "Adam.v1", "learn_rate": 0.01}
     nlp = load_model_from_config(config, auto_fill=True)
     examples = make(nlp)
-    nlp.initialize(lambda: examples)
-    (optimizer,) = resolve_dot_names(config.interpolate(), ["training.optimizer"])
     training = config["training"]
+    # As `spacy train` initializes a pipeline
+    with nlp.select_pipes(disable=training["frozen_components"]):
+        nlp.initialize(lambda: examples)
+    (optimizer,) = resolve_dot_names(config.interpolate(), ["training.optimizer"])
     for _ in range(steps):
         nlp.update(
             examples,
