@@ -268,8 +268,8 @@ class Errors(metaclass=_Coded):
     )
     P127 = "Unknown target '{name}'. Choose one of: {options}."
     P128 = (
-        "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output' or "
-        "'spacy benchmark accuracy --output'."
+        "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output', "
+        "'spacy benchmark accuracy --output' or 'spacy psa evaluate --output'."
     )
     P129 = (
         "Could not download {url} ({reason}). Check the address and the network, or get the file "

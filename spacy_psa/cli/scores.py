@@ -28,7 +28,7 @@ def scores_cli(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="METRICS...", help="JSON files written by 'spacy evaluate --output'"
+            metavar="METRICS...", help="JSON files of 'spacy evaluate' or 'psa evaluate' (--output)"
         ),
     ],
     output_path: Annotated[
@@ -59,7 +59,7 @@ def scores_cli(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Read a metrics file written by spaCy."""
+    """Read a metrics file written by spaCy or by `psa evaluate`."""
     import srsly
 
     if not path.is_file():
@@ -74,9 +74,26 @@ def read_metrics(path: Path) -> dict[str, Any]:
         # `spacy evaluate --per-component` nests the scores one level deeper.
         if isinstance(value, dict) and _main_scores(value):
             data = {**data, **value}
+    for report in data.get("reports") or ():
+        if isinstance(report, dict) and {"layer", "by_label"} <= set(report):
+            data = {**data, **_of_report(report)}
     if not _main_scores(data):
         raise ValueError(Errors.P128.format(path=path))
     return data
+
+
+def _of_report(report: dict[str, Any]) -> dict[str, Any]:
+    """The scores in a report of `psa evaluate`, by their names in spaCy."""
+    layer = re.sub(r"\['(.*)'\]", r"_\1", report["layer"])
+
+    def prf(figures: dict[str, Any]) -> dict[str, Any]:
+        return {name[0]: figures.get(name) for name in ("precision", "recall", "f1")}
+
+    return {
+        f"{layer}_acc": report.get("accuracy"),
+        **{f"{layer}_{name}": value for name, value in prf(report).items()},
+        f"{layer}_per_type": {row["name"]: prf(row) for row in report["by_label"]},
+    }
 
 
 def score_tables(metrics: dict[str, dict[str, Any]]) -> list[Table]:

@@ -135,6 +135,7 @@ def test_command_prints_all_parts_and_writes_all_formats(save: Save, tmp_path: P
     ):
         assert part in shown
     assert json.loads(outputs[0].read_text())["reports"][0]["accuracy"] == pytest.approx(2 / 3)
+    assert "66.67" in succeed("psa", "scores", outputs[0])
     assert outputs[1].read_text().startswith("# Evaluation of ")
     assert outputs[2].read_text().count("<svg") == 3
     for path in outputs[1:]:

@@ -100,13 +100,25 @@ def test_scores_per_component_are_put_together(write):
     assert others == []
 
 
+def test_reports_of_our_own_evaluation_are_read(write):
+    figures = {"precision": 0.5, "recall": 0.25, "f1": 1 / 3}
+    report = {"layer": "spans['genes']", **figures, "by_label": [{"name": "G", **figures}]}
+    path = write({"title": "Evaluation", "reports": [report]})
+    main, per_type = score_tables({"x": read_metrics(path)})
+    assert main.header == ["", "spans_genes_p", "spans_genes_r", "spans_genes_f"]
+    assert main.rows == [["x", "50.00", "25.00", "33.33"]]
+    assert per_type.rows == [["G", "50.00", "25.00", "33.33"]]
+
+
 def test_scores_per_type_that_are_none_are_left_out():
     main, *others = score_tables({"x": {"tag_acc": 0.5, "ents_per_type": [1]}})
     assert main.rows == [["x", "50.00"]]
     assert others == []
 
 
-@pytest.mark.parametrize("data", ["no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}])
+@pytest.mark.parametrize(
+    "data", ["no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}, {"reports": [1, {}]}]
+)
 def test_files_without_scores_are_errors(write, data):
     with pytest.raises(ValueError, match=r"P128.*psa\.json"):
         read_metrics(write(data))
