@@ -311,10 +311,13 @@ def fill(config: "Config") -> "Config":
 def train_command(
     path: Path, *, corpus: Path | None, needs_vectors: bool, gpu: bool
 ) -> tuple[str, ...]:
-    """Write the command to train with a config, on a corpus if the config sets none."""
+    """Write the command to train with a config, on a corpus if the config sets none, and with the
+    development data beside it."""
+    beside = [] if corpus is None else [corpus.with_name("dev.spacy")]
+    dev = next((shlex.quote(str(path)) for path in beside if path.is_file()), "dev.spacy")
     options = [
         *(["--paths.train train.spacy"] if corpus is None else []),
-        "--paths.dev dev.spacy",
+        f"--paths.dev {dev}",
         *(["--paths.vectors vectors/en"] if needs_vectors else []),
         *(["--gpu-id 0"] if gpu else []),
     ]

@@ -406,6 +406,10 @@ def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
     assert "# In updates: for the 25 Docs of train.spacy." in text
     assert "max_steps = 300\n" in text
     assert "# In updates: for 3,000 sentences." in make_config("psa", "ents", name="x.cfg")
+    assert "#     --paths.dev dev.spacy\n" in text
+    beside = shutil.copy(corpus, corpus.with_name("dev.spacy"))
+    text = make_config("psa", "ents", name="x.cfg", corpus=corpus)
+    assert f"#     --paths.dev {beside}\n" in text
 
 
 def test_too_few_sentences_are_named(tmp_path: Path) -> None:
