@@ -55,12 +55,14 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
     start = -1
     open_label = previous = ""
     closed = True
+    is_bioes: bool | None = None
     for i, tag in enumerate(tags):
         prefix, label = split_tag(tag)
         outside = prefix in _OUTSIDE_PREFIXES
         begins = closed or prefix in _STARTING_PREFIXES or label != open_label
         if previous == "E" and prefix == "B" and label == open_label:
-            begins = _is_bioes(tags)
+            is_bioes = _is_bioes(tags) if is_bioes is None else is_bioes
+            begins = is_bioes
         previous = prefix
         if start >= 0 and (outside or begins):
             spans.append((start, i, open_label))
