@@ -1098,10 +1098,7 @@ class Errors(metaclass=_Coded):
         "'{path}' has no column of text '{column}'. Its columns of text: {options}. Choose one "
         "with --column."
     )
-    P506 = (
-        "'{path}' has columns with names that the output uses itself: {columns}. Rename them, or "
-        "leave them out."
-    )
+    P506 = "'{path}' has columns {problem}: {columns}. Rename them, or leave them out."
     P507 = (
         "The output folder '{path}' has other contents, such as '{found}'. Choose a new or empty "
         "folder."

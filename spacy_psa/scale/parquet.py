@@ -19,7 +19,7 @@ from .reading import Chunk, Failure, Record, chunks_of
 from .schema import to_table
 
 # Parquet's readers want larger row groups than a chunk
-_ROW_GROUP_BYTES = 1 << 24
+_ROW_GROUP_BYTES = 1 << 22
 
 
 def check_parquet(source: Source, column: str, reserved: Iterable[str]) -> Any:
@@ -41,14 +41,31 @@ def check_columns(schema: Any, column: str, reserved: Iterable[str], name: str) 
     if column not in texts:
         options = ", ".join(texts) or "none"
         raise ValueError(Errors.P505.format(path=name, column=column, options=options))
-    taken = sorted({*schema.names} & ({*reserved} - {column, "id", "source"}))
-    if taken:
-        raise ValueError(Errors.P506.format(path=name, columns=", ".join(taken)))
+    names, own = schema.names, {column, "id", "source"}
+    problems = {
+        "with names that the output uses itself": {*names} & ({*reserved} - own),
+        "of the same name": {found for found in names if names.count(found) > 1},
+        "that cannot be read as text": {
+            field.name for field in schema if field.name in own and not _becomes_text(field.type)
+        },
+    }
+    for problem, columns in problems.items():
+        if columns:
+            listed = ", ".join(sorted(columns))
+            raise ValueError(Errors.P506.format(path=name, problem=problem, columns=listed))
 
 
 def _is_text(kind: Any) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _becomes_text(kind: Any) -> bool:
+    try:
+        pa.nulls(0, kind).cast(pa.string())
+    except pa.ArrowException:
+        return False
+    return not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def read_parquet(part: Part, n_docs: int, column: str) -> Iterator[Chunk]:

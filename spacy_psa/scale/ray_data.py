@@ -103,7 +103,11 @@ def run_actors(
 def _pool(n_actors: int | None, gpu_id: int, most: int | None = None) -> dict[str, Any]:
     """The options of Ray Data for the actors, of which there are at most so many."""
     unit = "CPU" if gpu_id < 0 else "GPU"
-    n = n_actors or max(1, int(ray.cluster_resources().get(unit, 1)))
+    available = int(ray.cluster_resources().get(unit, 0))
+    if gpu_id >= 0 and not available:  # Ray would wait for one
+        reason = "the Ray cluster has none"
+        raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason))
+    n = n_actors or max(1, available)
     return {"compute": ActorPoolStrategy(size=min(n, most or n)), f"num_{unit.lower()}s": 1}
 
 

@@ -155,8 +155,8 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
             content = record.pop(column, None)
             if not isinstance(content, str):
                 raise ValueError(f'there is no text under the key "{column}"')
-            found = record.pop("id", None)
-            name = str(found) if isinstance(found, str | int) else name
+            if isinstance(record.get("id"), str | int):
+                name = str(record.pop("id"))
             if isinstance(record.get("source"), str):
                 source = record.pop("source")
             meta = json.dumps(record, ensure_ascii=False) if record else None
