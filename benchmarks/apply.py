@@ -10,14 +10,17 @@ on the load of the machine. Ray's are those of its actors, which get all texts s
 times; the time that passes is given, too. Of their blocks, the first ones, with which they warm up,
 and the last ones, when not all of them are busy, are not counted.
 
-Memory is that of a process of its own, which annotates `--many` sentences, the same ones again and
-again, with a smaller network: its highest value in the first tenth and in all of the run.
+Memory is that of a process of its own, which annotates `--many` sentences, those of the file in
+random order, again and again, with a smaller network: its highest value in the first tenth and in
+all of the run.
 """
 
 import argparse
+import gc
 import json
 import multiprocessing
 import os
+import random
 import tempfile
 import time
 from importlib.util import find_spec
@@ -127,16 +130,19 @@ def time_local(
     """
     seconds: dict[str, list[float]] = {"nlp.pipe": [], "psa apply": []}
     for turn in range(-1, repeat):
+        gc.collect()
         start = time.process_time()
         with nlp.memory_zone():
             for _ in nlp.pipe(texts):
                 pass
         middle = time.process_time()
+        gc.collect()
+        between = time.process_time()
         spacy_psa.apply(nlp, folder / "texts.txt", folder / f"local{turn}", block_size=LOCAL_BLOCK)
         end = time.process_time()
         if turn >= 0:
             seconds["nlp.pipe"].append(middle - start)
-            seconds["psa apply"].append(end - middle)
+            seconds["psa apply"].append(end - between)
     return seconds
 
 
@@ -187,8 +193,10 @@ def measure_memory(lines: list[str], folder: Path, n: int) -> dict[str, Any]:
     RETURNS (Dict[str, Any]): The number of sentences, and the highest MiB of the process in the
         first tenth and in the whole run.
     """
-    many = "\n".join(islice(cycle(lines), n))
+    mixed = random.Random(0).sample(lines, len(lines))
+    many = "\n".join(islice(cycle(mixed), n))
     (folder / "many.txt").write_text(many, encoding="utf8")
+    make_pipeline("bilstm-crf", 16).to_disk(folder / "small")
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(False)
     process = context.Process(target=_run_long, args=(folder, n, writer))
@@ -201,20 +209,21 @@ def measure_memory(lines: list[str], folder: Path, n: int) -> dict[str, Any]:
 
 def _run_long(folder: Path, n: int, writer: Any) -> None:
     torch.set_num_threads(1)
-    nlp = make_pipeline("bilstm-crf", 16)
     highest: list[float] = []
-    pipe, done = nlp.pipe, 0
+    pipe: Any = Language.pipe
+    done = 0
 
-    def watched(texts: Any, **options: Any) -> Any:
+    def watched(nlp: Language, texts: Any, *, as_tuples: bool = False, **options: Any) -> Any:
         nonlocal done
-        for pair in pipe(texts, **options):
-            done += 1
+        for item in pipe(nlp, texts, as_tuples=as_tuples, **options):
+            # With tuples, it calls itself
+            done += not as_tuples
             if done % 500 == 0:
                 highest.append(memory())
-            yield pair
+            yield item
 
-    nlp.pipe = watched  # type: ignore[method-assign]
-    spacy_psa.apply(nlp, folder / "many.txt", folder / "many", block_size=1 << 20)
+    Language.pipe = watched  # type: ignore[method-assign, assignment]
+    spacy_psa.apply(folder / "small", folder / "many.txt", folder / "many", block_size=1 << 20)
     writer.send((max(highest[: max(1, len(highest) // 10)]), max(highest)))
 
 

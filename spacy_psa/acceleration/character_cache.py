@@ -94,7 +94,7 @@ class CharacterCache:
         short = dict(islice(found_at.items(), CACHE_SIZE))
         n = len(self._rows)
         if n + len(short) > CACHE_SIZE:
-            self._clear()
+            self._rows = {}
             n = 0
         if not len(self._table):
             # A tensor created in inference mode cannot be written to outside of it

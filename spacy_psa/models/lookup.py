@@ -26,7 +26,7 @@ PADDING_CHARACTER = 0
 UNKNOWN_CHARACTER = 1
 FIRST_CHARACTER = 2
 # Maximum number of distinct words in the cache, so that a long-running process stays bounded.
-CACHE_SIZE = 100_000
+CACHE_SIZE = 20_000
 # Maximum number of characters of a cached word, for the same reason.
 CACHED_LENGTH = 200
 N_NAMED = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from .reading import Chunk, Failure, Record
 
 # Long enough for full batches, short enough to stay in the memory of a small machine
 N_DOCS = 1024
+# Found again without their features and their tokenization being worked out again
+KEPT_WORDS = 20_000
 Pairs = Sequence[tuple[Record, Doc]]
 
 
@@ -45,10 +48,15 @@ class Annotator:
         """RETURNS (int): The number of documents in a chunk: full batches."""
         return self.batch_size * max(1, N_DOCS // self.batch_size)
 
+    def zone(self) -> AbstractContextManager[Any]:
+        """A context after which the vocabulary forgets what documents have added to it, once it has
+        enough words."""
+        return self.nlp.memory_zone() if len(self.nlp.vocab) > KEPT_WORDS else nullcontext()
+
     def annotate(
         self, records: Sequence[Record], failures: list[Failure]
     ) -> Iterator[tuple[Record, Doc]]:
-        """Annotate documents, within `nlp.memory_zone`."""
+        """Annotate documents, within `zone`."""
         if not records:
             return
         inputs = ((self._input(record), i) for i, record in enumerate(records))

@@ -58,7 +58,7 @@ def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
         rest = [n for n in batch.schema.names if n not in (column, "id", "source")]
         others = batch.select(rest) if rest else None
         for chunk in rows_of(batch, annotator.n_docs, column, names, ""):
-            with annotator.nlp.memory_zone():
+            with annotator.zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
                 good = table_of(annotator, chunk, pairs)
                 rows = [record.row for record, _ in pairs]

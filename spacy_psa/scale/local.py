@@ -15,7 +15,7 @@ from ..errors import Errors
 from .annotating import Annotator
 from .blocks import Block
 from .shards import Entry
-from .work import Job, Report, annotate_block, load_annotator
+from .work import Job, Report, annotate_block, frozen_objects, load_annotator
 
 # More, and it is a document that ends the processes, not somebody else
 MAX_DEATHS = 5
@@ -27,8 +27,9 @@ def run_here(
     annotator: Annotator, job: Job, blocks: Iterable[Block], report: Report
 ) -> Generator[Entry, None, None]:
     """Annotate blocks in this process."""
-    for block in blocks:
-        yield annotate_block(annotator, job, block, report)
+    with frozen_objects():
+        for block in blocks:
+            yield annotate_block(annotator, job, block, report)
 
 
 def run_processes(

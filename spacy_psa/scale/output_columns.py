@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -141,9 +142,9 @@ def _groups(doc: Doc) -> list[tuple[str, list[dict[str, Any]]]]:
     for key, group in doc.spans.items():
         if key.partition("/")[0] == _FRAMES and has_frames(doc):
             continue
-        scores = group.attrs.get("scores")
-        known = scores if scores is not None and len(scores) == len(group) else [None] * len(group)
-        groups.append((key, [_span(*pair) for pair in zip(group, known, strict=True)]))
+        spans, scores = list(group), group.attrs.get("scores")
+        known = scores if scores is not None and len(scores) == len(spans) else repeat(None)
+        groups.append((key, list(map(_span, spans, known))))
     return groups
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import spacy
+from spacy.language import Language
 
 from ..errors import Errors
 from .annotating import Annotator
@@ -17,6 +21,8 @@ from .blocks import Block
 from .reading import Failure, read_block
 from .shards import Entry, open_shard, write_failures
 
+# Each takes about 100 KB, and few batches have the shape of an earlier one
+N_KERNELS = 64
 # Takes numbers of documents, words and characters
 Report = Callable[[int, int, int], None]
 
@@ -58,18 +64,37 @@ def use_gpu(gpu_id: int) -> None:
             raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
 
 
+def load_pipeline(path: str) -> Language:
+    """Load the pipeline of a long run. oneDNN reads its settings when it is first used, and would
+    keep the kernels of 1,024 shapes."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(N_KERNELS))
+    return spacy.load(path)
+
+
 def load_annotator(job: Job) -> Annotator:
     """Load the pipeline in a worker."""
     use_gpu(job.settings.gpu_id)
     try:
-        annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
+        annotator = Annotator.of(load_pipeline(job.model), job.settings.batch_size)
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P514.format(path=job.model, reason=reason)) from error
     if annotator.checksum != job.checksum:
         reason = "it has other contents there"
         raise ValueError(Errors.P514.format(path=job.model, reason=reason))
+    gc.freeze()  # see `frozen_objects`
     return annotator
+
+
+@contextmanager
+def frozen_objects() -> Iterator[None]:
+    """Spare Python's garbage collector the objects that exist, such as the pipeline, which it would
+    go through again and again."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def annotate_block(
@@ -87,17 +112,17 @@ def annotate_block(
     )
     with open_shard(folder / shard_name, settings.form) as shard:
         for chunk in chunks:
-            # The vocabulary forgets what these documents added to it
-            with annotator.nlp.memory_zone():
+            with annotator.zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
                 if pairs:
                     shard.write(annotator, chunk, pairs)
+                lasts = [doc[-1] for _, doc in pairs if len(doc)]
                 done = (
                     len(pairs),
-                    sum(len(doc) for _, doc in pairs),
-                    sum(len(doc.text) for _, doc in pairs),
+                    sum(token.i + 1 for token in lasts),
+                    sum(token.idx + len(token) for token in lasts),
                 )
-                del pairs
+                del pairs, lasts
             documents, words = documents + done[0], words + done[1]
             failures += chunk.failures
             check_failures(len(failures), settings.max_errors, failures)

@@ -6,7 +6,9 @@ import datetime
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -14,6 +16,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 import spacy_psa
+from spacy_psa.scale import annotating
 
 from .conftest import SENTENCES, failures_of, gzipped, rows_of, shards_of
 
@@ -131,11 +134,14 @@ def test_all_kinds_of_input_have_the_same_annotation(
 
 def test_what_comes_with_a_text_is_kept(nlp: Language, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"body": "Ann ran", "id": 7, "source": "x", "n": [1]}\n', encoding="utf8")
+    first = '{"body": "Ann ran", "id": 7, "source": "x", "n": [1]}'
+    path.write_text(first + '\n{"body": "Bob ran", "id": 0.5}\n', encoding="utf8")
     spacy_psa.apply(nlp, path, tmp_path / "out", format="spacy", column="body")
-    (doc,) = DocBin().from_disk(tmp_path / "out" / "part-000000.spacy").get_docs(nlp.vocab)
-    found = doc.user_data[KEY]
-    assert (found["id"], found["source"], found["meta"]) == ("7", "x", '{"n": [1]}')
+    docs = DocBin().from_disk(tmp_path / "out" / "part-000000.spacy").get_docs(nlp.vocab)
+    one, two = (doc.user_data[KEY] for doc in docs)
+    assert (one["id"], one["source"], one["meta"]) == ("7", "x", '{"n": [1]}')
+    # Not an id, but not lost either
+    assert (two["id"], two["meta"]) == (f"{path}:{len(first) + 1}", '{"id": 0.5}')
 
 
 def test_a_file_can_be_a_document(nlp: Language, tmp_path: Path) -> None:
@@ -215,19 +221,32 @@ def test_an_interrupted_run_goes_on_and_a_finished_one_does_nothing(
     assert shards_of(out) == shards_of(tmp_path / "whole")
 
 
-def test_the_vocabulary_does_not_grow(model: Path, tmp_path: Path) -> None:
+def test_the_vocabulary_keeps_so_many_words(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nlp = spacy.load(model)
+    monkeypatch.setattr(annotating, "KEPT_WORDS", len(nlp.vocab) + 10)
     path = tmp_path / "a.txt"
     path.write_text("\n".join(f"new{i} word{i}" for i in range(3000)), encoding="utf8")
-    before = [*nlp.vocab.strings], {lexeme.orth for lexeme in nlp.vocab}
+    before = {lexeme.text for lexeme in nlp.vocab}
     assert spacy_psa.apply(nlp, path, tmp_path / "out").documents == 3000
-    assert ([*nlp.vocab.strings], {lexeme.orth for lexeme in nlp.vocab}) == before
+    # Those of the first chunk, with which there were enough
+    n_docs = annotating.Annotator.of(nlp).n_docs
+    kept = {f"{word}{i}" for i in range(n_docs) for word in ("new", "word")}
+    assert {lexeme.text for lexeme in nlp.vocab} == before | kept
+    assert not {f"new{i}" for i in range(n_docs, 3000)} & {*nlp.vocab.strings}
 
 
 def bad_parquet(folder: Path) -> Path:
     path = folder / "a.parquet"
     pq.write_table(pa.table({"text": SENTENCES, "tokens": SENTENCES, "n": [1] * 40}), path)
     return path
+
+
+def parquet(folder: Path, names: Sequence[str], columns: list[list[Any]]) -> Path:
+    table = pa.table([["Ann ran"], *columns], names=["text", *names])
+    pq.write_table(table, folder / "a.parquet")
+    return folder / "a.parquet"
 
 
 def cut_short(folder: Path) -> Path:
@@ -254,7 +273,9 @@ def text_file(folder: Path, name: str = "a.txt") -> Path:
         ("P504", cut_short, {}),
         ("P505", bad_parquet, {"column": "body"}),
         ("P505", bad_parquet, {"column": "n"}),
-        ("P506", bad_parquet, {}),
+        ("P506.*uses itself: tokens", bad_parquet, {}),
+        ("P506.*of the same name: n", lambda folder: parquet(folder, "nn", [[1], [2]]), {}),
+        ("P506.*read as text: id", lambda folder: parquet(folder, ["id"], [[[1]]]), {}),
         ("P515", text_file, {"format": "parket"}),
         ("P516", lambda folder: text_file(folder).parent, {}),
         ("P453", text_file, {"gpu_id": 99}),
