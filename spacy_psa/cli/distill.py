@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -265,6 +266,7 @@ def _fill(
         fill(cache, teachers, texts, settings, progress=bar.update)
     sums = cache.sums()
     if sums["docs"] and sums["silent"] == sums["docs"]:
+        rmtree(cache.folder)  # other texts would be refused beside it
         raise ValueError(Errors.P536.format(n=int(sums["docs"])))
     cache.finish(
         {

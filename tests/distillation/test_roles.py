@@ -67,3 +67,4 @@ def test_texts_without_predicates_are_refused(folder: Path, tmp_path: Path) -> N
     )
     assert result.exit_code == 1
     assert "P536" in result.output
+    assert not (tmp_path / "teacher").exists()  # better texts need no other folder
