@@ -4,9 +4,9 @@ is done without it. A later version may rename or remove them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,21 +85,18 @@ def is_watched(layer: nn.Module) -> bool:
     return bool(hooks or getattr(torch_module, "_global_forward_hooks", True))
 
 
-def tensors_of(layer: nn.Module) -> Iterator[Tensor | None]:
-    """Iterate over the parameters and buffers of a layer, without those of its submodules; None for
+def tensors_of(layer: nn.Module) -> Iterable[Tensor | None]:
+    """Get the parameters and buffers of a layer, without those of its submodules; None for
     those that are not used. The public methods take several times as long."""
     if hasattr(layer, "_parameters") and hasattr(layer, "_buffers"):
-        yield from layer._parameters.values()
-        yield from layer._buffers.values()
-    else:
-        yield from layer.parameters(recurse=False)
-        yield from layer.buffers(recurse=False)
+        return chain(layer._parameters.values(), layer._buffers.values())
+    return chain(layer.parameters(recurse=False), layer.buffers(recurse=False))
 
 
 def version_of(tensor: Tensor) -> object:
     """RETURNS (object): What changes whenever a tensor is changed in place; something that equals
     nothing else, so that nothing is kept, if PyTorch does not say."""
-    return getattr(tensor, "_version", None) or (0 if hasattr(tensor, "_version") else object())
+    return getattr(tensor, "_version", object())
 
 
 def network_of(shim: Any) -> Any:

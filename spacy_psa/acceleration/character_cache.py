@@ -23,7 +23,6 @@ from ..tensor_versions import TensorVersions, weights_of
 CACHE_SIZE = 20_000
 # Maximum length of a cached word in characters, for the same reason.
 MAX_CACHED_LENGTH = 50
-UNKNOWN = -1
 
 
 class CharacterCache:
@@ -61,16 +60,16 @@ class CharacterCache:
             if not self._versions.are_those_of(weights):
                 self._clear()
                 self._versions = TensorVersions(weights)
-            rows = [self._rows.get(key, UNKNOWN) for key in keys]
-            new = [i for i, row in enumerate(rows) if row == UNKNOWN]
-            places = torch.from_numpy(np.array(rows, dtype=np.int64))
-            if not new:
-                return self._table.index_select(0, places)
+            rows = list(map(self._rows.get, keys))
+            if None not in rows:
+                return self._table.index_select(0, torch.from_numpy(np.array(rows)))
+            new = [i for i, row in enumerate(rows) if row is None]
             index = torch.from_numpy(np.array(new, dtype=np.int64))
             part = SequenceMask(mask.lengths.index_select(0, index), max(sizes[i] for i in new))
             found = output = read(characters[:, : part.width].index_select(0, index), part)
             if len(new) < len(keys):
-                output = self._table.index_select(0, places.clamp_(min=0))
+                places = torch.from_numpy(np.array([row or 0 for row in rows]))
+                output = self._table.index_select(0, places)
                 output.index_copy_(0, index, found)
             self._store([keys[i] for i in new], [sizes[i] for i in new], found)
             return output

@@ -51,18 +51,21 @@ class Potentials:
         end: Tensor | None = None,
         pairwise: Tensor | None = None,
     ) -> None:
-        object.__setattr__(self, "emissions", emissions)
-        object.__setattr__(self, "lengths", _as_lengths(lengths))
-        object.__setattr__(self, "transitions", transitions)
-        object.__setattr__(self, "start", start)
-        object.__setattr__(self, "end", end)
-        object.__setattr__(self, "pairwise", pairwise)
+        vars(self).update(
+            emissions=emissions,
+            lengths=_as_lengths(lengths),
+            transitions=transitions,
+            start=start,
+            end=end,
+            pairwise=pairwise,
+        )
         problem = self._problem()
         if problem is not None:
             raise ValueError(Errors.P001.format(problem=problem))
 
     def _problem(self) -> str | None:
-        for name, tensor in self.tensors().items():
+        tensors = self.tensors()
+        for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
                 return f"{name} is a {type(tensor).__name__}, not a torch tensor"
             if not tensor.is_floating_point():
@@ -75,17 +78,17 @@ class Potentials:
             return f"there is a negative length, {min(self.lengths)}"
         if sum(self.lengths) != self.n_tokens:
             return f"the lengths add up to {sum(self.lengths)}, but there are {self.n_tokens} rows"
-        n_labels = self.n_labels
+        n_tokens, n_labels = self.emissions.shape
         shapes = {
+            "emissions": (n_tokens, n_labels),
             "transitions": (n_labels, n_labels),
             "start": (n_labels,),
             "end": (n_labels,),
-            "pairwise": (self.n_tokens, n_labels, n_labels),
+            "pairwise": (n_tokens, n_labels, n_labels),
         }
-        for name, shape in shapes.items():
-            tensor = getattr(self, name)
-            if tensor is not None and tuple(tensor.shape) != shape:
-                return f"{name} has shape {tuple(tensor.shape)}, not {shape}"
+        for name, tensor in tensors.items():
+            if tensor.shape != shapes[name]:
+                return f"{name} has shape {tuple(tensor.shape)}, not {shapes[name]}"
         return None
 
     @property
@@ -116,8 +119,8 @@ class Potentials:
 
     def tensors(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): The tensors that are not None, by field name."""
-        fields = {name: getattr(self, name) for name in _TENSORS}
-        return {name: tensor for name, tensor in fields.items() if tensor is not None}
+        named = zip(_TENSORS, self.fields(), strict=True)
+        return {name: tensor for name, tensor in named if tensor is not None}
 
     def fields(self) -> Fields:
         """RETURNS (Tuple[Tensor, Optional[Tensor], ...]): emissions, transitions, start, end and

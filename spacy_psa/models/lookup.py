@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -30,7 +31,8 @@ CACHE_SIZE = 20_000
 # Maximum number of characters of a cached word, for the same reason.
 CACHED_LENGTH = 200
 N_NAMED = 5
-FORMS = {NORM: attrgetter("norm_"), ORTH: attrgetter("orth_"), LOWER: attrgetter("lower_")}
+# Hashes of a lexeme's forms
+FORMS = {NORM: attrgetter("norm"), ORTH: attrgetter("orth"), LOWER: attrgetter("lower")}
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,18 @@ class WordFeatures:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    # For each form to look up, in order: its row, and its keys in the vectors.
-    rows: tuple[int, ...]
-    keys: tuple[tuple[int, ...], ...]
+    # The row of the first form that has one, and the keys in the vectors of the forms before it
+    row: int
+    keys: tuple[int, ...]
     characters: tuple[int, ...]
 
     def find(self, known_keys: Container[int]) -> tuple[int, int | None]:
         """Find the row, and the key in the vectors if the vector is fixed."""
-        for row, keys in zip(self.rows, self.keys, strict=True):
-            if row != UNKNOWN_ROW:
-                return row, None
-            # Vectors may be added or replaced at any time, so these lookups are not cached.
-            for key in keys:
-                if key in known_keys:
-                    return FIXED_ROW, key
-        return UNKNOWN_ROW, None
+        # Vectors may be added or replaced at any time, so these lookups are not cached.
+        for key in self.keys:
+            if key in known_keys:
+                return FIXED_ROW, key
+        return self.row, None
 
 
 class WordLookup:
@@ -101,7 +100,7 @@ class WordLookup:
         self.normalize, self.normalize_all = normalize, normalize_all
         self._rows = {word: row for row, word in enumerate(words, start=UNKNOWN_ROW + 1)}
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
-        self._cache: dict[tuple[int, str], _Word] = {}
+        self._cache: dict[tuple[int, int], _Word] = {}
 
     def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
         """Look up the words of a batch, which must have some."""
@@ -110,20 +109,20 @@ class WordLookup:
         orths = np.concatenate([doc.to_array(ORTH) for doc in docs]).tolist()
         # For one sentence, a dict takes a fraction of the time of `np.unique`
         found: dict[int, _Word] = {}
-        for orth in orths:
-            if orth not in found:
-                # The same word may have another norm in another vocabulary
-                key = (orth, word_form(vocab[orth], self.attr))
-                found[orth] = self._cache.get(key) or self._look_up(*key, vocab)
+        form_of = FORMS[self.attr]
+        for orth in dict.fromkeys(orths):
+            # The same word may have another norm in another vocabulary
+            key = (orth, form_of(vocab[orth]))
+            found[orth] = self._cache.get(key) or self._look_up(*key, vocab)
         # Words of the same length by their hashes, so that the order of the tokens does not matter
         order = sorted(sorted(found), key=lambda key: -len(found[key].characters))
         words = [found[key] for key in order]
-        place = {key: i for i, key in enumerate(order)}
+        place = dict(zip(order, range(len(order)), strict=True))
         lengths = np.array([len(word.characters) for word in words], dtype=np.int64)
         characters = np.full((len(words), lengths[0]), PADDING_CHARACTER, dtype=np.int64)
-        characters[np.arange(lengths[0]) < lengths[:, None]] = [
-            c for word in words for c in word.characters
-        ]
+        characters[np.arange(lengths[0]) < lengths[:, None]] = np.fromiter(
+            chain.from_iterable([word.characters for word in words]), np.int64
+        )
         known_keys = _known_keys(vocab.vectors)
         rows, vector_keys = zip(*(word.find(known_keys) for word in words), strict=True)
         return WordFeatures(
@@ -131,11 +130,11 @@ class WordLookup:
             vector_keys=[key for key in vector_keys if key is not None],
             characters=characters,
             lengths=lengths,
-            tokens=np.array([place[orth] for orth in orths], dtype=np.int64),
+            tokens=np.array(list(map(place.__getitem__, orths)), dtype=np.int64),
         )
 
-    def _look_up(self, orth: int, form: str, vocab: Vocab) -> _Word:
-        text = vocab.strings[orth]
+    def _look_up(self, orth: int, form_hash: int, vocab: Vocab) -> _Word:
+        text, form = vocab.strings[orth], vocab.strings[form_hash]
         forms = [form]
         if self.normalize is not None:
             text = self.normalize(text)
@@ -145,13 +144,15 @@ class WordLookup:
             half = self.max_characters // 2
             text = text[: self.max_characters - half] + text[len(text) - half :]
         characters = tuple(self._characters.get(c, UNKNOWN_CHARACTER) for c in text)
-        word = _Word(
-            tuple(map(self._row, forms)),
-            tuple(map(_keys, forms)),
-            characters or (UNKNOWN_CHARACTER,),
-        )
+        row, keys = UNKNOWN_ROW, list[int]()
+        for form in forms:
+            row = self._row(form)
+            if row != UNKNOWN_ROW:
+                break
+            keys.extend(_keys(form))
+        word = _Word(row, tuple(keys), characters or (UNKNOWN_CHARACTER,))
         if max(map(len, (*forms, text))) <= CACHED_LENGTH:
-            self._cache[orth, form] = word
+            self._cache[orth, form_hash] = word
         return word
 
     def _row(self, form: str) -> int:
@@ -163,7 +164,7 @@ def word_form(lexeme: Lexeme, attr: int) -> str:
     the token: a tokenizer may give a token a norm of its own ("not" for "n't"), which the same word
     does not have in a document made of words, such as most training data.
     """
-    return FORMS[attr](lexeme)
+    return lexeme.vocab.strings[FORMS[attr](lexeme)]
 
 
 def zero_digits(form: str) -> str:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from ..acceleration import install
 from ..acceleration.reduced_precision import FULL, REDUCTIONS, reduce_precision
 from ..errors import Errors
+from ..layers.ops import full_precision
 from ..messages import unpack
 from ..private_names import network_of
 from ..tensor_versions import weights_of
@@ -119,7 +120,7 @@ class NetworkShim(PyTorchShim):
         """Run the network without gradients, in full precision. Its first argument must be a
         tensor."""
         # Even within the caller's autocast: results cached here are reused by later predictions
-        with torch.no_grad(), torch.autocast(inputs.args[0].device.type, enabled=False):
+        with torch.no_grad(), full_precision(inputs.args[0]):
             return self.network(*inputs.args, **inputs.kwargs)
 
     def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[Any, Any], None]]:
