@@ -67,7 +67,7 @@ class Constraints:
             scores = getattr(potentials, name)
             if scores is None:
                 scores = potentials.emissions.new_zeros(allowed.shape)
-            constrained[name] = scores.masked_fill(~allowed, -torch.inf)
+            constrained[name] = torch.where(allowed, scores, -torch.inf)
         # Not `dataclasses.replace`, which for a single sentence takes as long as all of the above
         emissions, lengths, pairwise = potentials.emissions, potentials.lengths, potentials.pairwise
         return Potentials(emissions, lengths, **constrained, pairwise=pairwise)

@@ -78,5 +78,7 @@ class BiLSTM(PackedLayer, nn.Module):
 
     def _dropped(self, dropout: nn.Module, x: Tensor, mask: SequenceMask) -> Tensor:
         """Apply dropout; a mask shared by a sentence needs padding."""
+        if not self.training:
+            return x
         dropped: Tensor = dropout(mask.padded(x) if self.variational else x)
         return mask.in_form_of(x, dropped)

@@ -86,7 +86,7 @@ class WordCharacterEmbedding(nn.Module):
         super().__init__()
         self.words, self.characters = words, characters
         self.dropout = nn.Dropout(dropout)
-        self.word_dropout = SharedDropout(word_dropout, axis=1) if word_dropout else nn.Identity()
+        self.word_dropout = SharedDropout(word_dropout, axis=1)
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(
@@ -106,11 +106,14 @@ class WordCharacterEmbedding(nn.Module):
         tokens (Tensor): The word index of each token. Shape: (tokens,), integers.
         RETURNS (Tensor): Shape: (tokens, width).
         """
-        parts = [self.word_dropout(self.words(rows, vectors))]
+        words = self.words(rows, vectors)
+        # Not called in prediction: for one sentence, even a layer that does nothing takes long
+        parts = [self.word_dropout(words) if self.training else words]
         if self.characters is not None:
             parts.append(in_pieces(self.characters, characters, lengths))
         words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
-        return self.dropout(embedding(tokens, words))
+        found = embedding(tokens, words)
+        return self.dropout(found) if self.training else found
 
 
 def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:

@@ -284,7 +284,7 @@ def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
     if shim.cfg["has_vectors"] and found != network.words.width:
         raise ValueError(Errors.P207.format(width=network.words.width, found=found))
     features = shim.lookup.features(docs, vocab)
-    device = shim.device
+    device = network.words.weight.device
     fixed = None
     if features.vector_keys and shim.cfg["has_vectors"]:
         fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)

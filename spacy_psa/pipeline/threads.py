@@ -125,8 +125,11 @@ def using_threads(threads: Threads) -> Iterator[None]:
         # What another call has set is not the user's setting
         if not _calls.count:
             _calls.n_all = torch.get_num_threads()
-        _calls.count += 1
         n_all = _calls.n_all
+        _calls.count += n_all > 1
+    if n_all == 1:  # nothing to set, to count or to restore
+        yield
+        return
     n_threads = contention.n_threads(n_all) if threads == "auto" else min(threads, n_all)
     before, start = n_displaced(), monotonic()
     _calls.here.is_inside = True
