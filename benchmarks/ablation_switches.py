@@ -59,10 +59,12 @@ _JOINED = _definition(CPUTraining, "bilstm")
 _CACHE = ((CPUPrediction, "last_states", CPUPrediction._read_words),)
 _PACKED = ((CPUPrediction, "_read_words", Ops.last_states),)
 _ORDER = _definition(CPUPrediction, "bilstm")
+_TANH = _definition(CPUPrediction, "tanh")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 
 SWITCHES = {
     "tiled additive scores": Switch(_definition(CPUPrediction, "additive_scores")),
+    "tanh from the logistic function": Switch(_TANH, (TAGGING,)),
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
     "packed character LSTM": Switch(_PACKED),
@@ -74,7 +76,7 @@ SWITCHES = {
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
     "all but tiled scores and padding removal": Switch(
-        (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_SCALED)
+        (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_TANH, *_SCALED)
     ),
     "nothing (noise)": Switch(()),
 }

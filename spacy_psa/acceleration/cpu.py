@@ -37,6 +37,13 @@ class CPUPrediction(Ops):
         """See `Ops`."""
         return min(mask.known_lengths, default=mask.width) < mask.width
 
+    def tanh(self, x: Tensor) -> Tensor:
+        """See `Ops`. tanh(x) = 2σ(2x) − 1 takes a quarter of the time of PyTorch's on AMD's
+        processors. Its absolute error is that of numbers near 1, too large in half precision.
+        """
+        is_half = x.dtype not in (torch.float32, torch.float64)
+        return torch.tanh(x) if is_half else torch.sigmoid_(2.0 * x).mul_(2.0).sub_(1.0)
+
     def additive_scores(
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:
@@ -61,19 +68,23 @@ class CPUPrediction(Ops):
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
     ) -> Tensor:
         """See `Ops`. Weights are kept in oneDNN's order until they change."""
-        both = self._in_order(forwards, x), self._in_order(backwards, x)
-        if both[0] is None or both[1] is None:
+        left, right = self._in_order(forwards, x), self._in_order(backwards, x)
+        if left is None or right is None:
             return super().bilstm(x, mask, forwards, backwards)
-        padded = mask.padded(x)
         # Time-major, as oneDNN reads them
-        steps = padded.transpose(0, 1).contiguous()
-        left = both[0].read(steps)
         if not mask.is_padded:
-            right = both[1].read(steps, turned=True)
-        else:
-            turned = mask.reversed(padded).transpose(0, 1).contiguous()
-            right = mask.reversed(both[1].read(turned).transpose(0, 1)).transpose(0, 1)
-        return mask.in_form_of(x, torch.cat([left, right], dim=2).transpose(0, 1))
+            steps = mask.padded(x).transpose(0, 1).contiguous()
+            states = [left.read(steps), right.read(steps, turned=True)]
+            return mask.in_form_of(x, torch.cat(states, dim=2).transpose(0, 1))
+        tokens, n_rows = mask.packed(x), len(mask.lengths)
+        row, step = mask.positions.nonzero(as_tuple=True)
+        states = []
+        for lstm, at in (left, step), (right, mask.lengths[row] - 1 - step):
+            places = at * n_rows + row
+            steps = x.new_zeros(mask.width * n_rows, x.shape[-1]).index_copy_(0, places, tokens)
+            read = lstm.read(steps.view(mask.width, n_rows, x.shape[-1]))
+            states.append(read.flatten(0, 1).index_select(0, places))
+        return mask.in_form_of(x, torch.cat(states, dim=1))
 
     def _in_order(self, layer: nn.Module, x: Tensor) -> OrderedLSTM | None:
         if not (isinstance(layer, nn.LSTM) and can_be_ordered(layer, x)):
@@ -133,6 +144,7 @@ class CPUTraining(CPUPrediction):
 
     _few_words = 0
     _keeps_words = False
+    tanh = Ops.tanh  # gradients need the numbers that are overwritten
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module

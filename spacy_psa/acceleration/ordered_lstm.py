@@ -56,7 +56,8 @@ class OrderedLSTM:
 
     def is_of(self, lstm: nn.LSTM) -> bool:
         """Check whether the weights are still those of the layer."""
-        return self._versions.are_those_of([lstm.weight_ih_l0, lstm.weight_hh_l0])
+        weights = [lstm.weight_ih_l0, lstm.weight_hh_l0]
+        return self._versions.are_those_of(cast(list[Tensor], weights))
 
     def read(self, steps: Tensor, *, turned: bool = False) -> Tensor:
         """Compute the states (n, batch_size, width) of contiguous steps (n, batch_size, d)."""

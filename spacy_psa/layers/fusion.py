@@ -49,14 +49,15 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
             (batch_size, n, n).
         """
-        return self._weights(self._scores(mask.compact(x), mask), x, mask)
+        return self._weights(mask.compact(x), mask.padded(x), mask)
 
-    def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Equations 6 and 7. Shape: (batch_size, n, n)."""
-        masks_self = False
+    def _weights(self, tokens: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Equations 6 and 7, of tokens that may be packed and of all positions (batch_size, n, d).
+        Shape: (batch_size, n, n)."""
+        scores, masks_self = self._scores(tokens, mask), False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
-            with full_precision(mask.padded(x)) as (values,):
+            with full_precision(x) as (values,):
                 position = self.bias(values)
             if position is not None:
                 scores = scores + position
@@ -74,8 +75,9 @@ class AdditiveSelfAttention(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        weights = self.attention(x, mask)
-        with full_precision(weights, mask.padded(x)) as (weights, values):
+        padded = mask.padded(x)
+        weights = self._weights(mask.compact(x), padded, mask)
+        with full_precision(weights, padded) as (weights, values):
             contexts = weights @ values
         return mask.in_form_of(x, contexts)
 
@@ -100,7 +102,7 @@ class FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        hidden = torch.tanh(self.token(x) + self.context(context))
+        hidden = ops_for(x).tanh(self.token(x) + self.context(context))
         return torch.sigmoid(self.output(hidden))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
@@ -207,4 +209,5 @@ class ContextFusion(PackedLayer, nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        return torch.tanh(self.output(torch.tanh(self.hidden(self.dropout(context)))))
+        tanh = ops_for(context).tanh
+        return tanh(self.output(tanh(self.hidden(self.dropout(context)))))

@@ -54,7 +54,7 @@ class SequenceMask:
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
         n = len(self.lengths) * self.width
-        flat = x.new_zeros(n, x.shape[1]).index_copy(0, self.rows, x) if self.is_padded else x
+        flat = x.new_zeros(n, x.shape[1]).index_copy_(0, self.rows, x) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def compact(self, x: Tensor) -> Tensor:

@@ -49,6 +49,14 @@ class Ops:
         """
         return True
 
+    def tanh(self, x: Tensor) -> Tensor:
+        """Compute the hyperbolic tangent.
+
+        x (Tensor): Any shape.
+        RETURNS (Tensor): The same shape.
+        """
+        return torch.tanh(x)
+
     def additive_scores(
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:

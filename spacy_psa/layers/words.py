@@ -86,7 +86,7 @@ class WordCharacterEmbedding(nn.Module):
         super().__init__()
         self.words, self.characters = words, characters
         self.dropout = nn.Dropout(dropout)
-        self.word_dropout = SharedDropout(word_dropout, axis=1)
+        self.word_dropout = SharedDropout(word_dropout, axis=1) if word_dropout else nn.Identity()
         self.width = words.width + (0 if characters is None else characters.width)
 
     def forward(

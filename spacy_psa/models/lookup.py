@@ -31,8 +31,8 @@ CACHE_SIZE = 20_000
 # Maximum number of characters of a cached word, for the same reason.
 CACHED_LENGTH = 200
 N_NAMED = 5
-# Hashes of a lexeme's forms
-FORMS = {NORM: attrgetter("norm"), ORTH: attrgetter("orth"), LOWER: attrgetter("lower")}
+# The attributes of lexemes with the hash of each form; with an underscore, the form itself
+FORMS = {NORM: "norm", ORTH: "orth", LOWER: "lower"}
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class WordLookup:
         orths = np.concatenate([doc.to_array(ORTH) for doc in docs]).tolist()
         # For one sentence, a dict takes a fraction of the time of `np.unique`
         found: dict[int, _Word] = {}
-        form_of = FORMS[self.attr]
+        form_of = attrgetter(FORMS[self.attr])
         for orth in dict.fromkeys(orths):
             # The same word may have another norm in another vocabulary
             key = (orth, form_of(vocab[orth]))
@@ -164,7 +164,7 @@ def word_form(lexeme: Lexeme, attr: int) -> str:
     the token: a tokenizer may give a token a norm of its own ("not" for "n't"), which the same word
     does not have in a document made of words, such as most training data.
     """
-    return lexeme.vocab.strings[FORMS[attr](lexeme)]
+    return getattr(lexeme, f"{FORMS[attr]}_")
 
 
 def zero_digits(form: str) -> str:
