@@ -49,15 +49,14 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): Rows sum to one, or to zero if there is nothing to attend to. Shape:
             (batch_size, n, n).
         """
-        return self._weights(mask.compact(x), mask.padded(x), mask)
+        return self._weights(self._scores(mask.compact(x), mask), x, mask)
 
-    def _weights(self, tokens: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Equations 6 and 7, of tokens that may be packed and of all positions (batch_size, n, d).
-        Shape: (batch_size, n, n)."""
-        scores, masks_self = self._scores(tokens, mask), False
+    def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
+        """Equations 6 and 7. Shape: (batch_size, n, n)."""
+        masks_self = False
         if self.bias is not None:
             masks_self = bool(self.bias.masks_self)
-            with full_precision(x) as (values,):
+            with full_precision(mask.padded(x)) as (values,):
                 position = self.bias(values)
             if position is not None:
                 scores = scores + position
@@ -75,9 +74,8 @@ class AdditiveSelfAttention(nn.Module):
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tensor): The same shape.
         """
-        padded = mask.padded(x)
-        weights = self._weights(mask.compact(x), padded, mask)
-        with full_precision(weights, padded) as (weights, values):
+        weights = self.attention(x, mask)
+        with full_precision(weights, mask.padded(x)) as (weights, values):
             contexts = weights @ values
         return mask.in_form_of(x, contexts)
 
