@@ -82,7 +82,10 @@ def apply_cli(
     finished ones. The same command goes on with an interrupted run. Documents that fail are in
     errors-*.jsonl, with the reason.
     """
+    from ..scale.work import keep_few_kernels
+
     signal.signal(signal.SIGTERM, _interrupt)
+    keep_few_kernels()
     with user_errors():
         try:
             found = apply(
@@ -107,7 +110,7 @@ def apply_cli(
         if found.unread:
             msg.warn(f"{found.unread} files in the input folders are of no known kind")
         if found.failed:
-            msg.warn(f"{found.failed} documents failed: see errors-*.jsonl in {output}")
+            msg.warn(f"Documents that failed: {found.failed}, see errors-*.jsonl in {output}")
         if found.resumed:
             msg.info(f"{found.resumed} of {found.shards} shards were there before")
         msg.good(

@@ -70,7 +70,7 @@ def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tu
     """Write word and tag, separated by a tab, and document boundaries."""
     for sentence in sentences:
         _check_boundary(sentence, "iob")
-        boundary = f"{DOCUMENT_BOUNDARY}\tO\n\n" if sentence.starts_document else ""
+        boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
         spans = sentence.chunks if sentence.ents is None else sentence.ents
         columns = [sentence.words, _encoded(spans, sentence, "iob", scheme)]
         yield (boundary + _block(sentence, columns, "iob", "\t"),)

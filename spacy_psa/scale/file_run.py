@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import spacy
 from spacy.language import Language
 
 from .. import __version__
@@ -23,7 +24,7 @@ from .local import run_here, run_processes
 from .manifest import Manifest, open_manifest
 from .output_columns import VERSION
 from .shards import Entry
-from .work import Job, Settings, check_failures, load_pipeline, use_gpu
+from .work import Job, Settings, check_failures, use_gpu
 
 
 def apply_to_files(
@@ -38,7 +39,7 @@ def apply_to_files(
     in_here = settings.engine == "local" and (settings.n_process or 1) == 1
     if in_here:
         use_gpu(settings.gpu_id)
-    pipeline = nlp if isinstance(nlp, Language) else load_pipeline(str(nlp))
+    pipeline = nlp if isinstance(nlp, Language) else spacy.load(nlp)
     annotator = Annotator.of(pipeline, settings.batch_size)
     run = {
         "schema": VERSION,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import spacy
-from spacy.language import Language
 
 from ..errors import Errors
 from .annotating import Annotator
@@ -64,18 +63,18 @@ def use_gpu(gpu_id: int) -> None:
             raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
 
 
-def load_pipeline(path: str) -> Language:
-    """Load the pipeline of a long run. oneDNN reads its settings when it is first used, and would
-    keep the kernels of 1,024 shapes."""
+def keep_few_kernels() -> None:
+    """Bound the cache of oneDNN, in a command or a worker: by default it keeps the kernels of 1,024
+    shapes. It reads its settings when it is first used."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(N_KERNELS))
-    return spacy.load(path)
 
 
 def load_annotator(job: Job) -> Annotator:
     """Load the pipeline in a worker."""
+    keep_few_kernels()
     use_gpu(job.settings.gpu_id)
     try:
-        annotator = Annotator.of(load_pipeline(job.model), job.settings.batch_size)
+        annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P514.format(path=job.model, reason=reason)) from error
@@ -89,7 +88,10 @@ def load_annotator(job: Job) -> Annotator:
 @contextmanager
 def frozen_objects() -> Iterator[None]:
     """Spare Python's garbage collector the objects that exist, such as the pipeline, which it would
-    go through again and again."""
+    go through again and again. If some are frozen already, they are the caller's to unfreeze."""
+    if gc.get_freeze_count():
+        yield
+        return
     gc.freeze()
     try:
         yield

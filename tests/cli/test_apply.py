@@ -28,7 +28,7 @@ def test_the_command_says_what_is_in_the_folder(model: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     output = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
     assert "1 files in the input folders are of no known kind" in output
-    assert "1 documents failed" in output
+    assert "Documents that failed: 1" in output
     assert "1 documents with 4 words in 1 shards" in output
     assert json.loads((out / "part-000000.jsonl").read_text())["text"] == "Ann saw Berlin ."
     again = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
