@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 def glorot_(weight: Tensor) -> Tensor:
     """Initialize a weight matrix (fan_out, fan_in) in place from Glorot's uniform distribution; a
-    vector counts as one row (Glorot and Bengio 2010, equation 16; Wei et al. 2021, section 5.2).
-    """
+    vector counts as one row (Glorot and Bengio 2010, equation 16; Wei et al. 2021, section 5.2)."""
     fan_out, fan_in = (1, weight.shape[0]) if weight.dim() == 1 else weight.shape
     limit = math.sqrt(6.0 / (fan_in + fan_out))
     with torch.no_grad():
@@ -43,8 +42,7 @@ def lstm(input_width: int, hidden_width: int) -> nn.LSTM:
 
 def uniform_embedding_(weight: Tensor) -> Tensor:
     """Initialize an embedding table (rows, d) in place, from U(−√(3/d), √(3/d)), which has the
-    variance 1 / d (Ma and Hovy 2016, section 4.1).
-    """
+    variance 1 / d (Ma and Hovy 2016, section 4.1)."""
     limit = math.sqrt(3.0 / weight.shape[1])
     with torch.no_grad():
         return weight.uniform_(-limit, limit)

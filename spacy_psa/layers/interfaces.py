@@ -48,6 +48,5 @@ class Decoder(Protocol):
 
 def width_of(layer: nn.Module) -> int:
     """Read the width of a layer's output: in PyTorch's type annotations, any attribute of a module
-    may be a tensor or another module.
-    """
+    may be a tensor or another module."""
     return cast(int, layer.width)

@@ -97,6 +97,5 @@ class LabelCRFDecoder(PackedLayer, nn.Module):
 
     def transition_scores(self) -> dict[str, Tensor]:
         """RETURNS (Dict[str, Tensor]): `transitions` (L, L), [i, j] for j right after i; `start`
-        and `end` (L,).
-        """
+        and `end` (L,)."""
         return self.transitions.scores()

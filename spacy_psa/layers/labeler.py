@@ -173,6 +173,5 @@ class RoleLabelerNetwork(nn.Module):
         self, x: Tensor, tokens: Tensor, is_predicate: Tensor, layout: Layout
     ) -> Potentials:
         """Score label sequences, one chain for each predicate. See `PredicateMask.forward`; the
-        layout is that of the positions.
-        """
+        layout is that of the positions."""
         return self.labeler(self.mask(x, tokens, is_predicate), layout)

@@ -99,8 +99,7 @@ class SequenceMask:
     @cached_property
     def reversal(self) -> Tensor:
         """The index to read each position from, to reverse every row and keep its padding at the
-        end. Its own inverse. Shape: (batch_size, width), integers.
-        """
+        end. Its own inverse. Shape: (batch_size, width), integers."""
         order = torch.arange(self.width, device=self.lengths.device).unsqueeze(0)
         lengths = self.lengths.unsqueeze(1)
         return torch.where(order < lengths, lengths - 1 - order, order)

@@ -125,8 +125,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
 
     def _mask(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor | None, Tensor | None]:
         """The mask of the scores (booleans or numbers to add; None if nothing is masked), and
-        whether a token has nothing to attend to (None if no bias masks self-attention).
-        """
+        whether a token has nothing to attend to (None if no bias masks self-attention)."""
         masks_self = any(bias.masks_self for bias in self.biases)
         positions = self._positions(x, mask)
         if positions is None and not masks_self and not mask.is_padded:

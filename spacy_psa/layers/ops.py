@@ -45,16 +45,14 @@ class Ops:
         """Whether there is padding, or may be, where a look would take long.
 
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (bool): False if there is none for sure.
-        """
+        RETURNS (bool): False if there is none for sure."""
         return True
 
     def tanh(self, x: Tensor) -> Tensor:
         """Compute the hyperbolic tangent.
 
         x (Tensor): Any shape.
-        RETURNS (Tensor): The same shape.
-        """
+        RETURNS (Tensor): The same shape."""
         return torch.tanh(x)
 
     def additive_scores(
@@ -226,8 +224,7 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 def lstm_precision(x: Tensor) -> Iterator[Tensor]:
     """Turn mixed precision off within the context if the device has no LSTM in its type: on a CPU,
     PyTorch fails instead of using full precision. Yields the input of the LSTM, in at least float32
-    if mixed precision was turned off.
-    """
+    if mixed precision was turned off."""
     is_mixed = x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
     if not is_mixed or torch.get_autocast_dtype("cpu") in lstm_types():
         yield x

@@ -36,8 +36,7 @@ def _offsets(n: int, like: Tensor) -> Tensor:
 
 def for_pairs(scores: Tensor, columns: Columns, max_distance: int) -> Tensor:
     """Look up the score of each pair of positions, from the scores of each token for each clipped
-    distance or offset, (batch_size, n, m). Shape: (batch_size, n, n).
-    """
+    distance or offset, (batch_size, n, m). Shape: (batch_size, n, n)."""
     found = columns(scores.shape[1], max_distance, like=scores)
     return scores.gather(2, found.unsqueeze(0).expand(len(scores), -1, -1))
 

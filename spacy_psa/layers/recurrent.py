@@ -28,8 +28,7 @@ class BiLSTM(PackedLayer, nn.Module):
 
     - A 'hidden size' may be that of one direction or of both: `hidden_width` is that of both.
     - The papers do not print the LSTM's equations: it is PyTorch's.
-    - Only Wei et al. name an initialization, Glorot's with zero biases. It is that of all systems,
-      here for each gate by itself.
+    - Only Wei et al. name an initialization, Glorot's, which all systems have, gate by gate.
 
     Source: Wei et al. (2021), sections 3 and 5.2 (both dropouts are 0.55); Wang et al. (2021),
     equation 1; Cui and Zhang (2019), section 3.2; Gal and Ghahramani (2016), section 4.1.

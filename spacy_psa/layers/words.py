@@ -57,9 +57,7 @@ class WordEmbedding(nn.Module):
 
 class WordCharacterEmbedding(nn.Module):
     """The distributed representation of a word: word embedding and character representation,
-    concatenated.
-
-    Each distinct word of a batch is computed once.
+    concatenated. Each distinct word of a batch is computed once.
 
     words (WordEmbedding): The word embedding.
     characters (Optional[CharacterPart]): Maps (characters, lengths) to character representations;
@@ -118,8 +116,7 @@ class WordCharacterEmbedding(nn.Module):
 
 def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
     """Represent words, sorted by length, longest first, by their characters, so many at a time that
-    memory stays bounded: (words, longest word) and (words,) to (words, width).
-    """
+    memory stays bounded: (words, longest word) and (words,) to (words, width)."""
     if characters.numel() <= CHARACTER_POSITIONS:
         return part(characters, lengths)
     outputs, first = [], 0
