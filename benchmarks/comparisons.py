@@ -9,7 +9,6 @@ finished is not trained again, so a run that was stopped goes on. A name with `+
 in its paper, all others by the recipe `best`.
 """
 
-import argparse
 import base64
 import json
 import time
@@ -28,7 +27,7 @@ from spacy_psa.figures.charts import interval_plot, line_plot
 from spacy_psa.figures.images import stack
 from spacy_psa.reproduction.results import summarize
 
-from .recipes import missing, run
+from .recipes import make_parser, missing, run
 from .recipes_cell import Cell
 from .report import replace_section, table
 from .systems import RESULTS, ROOT
@@ -100,18 +99,10 @@ COMPARISONS = {
 
 def main() -> None:
     """Train the cells that are missing, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpora", type=Path, help="folder of corpora in their published formats")
-    parser.add_argument("--vectors", type=Path, help="text file of English vectors")
-    parser.add_argument("--work", type=Path, default=Path("recipes-work"), help="converted data")
-    parser.add_argument("--output", type=Path, default=FOLDER, help="folder for the results")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--minutes", type=float, default=600.0, help="stop after so long")
-    parser.add_argument("--seconds", type=float, default=900.0, help="processor time of a cell")
+    parser = make_parser(__doc__, FOLDER, minutes=600.0)
     parser.add_argument("--only", nargs="*", choices=COMPARISONS, default=list(COMPARISONS))
     parser.add_argument("--on", nargs="*", help="only these corpora")
     parser.add_argument("--seeds", type=int, default=3, help="at most so many seeds")
-    parser.add_argument("--page", action="store_true", help="only write the page")
     arguments = parser.parse_args()
     until = time.time() + 60.0 * arguments.minutes
     arguments.output.mkdir(parents=True, exist_ok=True)

@@ -48,23 +48,35 @@ TRIED = (
 GRACE = 25.0
 
 
-def main() -> None:
-    """Train the cells that are missing, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def make_parser(doc: str | None, output: Path, *, minutes: float) -> argparse.ArgumentParser:
+    """Make a parser with the options of all scripts that train cells.
+
+    doc (Optional[str]): The docstring of the script.
+    output (Path): The default folder of the results.
+    minutes (float): The default time limit.
+    RETURNS (ArgumentParser): The parser.
+    """
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--corpora", type=Path, help="folder of corpora in their published formats")
     parser.add_argument("--vectors", type=Path, help="text file of English vectors")
     parser.add_argument("--work", type=Path, default=Path("recipes-work"), help="converted data")
-    parser.add_argument("--output", type=Path, default=FOLDER, help="folder for the results")
+    parser.add_argument("--output", type=Path, default=output, help="folder for the results")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--minutes", type=float, default=60.0, help="stop after so long")
+    parser.add_argument("--minutes", type=float, default=minutes, help="stop after so long")
     parser.add_argument("--seconds", type=float, default=900.0, help="processor time of a cell")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    return parser
+
+
+def main() -> None:
+    """Train the cells that are missing, and write the page."""
+    parser = make_parser(__doc__, FOLDER, minutes=60.0)
     own = [name for name in CORPORA if name != BROWN]
     parser.add_argument("--only", nargs="*", choices=own, default=own)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--sizes", nargs="*", default=["all", "1000", "100", "3000", "300"])
     parser.add_argument("--seeds", type=int, default=3, help="seeds at the ends, all and 100")
     parser.add_argument("--tried", action="store_true", help="what else was tried for psa instead")
-    parser.add_argument("--page", action="store_true", help="only write the page")
     arguments = parser.parse_args()
     until = time.time() + 60.0 * arguments.minutes
     arguments.output.mkdir(parents=True, exist_ok=True)
