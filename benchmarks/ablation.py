@@ -7,7 +7,8 @@ of a component take turns on the same sentences: one as it is, one without the d
 then `off`, `on`, …). A figure is the median of the ratios of their times, so that it is above 1 if
 the device saves time. The procedure is repeated, and the smaller of both figures counts; the row
 without a device shows the noise. With one thread, the clock counts processor time; with more, wall
-time, which requires an idle machine.
+time, which requires an idle machine. With `--device cuda`, it counts wall time as well, and each
+device has copies of its own, since what a CUDA graph has recorded cannot be switched.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import gc
 import json
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ from spacy_psa.acceleration.reduced_precision import FULL, REDUCTIONS
 from spacy_psa.figures.charts import bar_plot
 from spacy_psa.models.network_shim import reduce_pipeline
 
-from .ablation_switches import SWITCHES, TAGGING, TRAINING, Switch, switched_off
+from .ablation_switches import SWITCHES, TRAINING, Switch, switched_off
 from .chunks import read
 from .components import make_pipeline
 from .pipelines import TAGGED_AT_ONCE, Trainer
-from .report import describe, describe_run, make_parser, page, table, write
-from .timing import make_clock
+from .report import describe, describe_run, make_parser, page, result_name, table, write
+from .timing import make_clock, use_device
 
 NAME = "ablation"
 SYSTEMS = ("psa", "bilstm-crf")
@@ -49,7 +50,8 @@ SLICES = {
     "pipe": (96, TAGGED_AT_ONCE),
     "one by one": (20, 1),
 }
-WARM_UP = 3  # slices that are not timed
+# Slices that are not timed. A GPU compiles kernels and records graphs, one for each common shape
+WARM_UP = {"cpu": 3, "cuda": 25}
 Work = Callable[[], None]
 
 
@@ -62,14 +64,16 @@ def main() -> None:
     parser.add_argument("--hidden", nargs="+", type=int, default=list(WIDTHS))
     parser.add_argument("--threads", nargs="+", type=int, default=list(THREADS))
     parser.add_argument("--precision", default=FULL, choices=[FULL, *REDUCTIONS])
-    parser.add_argument("--devices", nargs="+", default=list(SWITCHES), choices=list(SWITCHES))
+    names = [name for switches in SWITCHES.values() for name in switches]
+    parser.add_argument("--devices", nargs="+", default=names, choices=names)
     parser.add_argument("--sentences", type=int, default=0, help="sentences to read, 0 for all")
     parser.add_argument("--add", action="store_true", help="keep the other figures of the file")
     arguments = parser.parse_args()
+    use_device(arguments.device, pipelines=True)
     docs = read(arguments.data / "train.spacy", arguments.sentences)
     results = {**describe_run(arguments), "sentences": len(docs)}
-    results["clock"] = "processor (1 thread) or wall"
-    path = arguments.output / f"{NAME}.json"
+    results["clock"] = "processor (1 thread) or wall" if arguments.device == "cpu" else "wall"
+    path = arguments.output / f"{result_name(NAME, arguments.device)}.json"
     earlier = json.loads(path.read_text(encoding="utf8"))["ratios"] if arguments.add else {}
     results["ratios"] = {**earlier, **measure(arguments, docs)}
     write(arguments.output, NAME, results, to_markdown(results), draw(results))
@@ -82,28 +86,33 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
     docs (Sequence[Doc]): The sentences.
     RETURNS (Dict[str, Any]): The ratio of each run, by figure and device.
     """
-    n_threads = torch.get_num_threads()
+    on_gpu, n_threads = arguments.device != "cpu", torch.get_num_threads()
+    switches = {n: s for n, s in SWITCHES[arguments.device].items() if n in arguments.devices}
+    # The copies of a pair, and the devices that they are compared without
+    groups = [{name: switch} for name, switch in switches.items()] if on_gpu else [switches]
     ratios: dict[str, Any] = {}
     for system in arguments.systems:
-        for hidden in arguments.hidden:
-            pair = Pair(system, docs, arguments.vectors, hidden, arguments.precision)
+        for hidden, group in product(arguments.hidden, groups):
+            pair = Pair(system, docs, hidden, arguments)
             gc.collect()
             gc.freeze()
             for figure in SLICES:
-                pair.prepare(figure)
-                for threads in arguments.threads:
+                chosen = {n: s for n, s in group.items() if s.counts(figure, arguments.precision)}
+                if not chosen:
+                    continue
+                pair.prepare(figure, *(chosen.values() if on_gpu else ()))
+                for threads in (n_threads,) if on_gpu else arguments.threads:
                     torch.set_num_threads(threads)
-                    clock = make_clock("processor" if threads == 1 else "wall")
-                    title = f"{system} {hidden}, {threads} thread(s): {figure}"
+                    clock = make_clock(
+                        "wall" if on_gpu or threads > 1 else "processor", arguments.device
+                    )
+                    title = f"{system} {hidden}, " + (
+                        arguments.device if on_gpu else f"{threads} thread(s)"
+                    )
+                    title += f": {figure}"
                     title += "" if arguments.precision == FULL else f", {arguments.precision}"
-                    kind = TRAINING if figure.startswith(TRAINING) else TAGGING
-                    chosen = {
-                        name: SWITCHES[name]
-                        for name in arguments.devices
-                        if kind in SWITCHES[name].figures
-                        and SWITCHES[name].precision in (None, arguments.precision)
-                    }
-                    ratios[title] = pair.compare(chosen, arguments.repeat, clock, title)
+                    found = pair.compare(chosen, arguments.repeat, clock, title)
+                    ratios.setdefault(title, {}).update(found)
                 torch.set_num_threads(n_threads)
             gc.unfreeze()
     return ratios
@@ -114,34 +123,40 @@ class Pair:
 
     system (str): The component.
     docs (Sequence[Doc]): The sentences.
-    vectors (Optional[Path]): A pipeline with pretrained vectors.
     hidden (int): The width of the BiLSTM, both directions together.
-    precision (str): The precision: "fp32", or that of training and, afterwards, tagging.
+    arguments (Namespace): The vectors; the precision, of training and, afterwards, tagging; and
+        the device.
     """
 
     def __init__(
-        self, system: str, docs: Sequence[Doc], vectors: Path | None, hidden: int, precision: str
+        self, system: str, docs: Sequence[Doc], hidden: int, arguments: argparse.Namespace
     ) -> None:
-        self.docs, self.precision = docs, precision
+        self.docs, self.precision = docs, arguments.precision
+        self.warm_up, on_gpu = WARM_UP[arguments.device], arguments.device != "cpu"
         self.pipelines = [
-            make_pipeline(system, docs, vectors, hidden, precision=precision) for _ in range(2)
+            make_pipeline(
+                system, docs, arguments.vectors, hidden, precision=self.precision, gpu=on_gpu
+            )
+            for _ in range(2)
         ]
         self.trainers = [Trainer(nlp, docs) for nlp in self.pipelines]
         self.is_reduced = False
 
-    def prepare(self, figure: str) -> None:
+    def prepare(self, figure: str, *off: Switch) -> None:
         """Warm up, and reduce the precision before the first tagging.
 
         figure (str): A key of `SLICES`.
+        *off (Switch): The device without which the second copy warms up, too.
         """
         if not (figure.startswith(TRAINING) or self.is_reduced or self.precision == FULL):
             for nlp in self.pipelines:
                 reduce_pipeline(nlp, self.precision)
             self.is_reduced = True
         self.slices = [self._slices(i, figure) for i in range(2)]
-        for _ in range(WARM_UP):
-            for slices in self.slices:
-                next(slices)()
+        for _ in range(self.warm_up):
+            for slices, switches in zip(self.slices, ((), off), strict=True):
+                with switched_off(Switch(tuple(o for switch in switches for o in switch.off))):
+                    next(slices)()
 
     def _slices(self, which: int, figure: str) -> Iterator[Work]:
         """Endless slices of work."""

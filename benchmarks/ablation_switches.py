@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 
 from spacy_psa.acceleration import bfloat16
 from spacy_psa.acceleration.cpu import CPUPrediction, CPUTraining
+from spacy_psa.acceleration.cuda import operations
+from spacy_psa.acceleration.cuda.graphed import GraphedBody
+from spacy_psa.acceleration.cuda.operations import CUDAOps
+from spacy_psa.acceleration.tiled_scores import tiled_scores
 from spacy_psa.inference import BACKENDS
+from spacy_psa.inference.engines import max_product
+from spacy_psa.inference.engines.triton import backend as triton
 from spacy_psa.layers import Ops
 
 TRAINING, TAGGING = "training", "tagging"
@@ -25,6 +31,11 @@ class Switch(NamedTuple):
     off: tuple[tuple[Any, str, Any], ...]
     figures: tuple[str, ...] = BOTH
     precision: str | None = None
+
+    def counts(self, figure: str, precision: str) -> bool:
+        """RETURNS (bool): Whether the device is used for a figure in a precision."""
+        kind = TRAINING if figure.startswith(TRAINING) else TAGGING
+        return kind in self.figures and self.precision in (None, precision)
 
 
 @contextmanager
@@ -62,7 +73,8 @@ _ORDER = _definition(CPUPrediction, "bilstm")
 _TANH = _definition(CPUPrediction, "tanh")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 
-SWITCHES = {
+NOISE = "nothing (noise)"
+CPU_SWITCHES = {
     "tiled additive scores": Switch(_definition(CPUPrediction, "additive_scores")),
     "tanh from the logistic function": Switch(_TANH, (TAGGING,)),
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
@@ -78,5 +90,29 @@ SWITCHES = {
     "all but tiled scores and padding removal": Switch(
         (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_TANH, *_SCALED)
     ),
-    "nothing (noise)": Switch(()),
+    NOISE: Switch(()),
 }
+
+
+def _no(*_: Any) -> bool:
+    return False
+
+
+def _padded_tiles(_: Ops, queries: Any, keys: Any, weight: Any, mask: Any) -> Any:
+    return tiled_scores(mask.padded(queries), mask.padded(keys), weight)
+
+
+_GRAPHS = ((GraphedBody, "_is_possible", _no),)
+_ATTENTION = ((CUDAOps, "additive_scores", _padded_tiles),)
+_CHAINS = ((triton, "have_kernels", _no), (operations, "have_kernels", _no))
+_VITERBI = ((max_product, "can_be_fused", _no),)
+
+CUDA_SWITCHES = {
+    "CUDA graphs": Switch(_GRAPHS, (TRAINING,)),
+    "Triton kernels of additive scores": Switch(_ATTENTION),
+    "Triton kernels of the CRF's sums": Switch(_CHAINS, (TRAINING,)),
+    "Triton kernel of Viterbi": Switch(_VITERBI, (TAGGING,)),
+    "all of them": Switch((*_GRAPHS, *_ATTENTION, *_CHAINS, *_VITERBI)),
+    NOISE: Switch(()),
+}
+SWITCHES = {"cpu": CPU_SWITCHES, "cuda": CUDA_SWITCHES}

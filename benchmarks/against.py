@@ -8,7 +8,8 @@
 Each version runs in a process of its own, with its own configs, and both do the same work on the
 same sentences: the chunks of CoNLL-2000. They take turns, a slice of training or of tagging each
 (A B, then B A, …), on one thread. A figure is the median of the ratios of their processor times,
-so that it is above 1 if this version is faster. Memory is the highest of each process.
+so that it is above 1 if this version is faster. Memory is the highest of each process. With
+`--device cuda`, both train with CUDA graphs, times are wall times, and memory is that of the GPU.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--hidden", nargs="+", type=int, default=list(WIDTHS))
     parser.add_argument("--sentences", type=int, default=0, help="sentences to read, 0 for all")
     arguments = parser.parse_args()
-    arguments.clock = "processor"
+    arguments.clock = "processor" if arguments.device == "cpu" else "wall"
     results: dict[str, Any] = {**describe_run(arguments), "commits": {}, "cells": {}}
     results["machine"]["threads"] = 1
     for system in arguments.systems:
@@ -76,6 +77,7 @@ class Worker:
         # -P: the folder of the script, whose benchmarks are this version's, is not on the path
         command = [str(python), "-P", against_worker.__file__, system, str(hidden)]
         command += [str(arguments.data.absolute()), vectors, str(arguments.sentences)]
+        command += [arguments.device]
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         self.process = subprocess.Popen(
             command,
@@ -155,7 +157,7 @@ def tables(results: dict[str, Any]) -> list[str]:
         "",
         f"Speed of commit {commits['new']} relative to {commits['old']} (above 1, the newer one "
         "is faster): the median of the ratios of slices in turns, and their quartiles. One "
-        "thread. Memory: the highest of the process, in MiB, new / old.",
+        "thread. Memory: the highest of the process, or on a GPU, in MiB, new / old.",
         *table(["system, width", *against_worker.SLICES, "memory"], rows),
     ]
 

@@ -13,7 +13,7 @@ from thinc.api import Model
 from torch import nn
 
 from benchmarks import ablation, chunks
-from benchmarks.ablation_switches import SWITCHES, switched_off
+from benchmarks.ablation_switches import CPU_SWITCHES, CUDA_SWITCHES, switched_off
 from benchmarks.components import make_pipeline
 from benchmarks.pipelines import Trainer
 from spacy_psa.models.network_shim import NetworkShim
@@ -55,16 +55,27 @@ def expected(docs: list[Doc]) -> list[torch.Tensor]:
     return results(docs)
 
 
-@pytest.mark.parametrize("name", [name for name, s in SWITCHES.items() if s.precision is None])
+@pytest.mark.parametrize("name", [name for name, s in CPU_SWITCHES.items() if s.precision is None])
 def test_without_a_device_the_results_are_the_same(
     name: str, docs: list[Doc], expected: list[torch.Tensor]
 ) -> None:
-    before = [(owner, name, getattr(owner, name, None)) for owner, name, _ in SWITCHES[name].off]
-    with switched_off(SWITCHES[name]):
+    off = CPU_SWITCHES[name].off
+    before = [(owner, name, getattr(owner, name, None)) for owner, name, _ in off]
+    with switched_off(CPU_SWITCHES[name]):
         found = results(docs)
     for tensor, other in zip(found, expected, strict=True):
         torch.testing.assert_close(tensor, other, atol=2e-5, rtol=1e-4)
     assert all(getattr(owner, name, None) is value for owner, name, value in before)
+
+
+@pytest.mark.parametrize("name", CUDA_SWITCHES)
+def test_devices_of_a_gpu_are_switched_off_and_on_again(name: str) -> None:
+    off = CUDA_SWITCHES[name].off
+    before = [getattr(owner, attribute) for owner, attribute, _ in off]
+    with switched_off(CUDA_SWITCHES[name]):
+        assert all(getattr(owner, attribute) is value for owner, attribute, value in off)
+        assert all(value is not old for (_, _, value), old in zip(off, before, strict=True))
+    assert [getattr(owner, attribute) for owner, attribute, _ in off] == before
 
 
 def test_the_page_shows_the_smaller_of_two_runs(
