@@ -12,7 +12,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from benchmarks import cells, transformers
+from benchmarks import cells, transformers, transformers_speed
 
 from ..tiny_transformer import write_transformer
 
@@ -49,3 +49,22 @@ def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.Mo
     page = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
     assert "| conll2000 | all | 40 | crf | 0.02 | 0.001 | 1 | 100.00 | 100.00 |" in page
     assert page.count("| spacy |") == 2
+
+
+def test_training_speeds_are_medians_of_sentences_per_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_transformer(tmp_path / "bert", WORDS)
+    doc = Doc(Vocab(), words=WORDS, ents=["B-PER", "O", "B-LOC", "I-LOC"])
+    DocBin(docs=[doc] * 40).to_disk(tmp_path / "train.spacy")
+    (tmp_path / "dev.spacy").write_bytes((tmp_path / "train.spacy").read_bytes())
+    folders = [f"--data={tmp_path}", f"--output={tmp_path / 'out'}", "--repeat=1", "--batches=1"]
+    monkeypatch.setattr(
+        sys, "argv", ["x", str(tmp_path / "bert"), *folders, "--systems", "crf", "spacy"]
+    )
+    transformers_speed.main()
+    found = json.loads((tmp_path / "out" / "transformers-speed.json").read_text(encoding="utf8"))
+    assert list(found["sentences/s"]) == ["crf, fp32", "spacy, fp32"]
+    assert all(speed > 0 for speed in found["sentences/s"].values())
+    page = (tmp_path / "out" / "transformers-speed.md").read_text(encoding="utf8")
+    assert "| crf |" in page and "| system | fp32 |" in page
