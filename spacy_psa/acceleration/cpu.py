@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +16,10 @@ from .joined_lstm import join, joined_bilstm
 from .ordered_lstm import OrderedLSTM, can_be_ordered
 from .packed_lstm import may_be_packed, packed_bilstm, steps_of
 from .tiled_scores import tiled_scores
+
+# oneDNN takes a millisecond to prepare for the first batch of each shape, ten times what reading a
+# few words takes: their number and the length of the longest are multiples of this
+FEWER_SHAPES = 4
 
 
 class CPUPrediction(Ops):
@@ -124,14 +129,19 @@ class CPUPrediction(Ops):
         backwards: nn.Module,
     ) -> Tensor:
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
-        if len(mask.lengths) <= self._few_words:
-            vectors = embedding(characters)
-            left, right = (self._in_order(layer, vectors) for layer in directions)
+        n_words, longest = characters.shape
+        if n_words <= self._few_words:
+            # Time-major, in both directions
+            shape = (-(-n // FEWER_SHAPES) * FEWER_SHAPES for n in (longest, n_words))
+            ids = np.zeros((2, *shape), np.int64)
+            for i, (row, n) in enumerate(zip(characters.numpy(), mask.known_lengths, strict=True)):
+                ids[0, :n, i], ids[1, :n, i] = row[:n], row[:n][::-1]
+            steps = embedding(torch.from_numpy(ids))
+            left, right = (self._in_order(layer, steps) for layer in directions)
             if left is not None and right is not None:
-                turned = mask.reversed(vectors).transpose(0, 1).contiguous()
-                found = left.read(vectors.transpose(0, 1).contiguous()), right.read(turned)
-                return torch.cat([mask.last(part.transpose(0, 1)) for part in found], dim=1)
-        if len(mask.lengths) <= self._few_words or not may_be_packed(*directions):
+                last = mask.lengths - 1, torch.arange(n_words)
+                return torch.cat([left.read(steps[0])[last], right.read(steps[1])[last]], dim=1)
+        if n_words <= self._few_words or not may_be_packed(*directions):
             return Ops.last_states(self, characters, mask, embedding, *directions)
         sizes, places, last = steps_of(mask)
         inputs = embedding(characters.flatten()[places])
