@@ -143,10 +143,10 @@ class CPUPrediction(Ops):
                 return torch.cat([left.read(steps[0])[last], right.read(steps[1])[last]], dim=1)
         if n_words <= self._few_words or not may_be_packed(*directions):
             return Ops.last_states(self, characters, mask, embedding, *directions)
-        sizes, places, last = steps_of(mask)
+        sizes, places, ends = steps_of(mask)
         inputs = embedding(characters.flatten()[places])
         states = packed_bilstm(inputs, sizes, *directions)
-        return states[:, last].transpose(0, 1).flatten(1)
+        return states[:, ends].transpose(0, 1).flatten(1)
 
 
 class CPUTraining(CPUPrediction):
