@@ -259,7 +259,8 @@ def tables(results: dict[str, Any]) -> list[str]:
     for device, ratios in smallest(results).items():
         best = sorted(ratios, key=lambda figure: -ratios[figure])[:3]
         median = statistics.median(ratios.values())
-        rows.append([device, f"{median:.2f}", *(f"{ratios[f]:.2f} ({f})" for f in best)])
+        figures = [f"{ratios[f]:.2f} ({f})" for f in best]
+        rows.append([device, f"{median:.2f}", *figures, *["–"] * (3 - len(best))])
     return lines + table(["without", "median", "most", "second", "third"], rows)
 
 
