@@ -1,47 +1,65 @@
-"""Processes are killed again and again, at random moments: nothing is lost or repeated."""
+"""Processes are killed at random moments: nothing is lost or repeated, and none is left behind."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import spacy_psa
+
 from .conftest import SENTENCES, descendants, failures_of, shards_of
-from .test_processes import Run
 
-pytestmark = [
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of Linux")
+N_COPIES, MOST_BLOCKS = 30, 15
+SETTINGS: dict[str, Any] = {"format": "jsonl", "block_size": 100}
+RAY = [
     pytest.mark.nightly,
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of Linux"),
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
 ]
-N_KILLS, N_COPIES = 20, 400
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+# Forks of a process that has imported everything start at once
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["spacy_psa.scale.file_run", "spacy_psa.pipeline.tagger"])
 
 
-def driver(run: Run) -> list[int]:
-    return [run.process.pid]
+def driver(pid: int) -> list[int]:
+    return [pid]
 
 
-def worker(run: Run) -> list[int]:
-    return run.workers()
+def worker(pid: int) -> list[int]:
+    return descendants(pid, b"spawn_main")
 
 
-def actor(run: Run) -> list[int]:
-    return descendants(run.process.pid, b"BlockWorker")
+def actor(pid: int) -> list[int]:
+    return descendants(pid, b"BlockWorker")
+
+
+def n_finished(output: Path) -> int:
+    manifest = output / "manifest.jsonl"
+    return manifest.read_bytes().count(b"\n") - 1 if manifest.exists() else 0
+
+
+def runs(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that takes some seconds, with documents that fail."""
+    """A file of some hundred blocks, with documents that fail."""
     path = tmp_path_factory.mktemp("chaos") / "many.txt"
     lines = [f"{s} {i}".encode() for i in range(N_COPIES) for s in SENTENCES]
-    lines[1000::5000] = [b"\xff"] * len(lines[1000::5000])
+    lines[100::500] = [b"\xff"] * len(lines[100::500])
     path.write_bytes(b"\n".join(lines))
     return path
 
@@ -49,21 +67,20 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(model: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of a run that nobody disturbs."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    run = Run(model, source, out)
-    output = run.finish()
-    assert run.process.returncode == 0, output
-    return out
+    output = tmp_path_factory.mktemp("whole") / "out"
+    spacy_psa.apply(model, source, output, **SETTINGS)
+    return output
 
 
+@pytest.mark.parametrize("n_kills", [1, pytest.param(20, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("options", "victims"),
     [
-        pytest.param((), driver, id="driver of one process"),
-        pytest.param(("--n-process", "2"), driver, id="driver of two processes"),
-        pytest.param(("--n-process", "2"), worker, id="process"),
-        pytest.param(("--engine", "ray", "-n", "2"), driver, id="driver of Ray", marks=needs_ray),
-        pytest.param(("--engine", "ray", "-n", "2"), actor, id="actor of Ray", marks=needs_ray),
+        pytest.param({}, driver, id="driver of one process"),
+        pytest.param({"n_process": 2}, driver, id="driver of two processes"),
+        pytest.param({"n_process": 2}, worker, id="process"),
+        pytest.param({"engine": "ray", "n_process": 1}, driver, id="driver of Ray", marks=RAY),
+        pytest.param({"engine": "ray", "n_process": 2}, actor, id="actor of Ray", marks=RAY),
     ],
 )
 def test_nothing_is_lost_and_nothing_repeated(
@@ -71,29 +88,46 @@ def test_nothing_is_lost_and_nothing_repeated(
     source: Path,
     whole: Path,
     tmp_path: Path,
-    options: tuple[str, ...],
-    victims: Callable[[Run], list[int]],
+    options: dict[str, Any],
+    victims: Callable[[int], list[int]],
+    n_kills: int,
 ) -> None:
-    rng, out, n_killed = random.Random(0), tmp_path / "out", 0
-    expected = shards_of(whole), failures_of(whole)
-    while n_killed < N_KILLS:
-        run = Run(model, source, out, *options)
-        n_before = run.n_finished()
-        # At any moment of the work, not only of the start, which takes most of the time
-        run.until(n_before + rng.randrange(60))
-        time.sleep(rng.uniform(0.0, 0.1))
-        found = victims(run)
-        if found and run.process.poll() is None:
-            os.kill(rng.choice(found), signal.SIGKILL)
-            n_killed += 1
-        output = run.finish()
-        if victims is not driver:
-            # It is replaced
-            assert run.process.returncode == 0, output
-        if run.process.returncode == 0:
-            assert (shards_of(out), failures_of(out)) == expected
-            shutil.rmtree(out)
-    run = Run(model, source, out, *options)
-    output = run.finish()
-    assert run.process.returncode == 0, output
-    assert (shards_of(out), failures_of(out)) == expected
+    rng, n_killed, n_ended = random.Random(0), 0, 0
+    others: set[int] = set()
+    while n_killed < n_kills or not n_ended:
+        output = tmp_path / f"out{n_ended}"
+        arguments = str(model), str(source), str(output)
+        run = PROCESSES.Process(
+            target=spacy_psa.apply, args=arguments, kwargs={**SETTINGS, **options}
+        )
+        run.start()
+        assert run.pid
+        while n_killed < n_kills:
+            # At any moment of the work, and also before it
+            n = n_finished(output) + rng.randrange(MOST_BLOCKS)
+            while run.is_alive() and n_finished(output) < n:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0.0, 0.02))
+            others.update(descendants(run.pid, b""))
+            found = victims(run.pid)
+            if not run.is_alive():
+                break
+            if found:
+                os.kill(rng.choice(found), signal.SIGKILL)
+                n_killed += 1
+            if victims is driver:
+                break
+        run.join(240)
+        # All but a driver are replaced
+        assert run.exitcode == 0 or (victims is driver and run.exitcode == -signal.SIGKILL)
+        if run.exitcode == 0:
+            n_ended += 1
+            assert (shards_of(output), failures_of(output)) == (
+                shards_of(whole),
+                failures_of(whole),
+            )
+            assert n_finished(output) == n_finished(whole)
+    end = time.monotonic() + 60
+    while any(map(runs, others)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not any(map(runs, others))
