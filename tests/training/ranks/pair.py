@@ -1,8 +1,8 @@
 """Two processes that train together, started by the tests.
 
 python -m tests.training.ranks.pair RUNS: a JSON file with a list of runs, of which each has the
-`config`, the `output`, and optionally `resume` and `killed`: the update in which rank 1 is killed.
-With `after`, the process `rank` is killed after so many seconds of it, wherever it is then.
+`config`, the `output`, and optionally `resume` and `killed`: the update in which a process is
+killed, rank 1 or `victim`, or so many seconds `after` it has begun, wherever the process is then.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
         launch(2, ["-m", __name__, str(path)])
 
 
-def _kill_in(update: int) -> None:
+def _kill_in(update: int, after: float) -> None:
     original, done = Language.update, 0
 
     def mortal_update(self: Language, *args: Any, **kwargs: Any) -> Any:
         nonlocal done
         done += 1
-        if done > update:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if done == update + 1:
+            kill = Timer(after, os.kill, (os.getpid(), signal.SIGKILL))
+            kill.daemon = True
+            kill.start() if after else kill.run()
         return original(self, *args, **kwargs)
 
     Language.update = mortal_update  # type: ignore[method-assign]
 
 
-def main(path: Path) -> None:
-    """Make the runs of a file as one of the ranks."""
+def train_runs(runs: list[dict[str, Any]]) -> None:
+    """Make runs as one of the ranks."""
     torch.set_num_threads(1)
     place = find_place(os.environ)
     assert place is not None
     with join(place, -1, 60.0) as group:
-        for run in json.loads(path.read_text(encoding="utf8")):
-            if "killed" in run and place.rank == 1:
-                _kill_in(run["killed"])
-            if place.rank == run.get("rank"):
-                Timer(run["after"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+        for run in runs:
+            if "killed" in run and place.rank == run.get("victim", 1):
+                _kill_in(run["killed"], run.get("after", 0.0))
             train_as_rank(
                 Path(run["config"]),
                 Path(run["output"]),
@@ -77,4 +77,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    train_runs(json.loads(Path(sys.argv[1]).read_text(encoding="utf8")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from pathlib import Path
 
@@ -96,27 +95,3 @@ def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
     # Another number of processes draws other random numbers
     train(drawing, tmp_path / "alone", resume=True)
     assert [entry["step"] for entry in log(tmp_path / "alone")] == [0, 5, 10, 15, 19]
-
-
-@pytest.mark.nightly
-def test_nothing_is_lost_when_ranks_are_killed_again_and_again(
-    drawing: Path, together: Path, tmp_path: Path
-) -> None:
-    rng, output, n_killed = random.Random(0), tmp_path / "run", 0
-    run = {"config": drawing, "output": output, "resume": True}
-    for i in range(20):
-        # Longer each time, so that the run gets to its end
-        kill = {"rank": rng.randrange(2), "after": rng.uniform(0.0, 0.5 + 0.1 * i)}
-        try:
-            run_pair(tmp_path, [{**run, **kill}])
-        except ValueError as error:
-            assert f"Rank {kill['rank']} was killed by SIGKILL" in str(error)
-            n_killed += 1
-        saved = read_checkpoint(output / "checkpoint")
-        if saved is not None and saved.finished:
-            assert weights(output) == weights(together / "drawing")
-            assert log(output) == log(together / "drawing")
-            shutil.rmtree(output)
-    assert n_killed
-    run_pair(tmp_path, [run])
-    assert weights(output) == weights(together / "drawing")
