@@ -19,6 +19,7 @@ from ._util import (
 )
 
 INTERRUPTED = 130
+N_NAMED = 3
 
 
 def _options(name: str) -> str:
@@ -108,7 +109,9 @@ def apply_cli(
             msg.warn("Interrupted. The finished shards remain: the same command goes on from there")
             raise SystemExit(INTERRUPTED) from None
         if found.unread:
-            msg.warn(f"{found.unread} files in the input folders are of no known kind")
+            names = ", ".join([*found.unread[:N_NAMED], *["…"] * (len(found.unread) > N_NAMED)])
+            n = len(found.unread)
+            msg.warn(f"{n} files in the input folders are of no known kind: {names}")
         if found.failed:
             msg.warn(f"Documents that failed: {found.failed}, see errors-*.jsonl in {output}")
         if found.resumed:

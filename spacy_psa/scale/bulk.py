@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,7 @@ class Summary:
     failed (int): The number of documents that failed.
     shards (int): The number of shards.
     resumed (int): How many of these were there before.
-    unread (int): The number of files in the input folders that are of no known kind.
+    unread (Sequence[str]): The files in the input folders that are of no known kind.
     """
 
     documents: int
@@ -38,7 +39,7 @@ class Summary:
     failed: int
     shards: int
     resumed: int
-    unread: int
+    unread: Sequence[str]
 
 
 def apply(

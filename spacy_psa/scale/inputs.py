@@ -73,10 +73,10 @@ def read_errors() -> tuple[type[Exception], ...]:
     return (*own, sys.modules["pyarrow"].ArrowException) if sys.modules.get("pyarrow") else own
 
 
-def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
-    """Find the files to read."""
+def find_sources(inputs: Iterable[str]) -> tuple[list[Source], list[str]]:
+    """Find the files to read, and the names of those of no known kind."""
     found: dict[tuple[str, str], Source] = {}
-    unknown = 0
+    unknown: dict[str, None] = {}
     for given in inputs:
         try:
             files, is_list = (_remote if "://" in given else _local)(given)
@@ -95,10 +95,10 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], int]:
             elif not is_list:
                 raise ValueError(Errors.P503.format(path=name, kinds=", ".join(KINDS)))
             else:
-                unknown += 1
+                unknown[name] = None
         if not known:
             raise ValueError(Errors.P501.format(path=given, kinds=", ".join(KINDS)))
-    return list(found.values()), unknown
+    return list(found.values()), list(unknown)
 
 
 def _kind_of(name: str) -> tuple[str | None, str | None]:

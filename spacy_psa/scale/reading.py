@@ -50,6 +50,7 @@ class Failure:
     text (str): Its text, as far as it can be shown.
     error (str): The reason.
     row (int): Its row in a table.
+    original (Optional[bytes]): What stands in the file, if it cannot be shown as text.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Failure:
     text: str
     error: str
     row: int = -1
+    original: bytes | None = None
 
 
 @dataclass
@@ -193,7 +195,8 @@ def _decoded(part: Part, name: str, line: bytes | None) -> str | Failure:
         return line.removeprefix(_BOM).decode("utf8")
     except UnicodeDecodeError as error:
         text = line.decode("utf8", "replace")
-        return Failure(name, source, text, f"Not UTF-8: byte {error.start + 1}")
+        reason = f"Not UTF-8: byte {error.start + 1}"
+        return Failure(name, source, text, reason, original=line)
 
 
 def _lines(part: Part) -> Iterator[tuple[str, bytes | None]]:

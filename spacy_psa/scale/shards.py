@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -137,4 +138,6 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf8") as file:
         for failure in failures:
             found = {name: getattr(failure, name) for name in names}
+            if failure.original is not None:
+                found["bytes"] = base64.b64encode(failure.original).decode()
             file.write(json.dumps(found) + "\n")

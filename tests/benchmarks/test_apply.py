@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spacy.language import Language
 
 from benchmarks import apply as benchmark
 from benchmarks import apply_page
@@ -37,14 +37,25 @@ def test_rates_and_memory_are_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    pipe = type("Pipe", (), {"send": lambda _, pair: sent.append(pair)})()
-    monkeypatch.setattr(Language, "pipe", Language.pipe)  # restored: a process of its own does not
-    trained_nlp().to_disk(tmp_path / "small")
-    (tmp_path / "many.txt").write_text("Ann saw Berlin .\n" * 1200, encoding="utf8")
-    benchmark._run_long(tmp_path, 1200, pipe)
-    ((tenth, whole),) = sent
+    manifest = tmp_path / "manifest.jsonl"
+
+    class Process:
+        pid = os.getpid()
+
+        def __init__(self, size: int) -> None:
+            self.polls, self.size = 0, size
+
+        def poll(self) -> int | None:
+            self.polls += 1
+            lines = ["{}", *[json.dumps({"documents": self.size})] * self.polls, ""]
+            manifest.write_text("\n".join(lines), encoding="utf8")
+            return None if self.polls < 7 else 0
+
+    monkeypatch.setattr(benchmark, "PAUSE", 0.0)
+    tenth, whole = benchmark.watch(Process(5), manifest, 120)
     assert 10 < tenth <= whole
+    # No block of the first tenth
+    assert benchmark.watch(Process(15), manifest, 120)[0] == 0.0
 
 
 def test_the_guide_has_the_measured_cost() -> None:

@@ -24,10 +24,13 @@ def test_the_command_says_what_is_in_the_folder(model: Path, tmp_path: Path) -> 
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "a.txt").write_bytes(b"Ann saw Berlin .\n\xff\n")
-    (folder / "notes.md").write_text("nothing")
+    for name in "abcd":
+        (folder / f"{name}.md").write_text("nothing")
     out = tmp_path / "out"
     output = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
-    assert "1 files in the input folders are of no known kind" in output
+    names = ", ".join(str(folder / f"{name}.md") for name in "abc")
+    expected = f"4 files in the input folders are of no known kind: {names}, …"
+    assert "".join(expected.split()) in "".join(output.split())
     assert "Documents that failed: 1" in output
     assert "1 documents with 4 words in 1 shards" in output
     assert json.loads((out / "part-000000.jsonl").read_text())["text"] == "Ann saw Berlin ."

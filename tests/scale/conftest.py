@@ -84,3 +84,9 @@ def gzipped(path: Path) -> Path:
 def shards_of(folder: Path) -> dict[str, bytes]:
     """The contents of all shards."""
     return {path.name: path.read_bytes() for path in folder.glob("part-*")}
+
+
+def n_finished(output: Path) -> int:
+    """How many blocks the manifest of an output folder lists."""
+    manifest = output / "manifest.jsonl"
+    return manifest.read_bytes().count(b"\n") - 1 if manifest.exists() else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import os
@@ -124,7 +125,7 @@ def test_all_kinds_of_input_have_the_same_annotation(
     pq.write_table(table.drop_columns(["body"]), folder / "e.parquet", row_group_size=7)
     (folder / "README").write_text("no document")
     found = spacy_psa.apply(nlp, [folder, str(folder / "*.gz")], tmp_path / "out", block_size=500)
-    assert (found.documents, found.unread) == (6 * len(SENTENCES), 1)
+    assert (found.documents, found.unread) == (6 * len(SENTENCES), [str(folder / "README")])
     shards = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("part-*.parquet"))]
     tokens = [row for shard in shards for row in shard.column("tokens").to_pylist()]
     assert tokens == tokens[: len(SENTENCES)] * 6
@@ -171,6 +172,7 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
     reasons = ["UTF-8", "this is bad", "E088", "no text", "not an object", "JSON", "surrogates"]
     for reason, error in zip(reasons, errors, strict=True):
         assert reason in error["error"]
+    assert [base64.b64decode(e["bytes"]) for e in errors if "bytes" in e] == [b"\xff\xfe"]
     # They can be annotated again, once the reason is gone
     nlp.remove_pipe("fails_for_bad")
     again = spacy_psa.apply(nlp, out / "errors-000000.jsonl", tmp_path / "again", format="jsonl")

@@ -16,10 +16,10 @@ import pytest
 
 import spacy_psa
 
-from .conftest import SENTENCES, descendants, failures_of, shards_of
+from .conftest import SENTENCES, descendants, failures_of, n_finished, shards_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of Linux")
-N_COPIES, MOST_BLOCKS = 30, 15
+N_COPIES, MOST_BLOCKS = 15, 15
 SETTINGS: dict[str, Any] = {"format": "jsonl", "block_size": 100}
 RAY = [
     pytest.mark.nightly,
@@ -40,11 +40,6 @@ def worker(pid: int) -> list[int]:
 
 def actor(pid: int) -> list[int]:
     return descendants(pid, b"BlockWorker")
-
-
-def n_finished(output: Path) -> int:
-    manifest = output / "manifest.jsonl"
-    return manifest.read_bytes().count(b"\n") - 1 if manifest.exists() else 0
 
 
 def runs(pid: int) -> bool:
@@ -127,6 +122,7 @@ def test_nothing_is_lost_and_nothing_repeated(
                 failures_of(whole),
             )
             assert n_finished(output) == n_finished(whole)
+            assert [path.name for path in output.glob(".*")] == [".lock"]
     end = time.monotonic() + 60
     while any(map(runs, others)) and time.monotonic() < end:
         time.sleep(0.02)
