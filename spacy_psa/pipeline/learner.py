@@ -1,11 +1,10 @@
-"""The training of components that predict label sequences."""
+"""The training of components that predict label sequences.
 
-from __future__ import annotations
+Annotations are not postponed here: spaCy checks the settings of `initialize` by them.
+"""
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -22,33 +21,13 @@ from ..inference import Potentials
 from ..models.growth import can_resize, match_state
 from ..models.network_shim import networks
 from ..models.updating import scale_gradients
-from ..output_errors import PrintedError
 from .monitors import DivergenceMonitor, StagnationMonitor, skip_update, skips_update
 from .pretrained import check_transformers, load_frozen
 from .tagset import TagSet
-from .teaching import teaching_of
+from .teaching import check_same_words, teaching_of
 from .vocabulary import Vocabulary, collect_words
 
 Losses = dict[str, float]
-
-
-class InputError(PrintedError, ValueError):  # type: ignore[valid-type, misc]
-    """A problem with data, settings or a training run.
-
-    message (str): What is wrong, where, and how to fix it.
-    """
-
-
-@contextmanager
-def input_errors() -> Iterator[None]:
-    """Convert this package's errors to `InputError`, with the same message, so that commands print
-    only that. It can also be used as a decorator."""
-    try:
-        yield
-    except ValueError as error:
-        if isinstance(error, InputError) or not re.match(r"\[P\d+\]", str(error)):
-            raise
-        raise InputError(str(error)).with_traceback(error.__traceback__) from error.__cause__
 
 
 class Learner(ABC):
@@ -86,7 +65,20 @@ class Learner(ABC):
     def get_loss(
         self, examples: Iterable[Example], potentials: Potentials
     ) -> tuple[float, Potentials]:
-        """Compute the loss of the model's output for examples, and its gradient."""
+        """Compute the loss and its gradient.
+
+        examples (Iterable[Example]): The batch.
+        potentials (Potentials): The model's output for the batch.
+        RETURNS (Tuple[float, Potentials]): The loss and its gradient.
+        RAISES (ValueError): If an example has a label that the component does not have.
+        """
+
+    @abstractmethod
+    def lesson(
+        self, teacher: Any, examples: Sequence[Example]
+    ) -> tuple[list[Doc], Any, Callable[[Potentials], tuple[float, Potentials]]]:
+        """What a student learns from a teacher: documents, what the model reads of them, and the
+        loss that compares it with what the teacher thinks of the references."""
 
     @abstractmethod
     def n_averaged(self, examples: Sequence[Example]) -> int:
@@ -100,17 +92,29 @@ class Learner(ABC):
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
-        nlp: Language | None,
-        labels: Iterable[str] | None,
-        vocabulary: Vocabulary | None,
+        *,
+        nlp: Language | None = None,
+        labels: Iterable[str] | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
-        """Add the labels of the examples, unless they are given, and initialize the model."""
+        """Initialize the model for training.
+
+        get_examples (Callable[[], Iterable[Example]]): Returns all of the gold-standard training
+            data, since the word embeddings take their vocabulary from it.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Iterable[str]]): The labels, e.g. from `spacy init labels`. By default, the
+            labels in the examples.
+        vocabulary (Optional[Dict[str, int]]): The tokens of the training data with their counts,
+            from `psa vocabulary`. By default, those in the examples.
+        RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
+            label or no tokens, or a weighted label does not exist. The labels are then unchanged.
+        """
         if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.pipe.name))
         validate_get_examples(get_examples, f"{type(self.pipe).__name__}.initialize")
         with self.tagset.restored_on_error():
             for label in self.tagset.annotated(get_examples()) if labels is None else labels:
-                self.tagset.add(label)
+                self.tagset.add_label(label)
             self.check_labels(get_examples())
             self._initialize_model(get_examples, nlp, vocabulary)
 
@@ -149,11 +153,19 @@ class Learner(ABC):
         self,
         examples: Iterable[Example],
         *,
-        drop: float,
-        sgd: Optimizer | None,
-        losses: Losses | None,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: Losses | None = None,
     ) -> Losses:
-        """Perform a step with the annotation of examples, after adding labels that are new."""
+        """Update the model with a batch of examples. Labels that are new are added.
+
+        examples (Iterable[Example]): The batch.
+        drop (float): Dropout rate of thinc's layers. This package's layers have their own settings.
+        sgd (Optional[Optimizer]): The optimizer; if None, gradients are accumulated.
+        losses (Optional[Dict[str, float]]): The losses so far, by component.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges.
+        """
         examples = list(examples)
         validate_examples(examples, f"{type(self.pipe).__name__}.update")
         self.check_trainable()
@@ -177,6 +189,38 @@ class Learner(ABC):
             return weighted(loss, gradient, 1.0 if self.is_sum else n / max(1.0, n_total))
 
         return get_loss
+
+    def distill(
+        self,
+        teacher_pipe: TrainablePipe | None,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: Losses | None = None,
+    ) -> Losses:
+        """Train the model to agree with a teacher, with the signature of spaCy 4. The loss is the
+        cross-entropy between the two distributions over label sequences, see `cross_entropy`.
+
+        teacher_pipe (Optional[TrainablePipe]): The teacher, a component of the same kind with the
+            same labels.
+        examples (Iterable[Example]): A batch. The teacher reads the references, as the components
+            before it have left them, the student the predicted documents; annotation is not used.
+        drop, sgd, losses: See `update`.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If the teacher is none of this kind or has other labels, the tokens of
+            an example differ, or training diverges.
+        """
+        kind, found = type(self.pipe).__name__, type(teacher_pipe).__name__
+        if not isinstance(getattr(teacher_pipe, "learner", None), type(self)):
+            names = {"teacher": found, "kind": kind, "name": self.pipe.name, "found": found}
+            raise ValueError(Errors.P530.format(**names))
+        examples = list(examples)
+        validate_examples(examples, f"{kind}.distill")
+        self.check_trainable()
+        check_same_words(examples)
+        docs, inputs, get_loss = self.lesson(teacher_pipe, examples)
+        return self.step(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
 
     def check_trainable(self) -> None:
         """Raise a ValueError if the precision of a network has been reduced."""
@@ -211,8 +255,22 @@ class Learner(ABC):
         losses[pipe.name] += loss
         return losses
 
-    def observe(self, examples: Sequence[Example], scores: Mapping[str, Any]) -> None:
-        """Take note of an evaluation during training, and warn if training goes nowhere."""
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score predictions. Gold labels that the component does not have count as missed, and are
+        listed in a warning.
+
+        examples (Iterable[Example]): The examples.
+        **kwargs: Further arguments of the scorer.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        examples = list(examples)
+        self.tagset.report_unknown(examples)
+        scores = TrainablePipe.score(self.pipe, examples, **kwargs)
+        self._observe(examples, scores)
+        return scores
+
+    def _observe(self, examples: Sequence[Example], scores: Mapping[str, Any]) -> None:
+        """Take note of an evaluation, and warn if training goes nowhere."""
         updates = self.monitor.updates
         if updates:
             labels_of = self.pipe.target.labels_of
@@ -221,8 +279,12 @@ class Learner(ABC):
             self.stagnation.observe(self.pipe.name, updates, predicted, n_tokens, scores)
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Clip the gradients and update the parameters. If gradients scaled for mixed precision
-        have overflowed, the update is skipped."""
+        """Update the parameters with an optimizer, after clipping the gradients. If gradients
+        scaled for mixed precision have overflowed, the update is skipped.
+
+        sgd (Optimizer): The optimizer.
+        RAISES (ValueError): If the parameters are no longer finite.
+        """
         pipe, model = self.pipe, self.pipe.model
         if any(shim.earlier_shapes for shim in networks(model)):
             match_state(sgd, model)

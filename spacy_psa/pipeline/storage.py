@@ -59,17 +59,28 @@ class Storage:
         self.pipe, self.learner = pipe, learner
         self._known = frozenset(pipe.cfg)
 
-    def to_bytes(self, exclude: Iterable[str]) -> bytes:
-        """Serialize the component to bytes."""
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component to bytes.
+
+        exclude (Iterable[str]): What to leave out.
+        RETURNS (bytes): Settings, vocabulary, model, and the model's checksum.
+        RAISES (ValueError): If the weights are not finite, a setting is out of range, or training
+            has diverged after a model was saved to disk.
+        """
         self._check_saving(exclude)
         data = TrainablePipe.to_bytes(self.pipe, exclude=[*exclude, CFG])
         return add_checksum(data, {} if CFG in exclude else {CFG: self._dumped()})
 
-    def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the component to a directory. A previously saved component is left untouched until
-        the new one is on disk."""
+        the new one is on disk.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What to leave out.
+        RAISES (ValueError): As `to_bytes`; and an OutputError if the directory cannot be written.
+        """
         self._check_saving(exclude)
-        with with_checksum(path) as temporary:
+        with with_checksum(Path(path)) as temporary:
             TrainablePipe.to_disk(self.pipe, temporary, exclude=[*exclude, CFG])
             if CFG not in exclude:
                 (temporary / CFG).write_text(self._dumped(), encoding="utf8")
@@ -88,12 +99,19 @@ class Storage:
         change temperatures and turn small numbers into zero."""
         return json.dumps(dict(self.pipe.cfg))
 
-    def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
-        """Load the component from the output of `to_bytes`."""
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TrainablePipe:
+        """Load the component from bytes.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (TrainablePipe): The component.
+        RAISES (ValueError): If the data is damaged or belongs to another configuration. The
+            component is then unchanged.
+        """
         with self._restored_on_error("bytes"):
             if "model" not in exclude:
-                check_bytes(data)
-            entries = unpack(data)
+                check_bytes(bytes_data)
+            entries = unpack(bytes_data)
             weights, own = entries.pop("model", None), entries.pop(CFG, None)
             TrainablePipe.from_bytes(self.pipe, srsly.msgpack_dumps(entries), exclude=exclude)
             if own is not None and CFG not in exclude:
@@ -101,10 +119,18 @@ class Storage:
             # Not by spaCy: each part of the model is checked before thinc accepts it
             if weights is not None and "model" not in exclude:
                 read_model(self.pipe.model, weights)
+        return self.pipe
 
-    def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TrainablePipe:
         """Load the component from a directory. Settings that `spacy.load(..., config=...)` changes
-        keep their new values."""
+        keep their new values.
+
+        path (Union[str, Path]): The directory.
+        exclude (Iterable[str]): What not to load.
+        RETURNS (TrainablePipe): The component.
+        RAISES (ValueError): As `from_bytes`, or if such a setting cannot be changed any more.
+        """
+        path = Path(path)
         with self._restored_on_error(path):
             check_files(path)
             if "model" not in exclude:
@@ -118,6 +144,7 @@ class Storage:
                     self._override(setting, given[setting])
             if "model" not in exclude:
                 read_model(self.pipe.model, (path / "model").read_bytes())
+        return self.pipe
 
     @contextmanager
     def _restored_on_error(self, source: object) -> Iterator[None]:

@@ -56,9 +56,15 @@ class TagSet:
             self._constrained = (tags, self.pipe.target.constraints(tags) if tags else None)
         return self._constrained[1]
 
-    def add(self, label: str) -> int:
-        """Add a label, unless it exists already, and an output of the model; return how many have
-        been added. The network itself grows later, so its predictions stay the same until then."""
+    def add_label(self, label: str) -> int:
+        """Add a label. If the model has been trained, its predictions stay exactly the same until
+        it is next trained.
+
+        label (str): The label.
+        RETURNS (int): 0 if the label exists already, otherwise 1.
+        RAISES (ValueError): If the label is not a string or not a valid label, or if the model has
+            too few outputs for it and cannot gain more.
+        """
         model, name = self.pipe.model, self.pipe.name
         if not isinstance(label, str):
             raise ValueError(Errors.P313.format(label=label, type=type(label).__name__))
@@ -86,7 +92,7 @@ class TagSet:
         """Add labels to a trained component, unless it has them, and let its network grow."""
         with self.restored_on_error():
             for label in labels:
-                self.add(label)
+                self.add_label(label)
             grow(self.pipe.model)
 
     def take_new(self, examples: Iterable[Example]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from ...errors import Errors, Warnings, warn
 from ...inference import Potentials
 from ...models.labeler import sentence_lengths
 from ...models.srl import Proposition, labeled_propositions, predict_in_parts
+from ..delegation import one_each
 from ..monitors import check_scores
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, check_predicates
@@ -44,10 +45,16 @@ class RoleDecoder:
     def __init__(self, pipe: PSASemanticRoles) -> None:
         self.pipe = pipe
 
-    def predict(self, docs: list[Doc]) -> list[list[FramePrediction]]:
-        """Find predicates and their arguments: the frames of each document, in the order of their
-        predicates."""
-        model = self.pipe.model
+    def predict(self, docs: Iterable[Doc]) -> list[list[FramePrediction]]:
+        """Predict predicates and their arguments, without modifying the documents.
+
+        docs (Iterable[Doc]): The documents.
+        RETURNS (List[List[FramePrediction]]): The frames of each document, in the order of their
+            predicates.
+        RAISES (ValueError): If a predicate is not a token of its document or occurs twice, or if a
+            score of the model is NaN.
+        """
+        docs, model = list(docs), self.pipe.model
         predicates = [self._find(doc) for doc in docs]
         if not any(predicates):
             return [[] for _ in docs]
@@ -108,16 +115,17 @@ class RoleDecoder:
             frames.update(zip(chains, found, strict=True))
         return [frames[chain] for chain in range(len(wanted))]
 
-    def annotate(
-        self, docs: Sequence[Doc], predictions: Sequence[Sequence[FramePrediction]]
+    def set_annotations(
+        self, docs: Iterable[Doc], predictions: Sequence[Sequence[FramePrediction]]
     ) -> None:
-        """Write predictions to documents, replacing their frames."""
+        """Write predictions to documents, replacing their frames.
+
+        docs (Iterable[Doc]): The documents.
+        predictions (Sequence[Sequence[FramePrediction]]): The output of `predict` for them.
+        RAISES (ValueError): If the predictions are not for these documents.
+        """
         name = self.pipe.name
-        if len(docs) != len(predictions):
-            n_docs, n_predictions = len(docs), len(predictions)
-            raise ValueError(
-                Errors.P312.format(name=name, n_docs=n_docs, n_predictions=n_predictions)
-            )
+        docs = one_each(name, docs, predictions)
         for doc, frames in zip(docs, predictions, strict=True):
             for prediction in frames:
                 frame = prediction.frame

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from thinc.api import Optimizer
 
 from ...annotation.frame_tags import gold_frames, gold_tags
 from ...annotation.propositions import Frame
@@ -16,11 +16,10 @@ from ...errors import Errors
 from ...inference import UNKNOWN, LinearChain, Potentials
 from ...inference.losses import smoothed_log_prob
 from ...models.srl import labeled_propositions
-from ..learner import Learner, Losses, loss_and_gradient
+from ..learner import Learner, loss_and_gradient
 from ..teaching import (
     Lessons,
     Teaching,
-    check_same_words,
     role_distribution,
     teaching_of,
     teachings,
@@ -111,20 +110,10 @@ class RoleLearner(Learner):
         ids = {tag: i for i, tag in enumerate(self.tagset.tags)}
         return Lessons(self.pipe.name, said, lengths, ids, is_annotated)
 
-    def distill(
-        self,
-        teacher: PSASemanticRoles,
-        examples: Iterable[Example],
-        *,
-        drop: float,
-        sgd: Optimizer | None,
-        losses: Losses | None,
-    ) -> Losses:
-        """Perform a step towards what a teacher thinks of the references of examples."""
-        examples = list(examples)
-        validate_examples(examples, "PSASemanticRoles.distill")
-        self.check_trainable()
-        check_same_words(examples)
+    def lesson(
+        self, teacher: PSASemanticRoles, examples: Sequence[Example]
+    ) -> tuple[list[Doc], Any, Callable[[Potentials], tuple[float, Potentials]]]:
+        """See `Learner`."""
         references = [eg.reference for eg in examples]
         predicates = [sorted(p.token for p in teacher.predicates(doc)) for doc in references]
         docs = [eg.predicted for eg in examples]
@@ -138,11 +127,7 @@ class RoleLearner(Learner):
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
             return lessons.losses(zeros, LinearChain(leaf)).sum() / max(1, leaf.n_tokens)
 
-        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
-            return loss_and_gradient(loss, potentials)
-
-        inputs = (docs, predicates)
-        return self.step(docs, inputs, get_loss, drop=drop, sgd=sgd, losses=losses)
+        return docs, (docs, predicates), partial(loss_and_gradient, loss)
 
     def _gold_ids(
         self, docs: Sequence[Doc], frames: Sequence[Sequence[tuple[int, Frame | None]]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from ...annotation.base import Target
 from ...annotation.schemes import Span
 from ...errors import Errors
 from ...inference import LinearChain
+from ..delegation import one_each
 from .confidence import forget_scores, set_scores
 from .queries import TagQueries, split
 from .settings import check_threshold
@@ -93,9 +94,15 @@ class TagDecoder:
     def __init__(self, pipe: PSATagger, queries: TagQueries) -> None:
         self.pipe, self.queries = pipe, queries
 
-    def predict(self, docs: Sequence[Doc]) -> list[TagPrediction]:
-        """Find the best tags, and their probabilities if `probabilities` or `threshold` is set."""
-        cfg = self.pipe.cfg
+    def predict(self, docs: Iterable[Doc]) -> list[TagPrediction]:
+        """Predict the best tags for documents, without modifying them.
+
+        docs (Iterable[Doc]): The documents.
+        RETURNS (List[TagPrediction]): The index of each token's tag in `tags`, and probabilities if
+            `probabilities` or `threshold` is set.
+        RAISES (ValueError): If a rule or the threshold does not fit, or a score is NaN.
+        """
+        docs, cfg = list(docs), self.pipe.cfg
         check_threshold(self.pipe.name, cfg.get("threshold"), self.pipe.labels)
         if not any(len(doc) for doc in docs):
             return [TagPrediction(np.zeros(0, dtype=np.int64)) for _ in docs]
@@ -127,14 +134,15 @@ class TagDecoder:
             )
         ]
 
-    def annotate(self, docs: Sequence[Doc], predictions: Sequence[TagPrediction]) -> None:
-        """Write predictions above the threshold to documents, and their probabilities."""
+    def set_annotations(self, docs: Iterable[Doc], predictions: Sequence[TagPrediction]) -> None:
+        """Write predictions to documents.
+
+        docs (Iterable[Doc]): The documents.
+        predictions (Sequence[TagPrediction]): The output of `predict` for them.
+        RAISES (ValueError): If they are not for these documents or not from this component.
+        """
+        docs = one_each(self.pipe.name, docs, predictions)
         name, cfg, target, tags = self.pipe.name, self.pipe.cfg, self.pipe.target, self.pipe.tags
-        if len(docs) != len(predictions):
-            n_docs, n_predictions = len(docs), len(predictions)
-            raise ValueError(
-                Errors.P312.format(name=name, n_docs=n_docs, n_predictions=n_predictions)
-            )
         overwrite = cfg["overwrite"]
         for doc, prediction in zip(docs, predictions, strict=True):
             # A list, since for one sentence NumPy calls would cost more than all of this

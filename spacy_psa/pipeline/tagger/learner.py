@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from thinc.api import Optimizer
@@ -21,13 +23,9 @@ from ...models.growth import padded
 from ...models.labeler import sentence_lengths
 from ..learner import Learner, Losses, loss_and_gradient
 from ..tagset import TagSet
-from ..teaching import (
-    Lessons,
-    check_same_words,
-    teaching_of,
-    teachings,
-)
+from ..teaching import Lessons, teaching_of, teachings
 from .conditioning import condition
+from .scorer import add_score_weights
 from .settings import check_threshold
 
 if TYPE_CHECKING:
@@ -44,6 +42,18 @@ class TagLearner(Learner):
     def __init__(self, pipe: PSATagger, tagset: TagSet) -> None:
         super().__init__(pipe, tagset)
         self._costs: tuple[list[str], dict[str, float], torch.Tensor] | None = None
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        **settings: Any,
+    ) -> None:
+        """See `Learner`. The weights of the component's scores are added to the config."""
+        super().initialize(get_examples, nlp=nlp, **settings)
+        if nlp is not None:
+            add_score_weights(nlp, self.pipe)
 
     def is_annotated(self, example: Example) -> bool:
         """See `Learner`."""
@@ -163,24 +173,14 @@ class TagLearner(Learner):
         is_annotated = torch.tensor([bool(part.any()) for part in parts], dtype=torch.bool)
         return Lessons(self.pipe.name, said, lengths, ids, is_annotated)
 
-    def distill(
-        self,
-        teacher: PSATagger,
-        examples: Iterable[Example],
-        *,
-        drop: float,
-        sgd: Optimizer | None,
-        losses: Losses | None,
-    ) -> Losses:
-        """Perform a step towards what a teacher thinks of the references of examples."""
-        examples = list(examples)
-        validate_examples(examples, "PSATagger.distill")
-        self.check_trainable()
-        check_same_words(examples)
+    def lesson(
+        self, teacher: PSATagger, examples: Sequence[Example]
+    ) -> tuple[list[Doc], list[Doc], Callable[[Potentials], tuple[float, Potentials]]]:
+        """See `Learner`."""
         filled = [eg for eg in examples if len(eg.reference)]
         docs = [eg.predicted for eg in filled]
         if not docs:
-            return self.step([], [], lambda p: (0.0, p), drop=drop, sgd=sgd, losses=losses)
+            return [], [], lambda p: (0.0, p)
         references = [eg.reference for eg in filled]
         chain = teacher.queries.as_teacher(references)
         n_chains = [len(sentence_lengths(doc)) for doc in references]
@@ -197,10 +197,7 @@ class TagLearner(Learner):
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
             return self._reduced(lessons.losses(zeros, student))
 
-        def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
-            return loss_and_gradient(loss, potentials)
-
-        return self.step(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
+        return docs, docs, partial(loss_and_gradient, loss)
 
     def _possible(
         self, examples: Sequence[Example], labels: torch.Tensor, sets: Mapping[int, list[int]]
@@ -231,11 +228,19 @@ class TagLearner(Learner):
         self,
         examples: Iterable[Example],
         *,
-        drop: float,
-        sgd: Optimizer | None,
-        losses: Losses | None,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: Losses | None = None,
     ) -> Losses:
-        """Perform a step towards the predictions that the model made when training was resumed."""
+        """Train the model to keep the predictions that it made when training was resumed, to
+        prevent catastrophic forgetting. The loss is the KL divergence between the two distributions
+        over label sequences. Labels that are newer were impossible then: choose texts without them.
+
+        examples (Iterable[Example]): A batch; its annotation is not used.
+        drop, sgd, losses: See `update`.
+        RETURNS (Dict[str, float]): The losses, with this batch's added.
+        RAISES (ValueError): If training diverges.
+        """
         examples = list(examples)
         validate_examples(examples, "PSATagger.rehearse")
         self.check_trainable()

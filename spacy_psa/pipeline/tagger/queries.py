@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from itertools import accumulate, pairwise
 from math import exp
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,14 +21,10 @@ from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
 from ..monitors import check_scores
-from ..threads import using_threads
 from .conditioning import condition
 
 if TYPE_CHECKING:
     from .component import PSATagger
-
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -278,19 +273,6 @@ class TagQueries:
         for (i, j), answer in zip(asked, answers, strict=True):
             probabilities[i][j] = answer
         return probabilities
-
-
-def asked(
-    query: Callable[Concatenate[TagQueries, Arguments], Answer],
-) -> Callable[Concatenate[PSATagger, Arguments], Answer]:
-    """The method of a component that passes a query on, with its signature and documentation."""
-
-    @wraps(query)
-    def ask(pipe: PSATagger, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        with using_threads(pipe.threads):
-            return query(pipe.queries, *args, **kwargs)
-
-    return ask
 
 
 def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:
