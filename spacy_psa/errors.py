@@ -36,7 +36,6 @@ class Errors(metaclass=_Coded):
         "The potentials are inconsistent: {problem}. Expected emissions (N, L) with sum(lengths) = "
         "N, transitions (L, L), start (L,), end (L,) and pairwise (N, L, L)."
     )
-    P002 = "Unknown inference backend '{name}'.{suggestion} Choose one of: {options}."
     P003 = "The labels do not match the potentials: {problem}."
     P004 = (
         "The constraints are invalid: {problem}. Expected boolean transitions (L, L), start (L,) "
@@ -80,7 +79,7 @@ class Errors(metaclass=_Coded):
     )
 
     # Annotation: tag schemes (P100-P105)
-    P100 = "Unknown tag scheme '{name}'.{suggestion} Choose one of: {options}."
+    P100 = "Unknown {what} '{name}'.{suggestion} Choose one of: {options}."
     P101 = (
         "The span ({start}, {end}, '{label}') is empty or not within the {length} tokens. Spans "
         "must satisfy 0 <= start < end <= number of tokens."
@@ -145,7 +144,6 @@ class Errors(metaclass=_Coded):
         "with --option word_column=… and tag_column=…, counted from 0."
     )
     P118 = "n_sents is {n_sents}, but must be {expected}: it is the number of sentences per Doc."
-    P119 = "Unknown format '{name}'. Choose one of: {options}."
 
     # Corpora: all formats (P141-P149)
     P141 = (
@@ -199,7 +197,6 @@ class Errors(metaclass=_Coded):
         "The sections {missing} are not in {path}, which has {suffix} files of sections {found}. "
         "Give the folder with all sections, or choose other sections."
     )
-    P155 = "Invalid value for '{name}': {value!r}. It must be {expected}."
     P156 = (
         "'{name}' selects files from a folder, but {path} is a single file. Give the folder of the "
         "corpus, or leave out '{name}'."
@@ -233,7 +230,6 @@ class Errors(metaclass=_Coded):
         "targets and one column per target, or the eight columns of the shared task. Set "
         "target_column to the index of the column, counted from 0."
     )
-    P164 = "Unknown export format '{name}'. Choose one of: {options}."
     P165 = (
         "Sentence {index} ('{text}') cannot be written as {form}: {problem}. Choose another "
         "format, or correct the Doc."
@@ -266,7 +262,6 @@ class Errors(metaclass=_Coded):
         "Doc {index} in {path} is not annotated with {layer}. Choose a --target that is annotated; "
         "for spans, set --spans-key to one of: {keys}."
     )
-    P127 = "Unknown target '{name}'. Choose one of: {options}."
     P128 = (
         "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output', "
         "'spacy benchmark accuracy --output' or 'spacy psa evaluate --output'."
@@ -292,7 +287,6 @@ class Errors(metaclass=_Coded):
     P140 = "No text given. Give texts on the command line, or a file of texts with --file."
 
     # Published figures and licensed corpora (P170-P179)
-    P170 = "Unknown corpus '{name}'. Choose one of: {options}."
     P171 = (
         "There are no published figures for the split '{split}' of {corpus}. Choose one of: "
         "{options}."
@@ -315,7 +309,6 @@ class Errors(metaclass=_Coded):
         "Cannot read vectors from {path} ({reason}). Expected text with a word and its numbers on "
         "each line, plain or compressed. If an archive has several files, choose one with --member."
     )
-    P177 = "Unknown treebank '{code}'. Choose one of: {options}."
     P178 = (
         "{path} has {total} Docs, but at least 2 are needed to hold some out. Convert with fewer "
         "sentences per Doc (--n-sents)."
@@ -434,7 +427,6 @@ class Errors(metaclass=_Coded):
         "The model data belongs to a different configuration: {problem}. Load it with the "
         "config.cfg that was saved next to it, e.g. with spacy.load."
     )
-    P204 = "Unknown attribute '{name}' for looking up words.{suggestion} Choose one of: {options}."
     P205 = (
         "There are no training documents to collect words from. Check the path of the training "
         "corpus, and that the corpus is not empty."
@@ -626,7 +618,6 @@ class Errors(metaclass=_Coded):
         "The layer '{name}' holds a network of another library ({kind}), whose state cannot be "
         "saved in a checkpoint. Use `python -m spacy train` for this pipeline."
     )
-    P290 = "Unknown progress bar '{name}'.{suggestion} Choose one of: {options}, or null for none."
     P291 = (
         "Line {line} of {path} is not from a training log, so the file is not overwritten. Set "
         "'path' in [training.logger] to another file, or delete this one."
@@ -662,7 +653,6 @@ class Errors(metaclass=_Coded):
         "'{label}' is not a universal part of speech, as the target 'pos' requires. Use the target "
         "'tag' for other tag sets, or one of: {options}."
     )
-    P303 = "Unknown target '{name}'.{suggestion} Choose one of: {options}."
     P304 = (
         "The component '{name}' cannot add the label '{label}': its model has {n_tags} outputs "
         "and cannot gain more. Remove nO if [components.{name}.model] sets it; add labels before "
@@ -842,7 +832,6 @@ class Errors(metaclass=_Coded):
         "Cannot infer how to read '{path}'. Give a file ending in {endings}, or - for standard "
         "input, with one text per line."
     )
-    P355 = "Unknown format '{name}'. Choose --format from: {options}."
     P360 = (
         "The rule function returned {found} for the document '{text}'. It must return a list of "
         "spacy_psa.annotation.rules.Rule, empty if there are no rules."
@@ -920,7 +909,6 @@ class Errors(metaclass=_Coded):
         "t-SNE needs scikit-learn, which is not installed. Install it (pip install "
         "'spacy-psa[plots]'), or use --method pca."
     )
-    P387 = "Unknown {what} '{name}' for label maps. Choose one of: {options}."
     P388 = "The maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
 
     # Reproduction (P390-P399)
@@ -1350,13 +1338,32 @@ def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:
     return f" Did you mean '{by_case[nearest[0]]}'?" if nearest else ""
 
 
+def check_choice(what: str, name: Any, options: Iterable[str]) -> None:
+    """Check that a name is one of the options, for what messages call `what`."""
+    options = list(options)
+    if name not in options:
+        names = {"suggestion": suggestion(name, options), "options": ", ".join(options)}
+        raise ValueError(Errors.P100.format(what=what, name=name, **names))
+
+
+def invalid(name: str, value: Any, expected: str) -> ValueError:
+    """The error for a setting with a value that is not what is expected."""
+    return ValueError(Errors.P210.format(name=name, value=repr(value)[:200], expected=expected))
+
+
 def check_value(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
     """Check a number in a config."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) >= LARGEST:
         is_number, expected = False, "less than 2^63"
     if not is_number or not holds(value):
-        raise ValueError(Errors.P210.format(name=name, value=repr(value)[:200], expected=expected))
+        raise invalid(name, value, expected)
+
+
+def check_counts(**counts: Any) -> None:
+    """Check that numbers in a config are at least 1."""
+    for name, count in counts.items():
+        check_value(name, count, lambda n: n >= 1, "at least 1")
 
 
 def warn(message: str) -> None:

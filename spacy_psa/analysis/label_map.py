@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..annotation.schemes import OUTSIDE, SCHEMES, split_tag
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from ..pipeline.components import Component
 from .activations import labeler_networks
 
@@ -118,9 +118,7 @@ def map_labels(
     Source: Cui and Zhang (2019), figure 4, which uses t-SNE.
     """
     for what, name, options in (("method", method, METHODS), ("alignment", align, ALIGNMENTS)):
-        if name not in options:
-            known = ", ".join(options)
-            raise ValueError(Errors.P387.format(what=what, name=name, options=known))
+        check_choice(what, name, options)
     labels = _common_labels(models)
     rows = [model.vectors[[model.labels.index(x) for x in labels]] for model in models]
     projected = ALIGNMENTS[align](rows, method)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import Errors, suggestion
+from ..errors import Errors, check_choice
 
 Span = tuple[int, int, str]
 """The first token, the token after the last one, and the label."""
@@ -257,9 +257,7 @@ def get_scheme(scheme: Scheme | str) -> Scheme:
     """
     if isinstance(scheme, Scheme):
         return scheme
-    if scheme not in SCHEMES:
-        nearest, options = suggestion(scheme, SCHEMES), ", ".join(SCHEMES)
-        raise ValueError(Errors.P100.format(name=scheme, suggestion=nearest, options=options))
+    check_choice("tag scheme", scheme, SCHEMES)
     return SCHEMES[scheme]
 
 

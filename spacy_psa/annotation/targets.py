@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from spacy.tokens import Doc
 
-from ..errors import Errors, suggestion
+from ..errors import Errors, check_choice
 from .base import Target
 from .label_sets import LabelSets
 from .propositions import FRAMES_KEY
@@ -48,9 +48,7 @@ def list_targets(docs: Iterable[Doc]) -> str:
 def make_target(name: str, *, spans_key: str, set_separator: str | None = None) -> Target:
     """Create the target of a name in `TARGETS`. Spans have a key in `doc.spans`, and the labels in
     a set a separator, as in "NN|JJ"; None if there are no sets."""
-    if name not in TARGETS:
-        nearest, options = suggestion(name, TARGETS), ", ".join(TARGETS)
-        raise ValueError(Errors.P303.format(name=name, suggestion=nearest, options=options))
+    check_choice("target", name, TARGETS)
     target = TARGETS[name](spans_key)
     if set_separator is not None:
         if not target.has_sets:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from ..terminal import msg, show, text_table
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
@@ -79,8 +79,7 @@ def annotate_cli(
 
     to_stdout = output is None or is_stdout(output)
     with user_errors(to_stdout=to_stdout):
-        if form not in FORMATS:
-            raise ValueError(Errors.P355.format(name=form, options=", ".join(FORMATS)))
+        check_choice("format", form, FORMATS)
         check_files([output], [Path(texts)])
         with messages(to_stdout=to_stdout):
             use_gpu(gpu_id)

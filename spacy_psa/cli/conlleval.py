@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..annotation.schemes import OUTSIDE
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from ..terminal import msg, show
 from ._names import current_target
 from ._outputs import check_files
@@ -188,8 +188,7 @@ def _choose(
         pipes = [pipe for pipe in pipes if pipe.name == chosen]
     own = pipes[0].cfg["target"] if pipes else "spans"
     target = current_target(target) if target else own
-    if target not in TARGETS:
-        raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+    check_choice("target", target, TARGETS)
     keys = {pipe.cfg["spans_key"] for pipe in pipes if pipe.cfg["target"] == "spans"}
     return target, spans_key or (keys.pop() if len(keys) == 1 else "chunks")
 

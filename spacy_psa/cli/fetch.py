@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from ..disk import sha256_of
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from ..output_errors import output_errors
 from ..terminal import msg
 from ._util import (
@@ -215,8 +215,7 @@ def fetch_treebank(
 ) -> list[tuple[Path, str, bool]]:
     """Get the files of a treebank. Each is written atomically."""
     known = treebanks()
-    if code not in known:
-        raise ValueError(Errors.P177.format(code=code, options=", ".join(known)))
+    check_choice("treebank", code, known)
     treebank = known[code]
     address = f"{url}/{treebank.repository}/{RELEASE}"
     results = []

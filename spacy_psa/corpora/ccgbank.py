@@ -27,7 +27,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors
+from ..errors import Errors, invalid
 from .brackets import unescape_treebank
 from .lines import read_lines
 from .problems import Problems
@@ -75,8 +75,7 @@ def read_ccgbank(
 ) -> Iterator[Sentence]:
     """Stream the sentences of CCGbank."""
     if tag not in TAGS:
-        expected = "one of: " + ", ".join(TAGS)
-        raise ValueError(Errors.P155.format(name="tag", value=tag, expected=expected))
+        raise invalid("tag", tag, "one of: " + ", ".join(TAGS))
     files = choose_files(path, RELEASE, sections=sections, split=split, problems=problems)
     frequent = None
     if int(min_count) > 0:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span, get_scheme
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from .brackets import write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
 from .sentence import Sentence
@@ -39,8 +39,7 @@ class Writer:
 
 def get_writer(name: str) -> Writer:
     """Look up a writer."""
-    if name not in WRITERS:
-        raise ValueError(Errors.P164.format(name=name, options=", ".join(WRITERS)))
+    check_choice("export format", name, WRITERS)
     return WRITERS[name]
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors
+from ..errors import Errors, check_choice
 from .lines import rereading
 from .problems import Problems
 from .sentence import Sentence
@@ -168,8 +168,7 @@ FORMATS: dict[str, Format] = {form.name: form for form in _FORMATS}
 
 def get_format(name: str) -> Format:
     """Look up a format by its name."""
-    if name not in FORMATS:
-        raise ValueError(Errors.P119.format(name=name, options=", ".join(FORMATS)))
+    check_choice("format", name, FORMATS)
     return FORMATS[name]
 
 
@@ -189,8 +188,7 @@ TARGETS = {
 def target_layers(targets: Sequence[str], form: Format) -> list[str]:
     """Get the layers for targets."""
     for target in targets:
-        if target not in TARGETS:
-            raise ValueError(Errors.P127.format(name=target, options=", ".join(TARGETS)))
+        check_choice("target", target, TARGETS)
         if TARGETS[target] not in form.layers:
             known = [name for name, layer in TARGETS.items() if layer in form.layers]
             raise ValueError(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..disk import walk
-from ..errors import Errors
+from ..errors import Errors, invalid
 from .conll2012 import PART_SEPARATOR, read_conll2012
 from .lines import is_pipe, read_lines
 from .problems import Problems
@@ -220,8 +220,7 @@ def _check_listed(
 
 
 def _invalid(name: str, value: str | None, options: Iterable[str]) -> ValueError:
-    expected = "one of: " + ", ".join(options)
-    return ValueError(Errors.P155.format(name=name, value=value, expected=expected))
+    return invalid(name, value, "one of: " + ", ".join(options))
 
 
 def _nothing_found(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import Errors
+from ..errors import Errors, invalid
 from .brackets import unescape_treebank
 from .lines import read_lines
 from .problems import Problems
@@ -153,8 +153,7 @@ def _tagged_word(token: str, path: str | Path, line: int) -> Leaf:
 
 
 def _invalid_kind(kind: str | None, reason: str = "") -> ValueError:
-    expected = f"mrg, pos or prd{reason}"
-    return ValueError(Errors.P155.format(name="kind", value=kind, expected=expected))
+    return invalid("kind", kind, f"mrg, pos or prd{reason}")
 
 
 READERS: dict[str, Callable[[str | Path], Iterator[list[Leaf]]]] = {

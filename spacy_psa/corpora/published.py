@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from ..errors import Errors
+from ..errors import Errors, check_choice
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -91,8 +91,7 @@ def published_corpora() -> dict[str, PublishedCorpus]:
 def get_published(name: str) -> PublishedCorpus:
     """Look up a corpus."""
     corpora = published_corpora()
-    if name not in corpora:
-        raise ValueError(Errors.P170.format(name=name, options=", ".join(corpora)))
+    check_choice("corpus", name, corpora)
     return corpora[name]
 
 

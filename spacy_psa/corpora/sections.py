@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..disk import walk
-from ..errors import Errors
+from ..errors import Errors, invalid
 from .lines import is_pipe
 from .problems import Problems
 
@@ -58,7 +58,7 @@ def parse_sections(sections: str | int) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
             expected = "sections, such as 23, 0-18 or '2-21,24'"
-            raise ValueError(Errors.P155.format(name="sections", value=sections, expected=expected))
+            raise invalid("sections", sections, expected)
         numbers.update(range(first, last + 1))
     return sorted(numbers)
 
@@ -147,11 +147,9 @@ def _wanted_sections(
     if split is None:
         return None if sections is None else parse_sections(sections)
     if sections is not None:
-        expected = f"left out if 'sections' is given (here {sections!r})"
-        raise ValueError(Errors.P155.format(name="split", value=split, expected=expected))
+        raise invalid("split", split, f"left out if 'sections' is given (here {sections!r})")
     if split not in release.splits:
-        expected = "one of: " + ", ".join(release.splits)
-        raise ValueError(Errors.P155.format(name="split", value=split, expected=expected))
+        raise invalid("split", split, "one of: " + ", ".join(release.splits))
     return parse_sections(release.splits[split])
 
 

@@ -16,7 +16,7 @@ from ..annotation.propositions import get_frames, give_predicates, has_frames
 from ..annotation.role_scores import EXCLUDED, Argument, arguments_of, pair_propositions
 from ..annotation.targets import TOKEN_TARGETS
 from ..annotation.tokens import TokenTarget
-from ..errors import Errors
+from ..errors import check_choice
 from .units import Layer, Pairing, Unit
 
 
@@ -152,8 +152,7 @@ def make_layer(target: str, spans_key: str) -> Layer:
     RETURNS (Layer): The layer.
     RAISES (ValueError): If there is no layer with that name.
     """
-    if target not in LAYERS:
-        raise ValueError(Errors.P127.format(name=target, options=", ".join(LAYERS)))
+    check_choice("target", target, LAYERS)
     return LAYERS[target](spans_key)
 
 

@@ -25,7 +25,7 @@ def build_concat_tok2vec(*layers: Tok2Vec, dropout: float = 0.0) -> Tok2Vec:
 
     Source: Wang et al. (2021), section 4.2.
     """
-    check_dropout("dropout", dropout)
+    check_dropout(dropout=dropout)
     if not layers:
         raise ValueError(Errors.P240)
     return Model(

@@ -4,7 +4,7 @@
 
 from functools import partial
 
-from ..errors import check_value
+from ..errors import check_counts, check_value
 from ..layers import ConvolutionSublayer, DeepAtt, FeedForwardSublayer, RecurrentSublayer
 from .types import EncoderBuilder, PartBuilder, build_layer, check_dropout
 
@@ -35,14 +35,16 @@ def build_deepatt(
     RETURNS (EncoderBuilder): Builds a `DeepAtt`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("n_heads", n_heads, lambda n: n >= 1, "at least 1")
+    check_counts(n_heads=n_heads)
     check_value(
         "width", width, lambda n: n >= 1 and n % n_heads == 0, f"a multiple of n_heads ({n_heads})"
     )
-    check_value("depth", depth, lambda n: n >= 1, "at least 1")
-    check_dropout("residual_dropout", residual_dropout)
-    check_dropout("attention_dropout", attention_dropout)
-    check_dropout("input_dropout", input_dropout)
+    check_counts(depth=depth)
+    check_dropout(
+        residual_dropout=residual_dropout,
+        attention_dropout=attention_dropout,
+        input_dropout=input_dropout,
+    )
     return partial(
         build_layer,
         DeepAtt,
@@ -66,8 +68,8 @@ def build_feed_forward_sublayer(hidden_width: int = 800, dropout: float = 0.1) -
     RETURNS (PartBuilder): Builds a `FeedForwardSublayer`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("hidden_width", hidden_width, lambda n: n >= 1, "at least 1")
-    check_dropout("dropout", dropout)
+    check_counts(hidden_width=hidden_width)
+    check_dropout(dropout=dropout)
     return partial(FeedForwardSublayer, hidden_width=hidden_width, dropout=dropout)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import Errors, Warnings, check_value, warn
+from ..errors import Errors, Warnings, check_counts, check_value, warn
 from ..layers import BiLSTM, Chain, ContextFusion
 from ..layers.interfaces import width_of
 from ..layers.positions import PositionEmbedding, SinusoidalPositions
@@ -68,9 +68,8 @@ def build_bilstm(
     RAISES (ValueError): If a value is out of range.
     """
     check_value("hidden_width", hidden_width, lambda n: n >= 2, "at least 2")
-    check_value("depth", depth, lambda n: n >= 1, "at least 1")
-    check_dropout("input_dropout", input_dropout)
-    check_dropout("output_dropout", output_dropout)
+    check_counts(depth=depth)
+    check_dropout(input_dropout=input_dropout, output_dropout=output_dropout)
     return partial(
         build_layer,
         BiLSTM,
@@ -95,7 +94,7 @@ def build_context_fusion(
     RETURNS (EncoderBuilder): Builds a `ContextFusion`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_dropout("dropout", dropout)
+    check_dropout(dropout=dropout)
     return partial(build_layer, ContextFusion, bias=bias, gate=gate, dropout=dropout)
 
 
@@ -133,16 +132,13 @@ def build_vaswani(
     RAISES (ValueError): If a value is out of range, or `key_width` is None and `n_heads` does not
         divide the width.
     """
-    check_value("width", width, lambda n: n >= 1, "at least 1")
-    check_value("depth", depth, lambda n: n >= 1, "at least 1")
-    check_value("n_heads", n_heads, lambda n: n >= 1, "at least 1")
+    check_counts(width=width, depth=depth, n_heads=n_heads)
     if key_width is not None:
         check_value("key_width", key_width, lambda n: n >= 1, "at least 1, or null")
     elif width % n_heads:
         raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
-    check_value("hidden_width", hidden_width, lambda n: n >= 1, "at least 1")
-    check_dropout("dropout", dropout)
-    check_dropout("attention_dropout", attention_dropout)
+    check_counts(hidden_width=hidden_width)
+    check_dropout(dropout=dropout, attention_dropout=attention_dropout)
     return partial(
         build_layer,
         TransformerEncoder,
@@ -183,7 +179,7 @@ def build_position_embedding(max_length: int = 512) -> EncoderBuilder:
     RETURNS (EncoderBuilder): Builds a `PositionEmbedding`, as an encoder or as a part of one.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("max_length", max_length, lambda n: n >= 1, "at least 1")
+    check_counts(max_length=max_length)
     return partial(_make_positions, PositionEmbedding, max_length=max_length)
 
 

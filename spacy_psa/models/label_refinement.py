@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import Errors, check_value
+from ..errors import Errors, check_counts, check_value
 from ..layers.interfaces import width_of
 from ..layers.label_attention import (
     LabelAttention,
@@ -54,8 +54,8 @@ def build_label_refinement(
     RETURNS (EncoderBuilder): Builds a `LabelRefinement`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("depth", depth, lambda n: n >= 1, "at least 1")
-    check_dropout("input_dropout", input_dropout)
+    check_counts(depth=depth)
+    check_dropout(input_dropout=input_dropout)
     return partial(
         _make_label_refinement,
         recurrent,
@@ -144,8 +144,8 @@ def build_label_attention(
     RETURNS (RefineBuilder): Builds a `LabelAttention`.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("heads", heads, lambda n: n >= 1, "at least 1")
-    check_dropout("dropout", dropout)
+    check_counts(heads=heads)
+    check_dropout(dropout=dropout)
     return partial(_make_label_attention, projection=projection, heads=heads, dropout=dropout)
 
 

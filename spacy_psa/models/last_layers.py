@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, chain
 from thinc.types import Floats2d
 
-from ..errors import Errors, check_value
+from ..errors import Errors, check_counts
 from .types import Tok2Vec
 
 Transformer = Model[list[Doc], Any]
@@ -35,7 +35,7 @@ def build_last_layers(
     """
     from spacy_transformers.layers import TransformerListener, split_trf_batch
 
-    check_value("n_layers", n_layers, lambda n: n >= 1, "at least 1")
+    check_counts(n_layers=n_layers)
     source: Model = (
         TransformerListener(upstream_name=upstream)
         if transformer is None

@@ -8,7 +8,7 @@ import torch
 from thinc.api import PyTorchGradScaler
 from torch import Tensor
 
-from ..errors import Errors
+from ..errors import invalid
 from ..private_names import foreach
 
 HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -20,8 +20,7 @@ def check_mixed_precision(value: str | None) -> None:
     """Check the setting `mixed_precision`: a key of `HALF_PRECISIONS`, or None."""
     if value is not None and value not in tuple(HALF_PRECISIONS):
         options = ", ".join(f'"{name}"' for name in HALF_PRECISIONS)
-        names = {"name": "mixed_precision", "value": repr(value)[:40]}
-        raise ValueError(Errors.P210.format(**names, expected=f"one of {options} or null"))
+        raise invalid("mixed_precision", value, f"one of {options} or null")
 
 
 class GradientScaler(PyTorchGradScaler):

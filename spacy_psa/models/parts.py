@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import check_value
+from ..errors import check_counts, check_value
 from ..layers.fusion import FeatureGate, ScalarGate
 from ..layers.position_bias import (
     BiasMixture,
@@ -118,4 +118,4 @@ def _check_window(window: float) -> None:
 
 
 def _check_distance(max_distance: int) -> None:
-    check_value("max_distance", max_distance, lambda n: n >= 1, "at least 1")
+    check_counts(max_distance=max_distance)

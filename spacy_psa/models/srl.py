@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from torch import nn
 
-from ..errors import Errors, check_value
+from ..errors import Errors, check_counts
 from ..inference import Potentials
 from ..layers.labeler import PredicateMask, RoleLabelerNetwork
 from .batches import cut, flatten, make_layout, unflatten
@@ -76,7 +76,7 @@ def build_role_labeler(
 
     Source: Tan et al. (2018), 'Pipeline'.
     """
-    check_value("mask_width", mask_width, lambda n: n >= 1, "at least 1")
+    check_counts(mask_width=mask_width)
     check_windows(max_length, overlap)
     make = partial(_make_network, encoder, decoder, mask_width, cuda_graphs)
     network: Model = Model(

@@ -13,7 +13,7 @@ from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
 from thinc.util import xp2torch
 
-from ..errors import Errors, Warnings, check_value, suggestion, warn
+from ..errors import Errors, Warnings, check_choice, check_counts, check_value, invalid, warn
 from ..layers import CharacterBiLSTM, CharacterCNN, WordCharacterEmbedding, WordEmbedding
 from ..private_names import network_of
 from .batches import flatten, to_rows, unflatten
@@ -42,7 +42,7 @@ def build_character_bilstm(embedding_width: int = 30, width: int = 100) -> Chara
     RETURNS (CharacterBuilder): Builds a `CharacterBiLSTM` for a number of characters.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("embedding_width", embedding_width, lambda n: n >= 1, "at least 1")
+    check_counts(embedding_width=embedding_width)
     check_value("width", width, lambda n: n >= 2, "at least 2")
     return partial(CharacterBiLSTM, embedding_width=embedding_width, width=width)
 
@@ -59,10 +59,8 @@ def build_character_cnn(
     RETURNS (CharacterBuilder): Builds a `CharacterCNN` for a number of characters.
     RAISES (ValueError): If a value is out of range.
     """
-    check_value("embedding_width", embedding_width, lambda n: n >= 1, "at least 1")
-    check_value("width", width, lambda n: n >= 1, "at least 1")
-    check_value("window", window, lambda n: n >= 1, "at least 1")
-    check_dropout("dropout", dropout)
+    check_counts(embedding_width=embedding_width, width=width, window=window)
+    check_dropout(dropout=dropout)
     return partial(
         CharacterCNN, embedding_width=embedding_width, width=width, window=window, dropout=dropout
     )
@@ -119,20 +117,15 @@ def build_word_char_embed(
     Source: Wei et al. (2021), section 5.2; for `word_dropout`, Gal and Ghahramani (2016), section
     4.2.
     """
-    if attr not in ATTRS:
-        nearest, options = suggestion(attr, ATTRS), ", ".join(ATTRS)
-        raise ValueError(Errors.P204.format(name=attr, suggestion=nearest, options=options))
+    check_choice("attribute", attr, ATTRS)
     if width is not None:
         check_value("width", width, lambda n: n >= 1, "at least 1, or null")
-    check_value("min_freq", min_freq, lambda n: n >= 1, "at least 1")
-    check_value("max_characters", max_characters, lambda n: n >= 1, "at least 1")
-    check_dropout("dropout", dropout)
-    check_dropout("word_dropout", word_dropout)
+    check_counts(min_freq=min_freq, max_characters=max_characters)
+    check_dropout(dropout=dropout, word_dropout=word_dropout)
     if character_initialization is not None and characters is None:
         raise ValueError(Errors.P245)
     if digits not in DIGITS:
-        expected = "true, false, 'zero' or 'token'"
-        raise ValueError(Errors.P210.format(name="digits", value=repr(digits), expected=expected))
+        raise invalid("digits", digits, "true, false, 'zero' or 'token'")
     shim = WordCharacterShim(
         partial(_make_network, characters, dropout, word_dropout),
         attr=intify_attr(attr),

@@ -82,9 +82,10 @@ def build_on_encoder(
     return layer(width_of(encoder), n_labels, **settings)
 
 
-def check_dropout(name: str, value: float) -> None:
-    """Check that a dropout rate in a config is in [0, 1)."""
-    check_value(name, value, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
+def check_dropout(**rates: float) -> None:
+    """Check that dropout rates in a config are in [0, 1)."""
+    for name, rate in rates.items():
+        check_value(name, rate, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
 
 
 def check_windows(max_length: int, overlap: int) -> None:

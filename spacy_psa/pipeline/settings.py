@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from ..errors import Errors
+from ..errors import Errors, invalid
 
 # Dividing scores by this number or by its reciprocal stays within the range of float32. Fitted
 # temperatures lie between 0.05 and 20.
@@ -29,9 +29,7 @@ def check_settings(values: Mapping[str, Any], settings: Mapping[str, Setting]) -
     for name, value in values.items():
         setting = settings.get(name)
         if setting is not None and not setting.holds(value):
-            raise ValueError(
-                Errors.P210.format(name=name, value=repr(value)[:200], expected=setting.expected)
-            )
+            raise invalid(name, value, setting.expected)
 
 
 def check_saved(values: Any, known: Container[str], settings: Mapping[str, Setting]) -> None:

@@ -16,7 +16,7 @@ from spacy.util import registry
 from thinc.api import Optimizer
 
 from ..atomic_files import atomic_path
-from ..errors import Errors, suggestion
+from ..errors import Errors, check_choice
 from ..output_errors import output_errors
 from ..terminal import SafeStream, plain_warnings
 from .corpora import check_corpora
@@ -44,9 +44,8 @@ def jsonl_logger(
     RETURNS (Logger): The setup function, which spaCy calls when training starts.
     RAISES (ValueError): If the progress bar is unknown.
     """
-    if progress_bar is not None and progress_bar not in SCOPES:
-        nearest, options = suggestion(progress_bar, SCOPES), ", ".join(SCOPES)
-        raise ValueError(Errors.P290.format(name=progress_bar, suggestion=nearest, options=options))
+    if progress_bar is not None:
+        check_choice("progress bar", progress_bar, SCOPES)
 
     def start(
         nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr

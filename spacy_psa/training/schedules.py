@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import repeat
 
-from ..errors import check_value
+from ..errors import check_counts, check_value
 
 
 def inverse_epoch_decay(
@@ -24,7 +24,7 @@ def inverse_epoch_decay(
     """
     check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
     check_value("decay", decay, lambda n: n >= 0.0, "at least 0")
-    check_value("steps_per_epoch", steps_per_epoch, lambda n: n >= 1, "at least 1")
+    check_counts(steps_per_epoch=steps_per_epoch)
     return _inverse_epoch_decay(initial_rate, decay, steps_per_epoch)
 
 
@@ -53,7 +53,7 @@ def halving(
     """
     check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
     check_value("hold", hold, lambda n: n >= 0, "at least 0")
-    check_value("every", every, lambda n: n >= 1, "at least 1")
+    check_counts(every=every)
     return _halving(initial_rate, hold, every)
 
 

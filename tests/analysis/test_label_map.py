@@ -145,7 +145,7 @@ def test_labels_that_a_model_has_not_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "code"),
-    [({"method": "umap"}, "P387"), ({"align": "none"}, "P387"), ({"align": "last"}, "P388")],
+    [({"method": "umap"}, "P100"), ({"align": "none"}, "P100"), ({"align": "last"}, "P388")],
 )
 def test_settings_that_do_not_fit_are_errors(settings: dict[str, str], code: str) -> None:
     with pytest.raises(ValueError, match=rf"\[{code}\]"):

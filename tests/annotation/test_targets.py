@@ -43,7 +43,7 @@ def ents(tags: list[str], words: list[str] | None = None) -> Example:
 
 
 def test_an_unknown_target_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"P303.*lemma.*tag, pos, morph, ents, spans"):
+    with pytest.raises(ValueError, match=r"P100.*lemma.*tag, pos, morph, ents, spans"):
         make_target("lemma", spans_key="sc")
 
 

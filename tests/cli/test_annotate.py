@@ -254,7 +254,7 @@ def test_missing_files_are_an_error(tmp_path: Path, model: Path, name: str) -> N
 
 def test_unknown_formats_are_an_error(model: Path, texts: Path) -> None:
     result = run("psa", "annotate", model, texts, "--format", "brat")
-    assert result.exit_code == 1 and "[P355]" in result.output
+    assert result.exit_code == 1 and "[P100]" in result.output
 
 
 def test_missing_components_are_an_error(model: Path, texts: Path) -> None:

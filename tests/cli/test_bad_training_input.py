@@ -125,10 +125,10 @@ def test_columns_that_are_not_in_the_format(
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("--components.psa_ner.target", "entity", "[P303] Unknown target 'entity'"),
+        ("--components.psa_ner.target", "entity", "[P100] Unknown target 'entity'"),
         ("--components.psa_ner.max_grad_norm", "-1", "[P210] Invalid value for 'max_grad_norm'"),
         ("--components.psa_ner.model.overlap", "600", "[P208]"),
-        ("--components.psa_ner.model.tok2vec.attr", "LEMMA", "[P204] Unknown attribute 'LEMMA'"),
+        ("--components.psa_ner.model.tok2vec.attr", "LEMMA", "[P100] Unknown attribute 'LEMMA'"),
         ("--components.psa_ner.model.tok2vec.min_freq", "0", "[P210] Invalid value for 'min_freq'"),
         (f"{BILSTM}.hidden_width", "0", "[P210] Invalid value for 'hidden_width': 0"),
         (f"{BILSTM}.input_dropout", "1.5", "[P210] Invalid value for 'input_dropout': 1.5"),
@@ -226,15 +226,15 @@ def fail_psa_train(output: Path, *arguments: object) -> str:
         (
             "--components.psa_ner.target",
             "tags",
-            "[P303] Unknown target 'tags'. Did you mean 'tag'?",
+            "[P100] Unknown target 'tags'. Did you mean 'tag'?",
         ),
         (
             "--components.psa_ner.factory",
             "psa_tager",
             "factory 'psa_tager'. Did you mean 'psa_tagger'?",
         ),
-        ("--components.psa_ner.inference_backend", "scalled", "[P002]|Did you mean 'scaled'?"),
-        ("--components.psa_ner.model.tok2vec.attr", "lowr", "[P204]|Did you mean 'LOWER'?"),
+        ("--components.psa_ner.inference_backend", "scalled", "[P100]|Did you mean 'scaled'?"),
+        ("--components.psa_ner.model.tok2vec.attr", "lowr", "[P100]|Did you mean 'LOWER'?"),
         (f"{BILSTM}.hiden_width", "3", "BiLSTM.v1|hiden_width'. Did you mean 'hidden_width'?"),
         (f"{BILSTM}.hidden_width", "wide", "[P437]|BiLSTM.v1|recurrent.hidden_width: |is not"),
         (f"{BILSTM}.@architectures", "spacy_psa.BiLSTMM.v1", "Did you mean 'spacy_psa.BiLSTM.v1'?"),
@@ -283,7 +283,7 @@ def test_psa_reproduce_names_the_nearest_setting(tiny_config: Path) -> None:
     with pytest.raises(ValueError, match=r"P394.*Did you mean 'target'\?"):
         change(config, {"components.psa_ner.targt": "tag"}, "mine")
     config["components"]["psa_ner"]["target"] = "tags"
-    with pytest.raises(ValueError, match=r"P303.*Did you mean 'tag'\?"):
+    with pytest.raises(ValueError, match=r"P100.*Did you mean 'tag'\?"):
         filled(config, "mine")
     config["components"]["psa_ner"]["model"]["decoder"] = {"@architectures": "spacy_psa.CFR.v1"}
     with pytest.raises(ValueError, match=r"P395.*mine.*Did you mean 'spacy_psa\.CRF\.v1'\?"):

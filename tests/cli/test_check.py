@@ -137,7 +137,7 @@ def test_nothing_to_compare_with_is_said(known, path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--corpus", "nothing"], r"P170.*'nothing'.*known, unknown"),
+        (["--corpus", "nothing"], r"P100.*'nothing'.*known, unknown"),
         (["--corpus", "known", "--split", "test"], r"P171.*'test' of known.*train, dev"),
         ([], "P175"),
     ],

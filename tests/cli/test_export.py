@@ -86,7 +86,7 @@ def test_tokens_of_white_space_are_left_out_counted_and_named(tmp_path, docs_pat
 
 @pytest.mark.parametrize(
     "options,code",
-    [(("-f", "ptb"), "P164"), (("-f", "iob", "-s", "XYZ"), "P100")],
+    [(("-f", "ptb"), "P100"), (("-f", "iob", "-s", "XYZ"), "P100")],
 )
 def test_unknown_formats_and_schemes_are_errors(tmp_path, docs_path, options, code):
     result = run(docs_path, "-o", tmp_path / "a", *options)

@@ -75,8 +75,8 @@ def test_pixels_without_what_draws_them_are_an_error(
     ("arguments", "code"),
     [
         (["run/last", "-o", "map.pdf"], "P265"),
-        (["run/last", "-o", "map.svg", "--method", "umap"], "P387"),
-        (["run/last", "-o", "map.svg", "--align", "none"], "P387"),
+        (["run/last", "-o", "map.svg", "--method", "umap"], "P100"),
+        (["run/last", "-o", "map.svg", "--align", "none"], "P100"),
         (["run/last", "-o", "map.svg", "--component", "ner"], "P346"),
         (["run/last", "chunks", "-o", "map.svg"], "P385"),
     ],

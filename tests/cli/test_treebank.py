@@ -143,5 +143,5 @@ def test_missing_files_are_errors(tmp_path):
 
 
 def test_unknown_code_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"P177.*'xx'.*cs, da"):
+    with pytest.raises(ValueError, match=r"P100.*'xx'.*cs, da"):
         fetch_treebank("xx", tmp_path)

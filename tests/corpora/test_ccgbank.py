@@ -115,7 +115,7 @@ def test_files_without_sentences_are_errors(write):
 
 
 def test_unknown_tags_are_errors():
-    with pytest.raises(ValueError, match=r"P155.*'tag': 'xpos'.*supertag, pos"):
+    with pytest.raises(ValueError, match=r"P210.*'tag': 'xpos'.*supertag, pos"):
         next(read_ccgbank(SAMPLE, tag="xpos"))
 
 

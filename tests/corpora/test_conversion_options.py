@@ -28,7 +28,7 @@ def test_targets_that_the_format_has_not_are_errors():
 
 
 def test_unknown_targets_are_errors():
-    with pytest.raises(ValueError, match=r"P127.*'ner'.*tag, pos, morph"):
+    with pytest.raises(ValueError, match=r"P100.*'ner'.*tag, pos, morph"):
         target_layers(["ner"], FORMATS["conllu"])
 
 

@@ -273,7 +273,7 @@ def test_arguments_beyond_the_sentence_are_errors():
 
 
 def test_unknown_formats_are_errors():
-    with pytest.raises(ValueError, match=r"P164.*ptb.*conll2012"):
+    with pytest.raises(ValueError, match=r"P100.*ptb.*conll2012"):
         get_writer("ptb")
 
 

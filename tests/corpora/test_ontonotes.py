@@ -160,9 +160,9 @@ def test_names_of_documents_come_from_the_files_if_the_folders_do_not_tell(tmp_p
 
 def test_the_language_must_be_known(task):
     assert names(task, language="chinese") == ["chtb_0001"]
-    with pytest.raises(ValueError, match=r"P155.*'language': None.*one of: chinese, english"):
+    with pytest.raises(ValueError, match=r"P210.*'language': None.*one of: chinese, english"):
         names(task, split="train")
-    with pytest.raises(ValueError, match=r"P155.*'language': 'latin'.*english, chinese, arabic"):
+    with pytest.raises(ValueError, match=r"P210.*'language': 'latin'.*english, chinese, arabic"):
         names(task, language="latin")
 
 
@@ -281,7 +281,7 @@ def test_lists_of_something_else_are_errors(tmp_path):
 
 
 def test_an_unknown_split_is_an_error(task):
-    with pytest.raises(ValueError, match=r"P155.*'split': 'eval'.*train, dev, test"):
+    with pytest.raises(ValueError, match=r"P210.*'split': 'eval'.*train, dev, test"):
         names(task, split="eval")
 
 

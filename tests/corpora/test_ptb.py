@@ -156,12 +156,12 @@ def test_gzip_reads_the_same(write):
 def test_kind_tells_what_the_name_does_not(write):
     path = write("( (NN a) )", "trees.txt")
     assert [s.words for s in read_ptb(path, kind="mrg")] == [["a"]]
-    with pytest.raises(ValueError, match=r"P155.*mrg, pos or prd, since the name of .*trees\.txt"):
+    with pytest.raises(ValueError, match=r"P210.*mrg, pos or prd, since the name of .*trees\.txt"):
         list(read_ptb(path))
 
 
 def test_an_unknown_kind_is_an_error(write):
-    with pytest.raises(ValueError, match=r"P155.*'kind': 'raw'"):
+    with pytest.raises(ValueError, match=r"P210.*'kind': 'raw'"):
         list(read_ptb(write("a/DT"), kind="raw"))
 
 

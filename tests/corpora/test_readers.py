@@ -237,5 +237,5 @@ def test_unknown_numbers_of_columns_are_errors_that_list_the_formats(tmp_path):
 
 
 def test_unknown_formats_are_errors_that_list_the_known_ones():
-    with pytest.raises(ValueError, match=rf"P119.*{', '.join(FORMATS)}"):
+    with pytest.raises(ValueError, match=rf"P100.*{', '.join(FORMATS)}"):
         get_format("tiger")

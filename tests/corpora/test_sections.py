@@ -38,7 +38,7 @@ def test_sections(text, sections):
 
 @pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1", "1,,2", "100", "1;2"])
 def test_invalid_sections_are_errors(text):
-    with pytest.raises(ValueError, match=r"P155.*'sections'.*such as 23, 0-18"):
+    with pytest.raises(ValueError, match=r"P210.*'sections'.*such as 23, 0-18"):
         parse_sections(text)
 
 
@@ -112,8 +112,8 @@ def test_a_document_that_is_there_twice_is_an_error(make):
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"split": "eval"}, r"P155.*'split': 'eval'.*one of: train, dev, test"),
-        ({"split": "dev", "sections": "1"}, r"P155.*left out if 'sections' is given"),
+        ({"split": "eval"}, r"P210.*'split': 'eval'.*one of: train, dev, test"),
+        ({"split": "dev", "sections": "1"}, r"P210.*left out if 'sections' is given"),
     ],
 )
 def test_invalid_splits_are_errors(make, options, message):

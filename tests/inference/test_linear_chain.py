@@ -243,7 +243,7 @@ class TestChoiceOfBackend:
 
     @pytest.mark.parametrize("fields", [(), ("transitions",)])
     def test_unknown_backend(self, fields):
-        with pytest.raises(ValueError, match=r"P002.*logspace, scaled"):
+        with pytest.raises(ValueError, match=r"P100.*logspace, scaled"):
             LinearChain(random_potentials(3, (2,), fields=fields), backend="magic")
 
 

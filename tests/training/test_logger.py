@@ -203,7 +203,7 @@ def test_the_pipeline_is_left_as_it_was(nlp: Language, tmp_path: Path) -> None:
 
 
 def test_unknown_progress_bars_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"\[P290\].*'steps'.*run, epoch"):
+    with pytest.raises(ValueError, match=r"\[P100\].*'steps'.*run, epoch"):
         jsonl_logger(progress_bar="steps")
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from ...errors import Errors, suggestion
+from ...errors import check_choice
 from ..potentials import Potentials
 
 
@@ -58,7 +58,5 @@ ALIASES = {"scan": "logspace"}
 def get_backend(name: str, backends: dict[str, Backend]) -> Backend:
     """Look up a backend by its name or an alias."""
     name = ALIASES.get(name, name)
-    if name not in backends:
-        nearest, options = suggestion(name, backends), ", ".join(sorted(backends))
-        raise ValueError(Errors.P002.format(name=name, suggestion=nearest, options=options))
+    check_choice("inference backend", name, sorted(backends))
     return backends[name]

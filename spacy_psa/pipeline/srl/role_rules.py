@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...annotation.frame_tags import read_roles
 from ...annotation.schemes import SCHEMES, Span, split_tag
-from ...errors import check_value
+from ...errors import check_counts
 from ...inference import Potentials
 from ...inference.search import MAX_STEPS, Automaton, best_accepted
 from .decoding import RoleDecoding, ViterbiDecoding, bio_constraints
@@ -187,6 +187,6 @@ def create_constrained_decoding(
     RETURNS (RoleDecoding): The decoding.
     RAISES (ValueError): If `max_steps` is less than 1.
     """
-    check_value("max_steps", max_steps, lambda n: n >= 1, "at least 1")
+    check_counts(max_steps=max_steps)
     rules = RoleRules(unique, continuation, reference, frozenset(core))
     return ConstrainedDecoding(rules, max_steps)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spacy.tokens import Doc
 
 from ...annotation.rules import FORBIDDEN, MAX_SCORE, REQUIRED, Rule, TagRules, is_score, rules_for
-from ...errors import Errors
+from ...errors import Errors, invalid
 
 WORDS = {"require": REQUIRED, "forbid": FORBIDDEN}
 
@@ -34,7 +34,7 @@ def create_span_rules(
     number = WORDS.get(score, score) if isinstance(score, str) else score
     if not is_score(number):
         expected = f'a number from -{MAX_SCORE} to {MAX_SCORE}, "require" or "forbid"'
-        raise ValueError(Errors.P210.format(name="score", value=repr(score), expected=expected))
+        raise invalid("score", score, expected)
     renamed = {label: label for label in labels} if isinstance(labels, list) else labels
     return SpanRules(spans_key, float(number), renamed, whole)
 

@@ -45,7 +45,7 @@ def test_the_backend_is_used_for_the_loss_and_for_rehearsal(
 
 
 def test_an_unknown_backend_is_refused_by_its_name() -> None:
-    with pytest.raises(ValueError, match=r"P002.*'magic'.*logspace, scaled"):
+    with pytest.raises(ValueError, match=r"P100.*'magic'.*logspace, scaled"):
         make_nlp(inference_backend="magic")
 
 
