@@ -20,12 +20,16 @@ def assemble_roles(
     template = choose("system", system, ROLES)
     parts = device_templates(device, "psa_srl")
     if check_recipe(recipe) == BEST:
-        small = f"{system.removesuffix('-small')}-small"
-        template = read_template(ROLES, small)
+        template = read_template(ROLES, small_roles(system))
         parts.append(read_template(BEST, ROLES))
     for part in parts:
         template = template.merge(part)
     return template
+
+
+def small_roles(system: str) -> str:
+    """RETURNS (str): The system for semantic roles that learns from a small corpus."""
+    return f"{system.removesuffix('-small')}-small"
 
 
 def assemble(

@@ -14,6 +14,7 @@ from ._assembly import (
     RECIPES,
     assemble,
     assemble_roles,
+    small_roles,
 )
 from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._schedule import doc_lengths, epoch_settings, size_settings
@@ -223,6 +224,8 @@ def make_config(
 
     device = "gpu" if gpu else "cpu"
     if inputs.transformer is not None:
+        if target == ROLES and recipe == BEST and system in names(ROLES):
+            system = small_roles(system)
         recipe = PAPER  # a transformer has a training of its own
     for option, value in (("--vectors", vectors), ("--characters", characters)):
         if value is not None and inputs.transformer is not None:

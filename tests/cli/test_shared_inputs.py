@@ -134,6 +134,18 @@ def test_roles_on_a_transformer(bert: Path, system: str) -> None:
     load_model_from_config(config, auto_fill=True)
 
 
+def test_roles_have_the_network_that_learns_soon_unless_the_paper_is_asked_for(bert: Path) -> None:
+    def chosen(system: str, **options: str) -> tuple[int, str, float]:
+        text = make_config(system, "roles", name="x.cfg", inputs=Inputs(str(bert)), **options)
+        config = Config().from_str(text)
+        encoder = config["components"]["psa_srl"]["model"]["encoder"]
+        factor = config["training"]["optimizer"]["groups"]["transformer"]["factor"]
+        return encoder["depth"], encoder["sublayer"]["@architectures"].split(".")[1], factor
+
+    assert chosen("deepatt") == chosen("deepatt-small") == (4, "RecurrentSublayer", 0.1)
+    assert chosen("deepatt", recipe="paper") == (10, "FeedForwardSublayer", 0.1)
+
+
 @pytest.mark.parametrize("freeze", [False, True])
 def test_roles_are_learned(bert: Path, freeze: bool) -> None:
     config = config_of("bilstm-crf-small", "roles", bert, encoder="bilstm", freeze=freeze)
