@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-import torch
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.frame_tags import gold_tags
-from spacy_psa.annotation.propositions import Frame, get_frames, has_frames, set_frames
+from spacy_psa.annotation.propositions import Frame, has_frames, set_frames
 from spacy_psa.pipeline.srl.predicates import Predicate, set_predicates
 from spacy_psa.training.optimizers import create_adadelta
 
@@ -160,20 +159,6 @@ def test_tokens_are_embedded_once() -> None:
     embedding.register_forward_hook(lambda module, args, output: sizes.append(len(output)))
     nlp(given_doc(nlp, 1))
     assert sizes == [len(WORDS[1])]
-
-
-def test_batch_mates_do_not_matter() -> None:
-    nlp = initialized_nlp()
-    docs = [given_doc(nlp, i) for i in (3, 0, 2, 1)]
-    indices = [[frame.predicate for frame in get_frames(doc)] for doc in docs]
-    model = srl_of(nlp).model
-    together = model.predict((docs, indices)).emissions
-    alone = [
-        model.predict(([doc], [[predicate]])).emissions
-        for doc, found in zip(docs, indices, strict=True)
-        for predicate in found
-    ]
-    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
 
 
 def test_sentences_are_labeled_one_by_one() -> None:

@@ -9,6 +9,7 @@ from thinc.api import Config
 
 from spacy_psa.layers import BiLSTM, Chain, ContextFusion
 
+from ...models.test_deepatt import deepatt
 from ..conftest import (
     HASH,
     NAME,
@@ -22,6 +23,7 @@ from ..conftest import (
     tiny_model,
     weights,
 )
+from .test_label_refinement import SYSTEMS
 
 LSTM: dict[str, Any] = tiny_model()["encoder"]["recurrent"]
 FUSION: dict[str, Any] = tiny_model()["encoder"]["first_fusion"]
@@ -104,6 +106,10 @@ MODELS = {
         }
     ),
     "character CNN": tiny_model(tok2vec__characters=CNN),
+    "DeepAtt": tiny_model(encoder=deepatt()),
+    "recurrent DeepAtt": tiny_model(encoder=deepatt("recurrent", "embedding")),
+    "convolutional DeepAtt": tiny_model(encoder=deepatt("convolution", "none")),
+    "attention alone": tiny_model(encoder=deepatt("attention alone")),
 }
 
 
@@ -126,12 +132,16 @@ def test_blocks_are_built_from_the_config_learn_and_are_saved(name: str) -> None
     assert [annotation(doc) for doc in found] == [annotation(doc) for doc in expected]
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_blocks_label_documents_of_one_token(name: str) -> None:
-    nlp = make_nlp(model=MODELS[name])
+@pytest.mark.parametrize("name", [*MODELS, *SYSTEMS])
+def test_batch_mates_change_no_emissions(name: str) -> None:
+    nlp = make_nlp(model=(MODELS | SYSTEMS)[name])
     nlp.initialize(lambda: make_examples(nlp))
-    docs = make_docs(nlp, [["Ann"], [], ["zzz"]])
-    assert torch.isfinite(tagger_of(nlp).model.predict(docs).emissions).all()
+    model = tagger_of(nlp).model
+    docs = make_docs(nlp, [["Ann", "saw", "Bob", "."], ["Berlin"], [], ["They", "likes", "green"]])
+    together = model.predict(docs).emissions
+    alone = torch.cat([model.predict([doc]).emissions for doc in docs])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+    assert torch.isfinite(together).all()
 
 
 def test_a_chain_is_in_the_order_of_its_sections() -> None:

@@ -162,14 +162,6 @@ def test_learns_from_docs_with_sentences(target: str) -> None:
     assert nlp.update(examples, sgd=make_adam())["psa_tagger"] < first
 
 
-def test_predictions_do_not_depend_on_the_batch() -> None:
-    nlp = trained_nlp()
-    docs = [*make_docs(nlp), random_doc(nlp, 40), random_doc(nlp, 3), random_doc(nlp, 1)]
-    together = emissions(nlp, docs)
-    for doc, expected in zip(docs, together, strict=True):
-        torch.testing.assert_close(emissions(nlp, [doc])[0], expected, atol=1e-5, rtol=0)
-
-
 def test_predictions_do_not_depend_on_the_order_of_the_batch() -> None:
     nlp = trained_nlp()
     docs = [*make_docs(nlp), random_doc(nlp, 40)]

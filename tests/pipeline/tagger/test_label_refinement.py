@@ -181,17 +181,6 @@ def test_averages_are_those_of_each_parameter_once(name: str) -> None:
     assert_same_weights(weights(again), inside)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_sentences_do_not_depend_on_their_batch(name: str) -> None:
-    nlp = initialized(name)
-    model = tagger_of(nlp).model
-    docs = [Doc(nlp.vocab, words=words) for words, _ in sentences()]
-    together = model.predict(docs).emissions.split([len(doc) for doc in docs])
-    for doc, emissions in zip(docs[:6], together, strict=False):
-        alone = model.predict([doc]).emissions
-        np.testing.assert_allclose(alone.numpy(), emissions.numpy(), atol=1e-5)
-
-
 def test_updates_are_those_of_one_shared_parameter() -> None:
     # A step of plain gradient descent moves it by the sum of the gradients from all its uses.
     nlp = initialized("structured refinement")

@@ -77,20 +77,6 @@ def test_documents_without_tokens_have_one_labeling(target: str) -> None:
         assert (labeling.tags, labeling.spans, labeling.probability) == ([], [], 1.0)
 
 
-def test_batch_mates_do_not_matter() -> None:
-    nlp = random_nlp("spans")
-    tagger = tagger_of(nlp)
-    docs = [*short_docs(nlp), *make_docs(nlp)]
-    together, backwards = tagger.nbest(docs, 3), tagger.nbest(docs[::-1], 3)[::-1]
-    for doc, one, other in zip(docs, together, backwards, strict=True):
-        alone = tagger.nbest([doc], 3)[0]
-        for labelings in (other, alone):
-            assert [labeling.tags for labeling in labelings] == [labeling.tags for labeling in one]
-            assert [labeling.probability for labeling in labelings] == pytest.approx(
-                [labeling.probability for labeling in one], rel=1e-4
-            )
-
-
 @pytest.mark.parametrize("k", [0, -1, 1.5, True])
 @pytest.mark.parametrize("words", [[], ["Ann"]])
 def test_k_is_a_whole_number_above_0(k: float, words: list[str]) -> None:
