@@ -6,13 +6,15 @@ from torch import nn
 
 from .helpers import DTYPES, TOLERANCE, assert_close, batch_of, mask_of, normal, randomized
 from .test_gradients import ENCODERS, WIDTH
+from .test_refinement import SYSTEMS
 
 LENGTHS = [4, 1, 6, 2]
+MODULES = ENCODERS | SYSTEMS
 
 
 def make(name: str) -> nn.Module:
     """A module in training mode, which cuDNN's LSTM needs for gradients, but without dropout."""
-    module = randomized(ENCODERS[name]())
+    module = randomized(MODULES[name]())
     for part in module.modules():
         if isinstance(part, nn.Dropout):
             part.p = 0.0
@@ -31,7 +33,7 @@ def run(module: nn.Module, x: torch.Tensor, lengths: list[int]) -> tuple[torch.T
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("garbage", [1e6, -1e6, 0.0])
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", MODULES)
 def test_content_of_padding_changes_neither_outputs_nor_gradients(name, garbage, dtype, device):
     module = make(name).to(device, dtype)
     x = batch_of(LENGTHS, WIDTH).to(device, dtype)
@@ -45,7 +47,7 @@ def test_content_of_padding_changes_neither_outputs_nor_gradients(name, garbage,
         assert_close(dirty_gradient, clean_gradient, 10 * TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", MODULES)
 def test_padding_gets_no_gradient(name):
     module, x = make(name), batch_of(LENGTHS, WIDTH)
     _, (gradient, *_) = run(module, x, LENGTHS)
@@ -54,7 +56,7 @@ def test_padding_gets_no_gradient(name):
     assert gradient[positions].any()
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", MODULES)
 def test_sentences_alone_come_out_as_in_a_batch(name):
     module, x = make(name), batch_of(LENGTHS, WIDTH)
     output = module(x, mask_of(LENGTHS))
@@ -63,7 +65,7 @@ def test_sentences_alone_come_out_as_in_a_batch(name):
         assert_close(output[row, :n], alone[0], 1e-12)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", MODULES)
 def test_order_of_the_batch_only_orders_the_output(name):
     module, x = make(name), batch_of(LENGTHS, WIDTH)
     order = [2, 0, 3, 1]

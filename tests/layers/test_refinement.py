@@ -33,7 +33,6 @@ from .helpers import (
 )
 from .label_reference import equation_11, lan, structured_refinement
 from .test_gradients import gradcheck
-from .test_padding import run
 
 LENGTHS, INPUT, WIDTH, LABELS = [3, 1, 2], 2, 4, 3
 
@@ -143,33 +142,6 @@ def test_systems_pass_gradcheck(name):
     # Their layers are checked in all directions by themselves
     x = batch_of([3, 1], INPUT)
     assert gradcheck(module, lambda x: module(x, mask)[mask.positions], x, fast=True)
-
-
-@pytest.mark.parametrize("garbage", [1e6, -1e6, 0.0])
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_content_of_padding_changes_neither_outputs_nor_gradients(name, garbage):
-    module = SYSTEMS[name]()
-    x = batch_of(LENGTHS, INPUT)
-    dirty = x.clone()
-    dirty[~mask_of(LENGTHS).positions] = garbage
-    clean_output, clean_gradients = run(module, x, LENGTHS)
-    dirty_output, dirty_gradients = run(module, dirty, LENGTHS)
-    assert_close(dirty_output, clean_output, 1e-12)
-    assert len(clean_gradients) > 1
-    for one, other in zip(dirty_gradients, clean_gradients, strict=True):
-        assert_close(one, other, 1e-11)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_neither_mates_nor_order_of_the_batch_matter(name):
-    module, x = SYSTEMS[name](), batch_of(LENGTHS, INPUT)
-    output = module(x, mask_of(LENGTHS))
-    order = [2, 0, 1]
-    shuffled = module(x[order], mask_of([LENGTHS[row] for row in order]))
-    for place, row in enumerate(order):
-        n = LENGTHS[row]
-        assert_close(shuffled[place, :n], output[row, :n], 1e-12)
-        assert_close(module(x[row : row + 1, :n], mask_of([n]))[0], output[row, :n], 1e-12)
 
 
 def test_a_single_layer_is_a_bilstm_softmax_without_bias():
