@@ -159,16 +159,6 @@ def test_cache_is_bounded(monkeypatch):
         assert len(cache) == 3
 
 
-def test_very_long_words_are_not_remembered(monkeypatch):
-    monkeypatch.setattr(character_cache, "MAX_CACHED_LENGTH", 2)
-    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
-    cache, batch = CharacterCache(), words([1, 2, 3], [4, 5])
-    with torch.no_grad():
-        for _ in range(2):
-            assert_close(represent(cache, part, *batch), part(*batch), 1e-12)
-    assert len(cache) == 1
-
-
 def test_words_of_up_to_fifty_characters_are_remembered() -> None:
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     cache, counts = CharacterCache(), list[int]()

@@ -125,12 +125,8 @@ def test_columns_that_are_not_in_the_format(
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("--components.psa_ner.target", "entity", "[P100] Unknown target 'entity'"),
         ("--components.psa_ner.max_grad_norm", "-1", "[P210] Invalid value for 'max_grad_norm'"),
         ("--components.psa_ner.model.overlap", "600", "[P208]"),
-        ("--components.psa_ner.model.tok2vec.attr", "LEMMA", "[P100] Unknown attribute 'LEMMA'"),
-        ("--components.psa_ner.model.tok2vec.min_freq", "0", "[P210] Invalid value for 'min_freq'"),
-        (f"{BILSTM}.hidden_width", "0", "[P210] Invalid value for 'hidden_width': 0"),
         (f"{BILSTM}.input_dropout", "1.5", "[P210] Invalid value for 'input_dropout': 1.5"),
     ],
 )

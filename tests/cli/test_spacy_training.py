@@ -109,18 +109,6 @@ def test_the_same_seed_gives_the_same_weights(
             assert again == model_bytes(trained / name, component), (name, component)
 
 
-def test_another_seed_gives_other_weights(
-    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus
-) -> None:
-    for seed in (0, 1):
-        succeed(
-            *("train", tiny_config, "--output", tmp_path / str(seed), *corpus.paths),
-            *("--system.seed", seed, "--training.max_steps", 1),
-        )
-    first, second = (model_bytes(tmp_path / seed / "model-last", "psa_pos") for seed in ("0", "1"))
-    assert first != second
-
-
 def test_training_leaves_a_log_that_curves_are_drawn_of(trained: Path, tmp_path: Path) -> None:
     lines = (trained / "train.jsonl").read_text(encoding="utf8").splitlines()
     assert [json.loads(line)["step"] for line in lines] == [0, 30, 60]

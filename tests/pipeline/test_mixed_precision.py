@@ -188,12 +188,6 @@ def test_predictions_are_in_full_precision_and_the_setting_is_saved(tmp_path: Pa
         assert torch.equal(potentials.emissions, expected.emissions)
 
 
-@pytest.mark.parametrize("value", ["half", True])
-def test_other_settings_are_refused(value: object) -> None:
-    with pytest.raises(Exception, match="mixed_precision"):
-        make_nlp(model=tiny_model(mixed_precision=value))
-
-
 def test_a_checkpoint_of_full_precision_goes_on_in_bfloat16() -> None:
     nlp, optimizer = mixed_nlp(setting=None), make_adam()
     nlp.update(make_examples(nlp), sgd=optimizer)

@@ -102,25 +102,6 @@ def test_only_annotated_tokens_count() -> None:
     assert 0.0 < loss_of(nlp, [partial]) < loss_of(nlp, [full])
 
 
-def test_overlapping_gold_spans_are_named_in_a_warning_and_do_not_stop_training() -> None:
-    nlp = initialized_nlp("spans")
-    example = make_examples(nlp)[1]
-    reference = example.reference
-    reference.spans["sc"] = [*reference.spans["sc"], Span(reference, 1, 4, "NP")]
-    with pytest.warns(UserWarning, match=r"W301.*'saw New York' \(NP.*overlaps"):
-        losses = nlp.update([example])
-    assert np.isfinite(losses["psa_tagger"])
-
-
-def test_a_span_across_a_sentence_boundary_is_named_and_skipped() -> None:
-    nlp = initialized_nlp("ents")
-    example = make_examples(nlp)[1]
-    example.predicted[3].is_sent_start = True
-    with pytest.warns(UserWarning, match="W302.*New York City"):
-        losses = nlp.update([example])
-    assert np.isfinite(losses["psa_tagger"])
-
-
 def test_constrained_training_is_finite_with_unknown_tags(target: str) -> None:
     nlp = initialized_nlp(target, constrain_training=True)
     assert np.isfinite(loss_of(nlp, [*make_examples(nlp), *unannotated(nlp)]))
