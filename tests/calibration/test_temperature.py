@@ -96,15 +96,6 @@ def test_calibrated_distribution_is_left_as_it_is():
     assert again.nll_after == pytest.approx(first.nll_after)
 
 
-def test_result_does_not_depend_on_where_the_search_starts():
-    potentials = random_potentials(3, [5] * 40)
-    labels = gold_of(potentials, temperature=2.0)
-    first = fit_temperature([(potentials, labels)])
-    other = fit_temperature([(potentials, labels)], initial=9.0)
-    assert other.temperature == pytest.approx(first.temperature, rel=1e-4)
-    assert other.nll_before > first.nll_before
-
-
 def test_slope_is_zero_at_the_temperature_found():
     potentials = random_potentials(3, [5] * 20)
     labels = gold_of(potentials, temperature=2.0)
