@@ -134,7 +134,6 @@ class ParquetShard:
         if self._tables or self._writer is None:
             self._flush()
         self._writer.close()
-        pa.default_memory_pool().release_unused()
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._tables or [to_table({"id": []})])
@@ -142,3 +141,5 @@ class ParquetShard:
             self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
         self._writer.write_table(table)
         self._tables.clear()
+        del table
+        pa.default_memory_pool().release_unused()
