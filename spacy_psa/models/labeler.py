@@ -64,18 +64,22 @@ def build_sequence_labeler(
         dims={"nI": None, "nO": nO},
         shims=[NetworkShim(make, mixed_precision=mixed_precision)],
     )
+    attrs = {"max_length": max_length, "overlap": overlap}
+    return assemble("sequence_labeler", forward, tok2vec, network, attrs)
+
+
+def assemble(
+    name: str, forward: Callable, tok2vec: Tok2Vec, network: Model, attrs: dict[str, Any]
+) -> Model:
+    """Put a model together from an embedding of tokens and a network that labels them."""
     return Model(
-        "sequence_labeler",
+        name,
         forward,
         init=init,
         layers=[tok2vec, network],
-        dims={"nO": nO},
+        dims={"nO": network.maybe_get_dim("nO")},
         refs={"tok2vec": tok2vec, "network": network},
-        attrs={
-            "max_length": max_length,
-            "overlap": overlap,
-            "resize_output": resize_output,
-        },
+        attrs={**attrs, "resize_output": resize_output},
     )
 
 

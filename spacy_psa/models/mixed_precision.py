@@ -37,11 +37,6 @@ class GradientScaler(PyTorchGradScaler):
         super().__init__(mixed_precision == "fp16")
         self.has_scaled = False
 
-    @property
-    def is_on(self) -> bool:
-        """Whether gradients are scaled."""
-        return bool(self._enabled)
-
     def backward(
         self, leaves: Sequence[Tensor], outputs: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> None:

@@ -241,15 +241,6 @@ def networks(model: Model) -> Iterator[NetworkShim]:
                 yield shim
 
 
-def reduce_model(model: Model, precision: str) -> int:
-    """Reduce the precision of all networks of this package in a model, in place. See
-    `reduce_pipeline`."""
-    found = list(networks(model))
-    for shim in found:
-        shim.reduce(precision)
-    return len(found)
-
-
 def reduce_pipeline(nlp: Language, precision: str) -> int:
     """Reduce the precision of all networks of this package in a pipeline, including those in
     spaCy's `tok2vec` component, which halves their size.
@@ -260,4 +251,7 @@ def reduce_pipeline(nlp: Language, precision: str) -> int:
     RAISES (ValueError): If one has been reduced before.
     """
     models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
-    return sum(reduce_model(model, precision) for model in models if isinstance(model, Model))
+    found = [shim for model in models if isinstance(model, Model) for shim in networks(model)]
+    for shim in found:
+        shim.reduce(precision)
+    return len(found)

@@ -17,8 +17,8 @@ from ..errors import Errors, check_counts
 from ..inference import Potentials
 from ..layers.labeler import PredicateMask, RoleLabelerNetwork
 from .batches import cut, flatten, make_layout, unflatten
-from .growth import grow, padded, resize_output
-from .labeler import init, make_network, run_network, sentence_lengths, shim_of
+from .growth import grow, padded
+from .labeler import assemble, make_network, run_network, sentence_lengths, shim_of
 from .network_shim import NetworkShim
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 
@@ -85,20 +85,8 @@ def build_role_labeler(
         dims={"nI": None, "nO": nO},
         shims=[NetworkShim(make, mixed_precision=mixed_precision)],
     )
-    return Model(
-        "role_labeler",
-        forward,
-        init=init,
-        layers=[tok2vec, network],
-        dims={"nO": nO},
-        refs={"tok2vec": tok2vec, "network": network},
-        attrs={
-            "max_length": max_length,
-            "overlap": overlap,
-            "in_parts": _in_parts,
-            "resize_output": resize_output,
-        },
-    )
+    attrs = {"max_length": max_length, "overlap": overlap, "in_parts": _in_parts}
+    return assemble("role_labeler", forward, tok2vec, network, attrs)
 
 
 def _make_network(
