@@ -233,18 +233,6 @@ def test_sets_do_not_go_with_label_smoothing() -> None:
         make_nlp(set_separator="|", label_smoothing=0.1)
 
 
-@pytest.mark.parametrize("kind", ["pos", "morph"])
-def test_targets_without_sets_are_errors(kind: str) -> None:
-    with pytest.raises(ValueError, match=f"P369.*'{kind}'"):
-        make_nlp(kind, set_separator="|")
-
-
-@pytest.mark.parametrize("separator", ["", " ", "or"])
-def test_separators_that_are_of_no_use_are_errors(separator: str) -> None:
-    with pytest.raises(ValueError, match="P368"):
-        make_nlp(set_separator=separator)
-
-
 def test_a_set_cannot_be_a_label() -> None:
     nlp = make_nlp(set_separator="|")
     with pytest.raises(ValueError, match=r"P371.*psa_tagger.*'NN\|JJ'.*'NN', 'JJ'"):
