@@ -22,6 +22,8 @@ from .shards import Entry, open_shard, write_failures
 
 # Each takes about 100 KB, and few batches have the shape of an earlier one
 N_KERNELS = 64
+# Between two times that memory is given back, which then has to be got again
+N_CHUNKS = 4
 # Takes numbers of documents, words and characters
 Report = Callable[[int, int, int], None]
 
@@ -113,7 +115,7 @@ def annotate_block(
         block, annotator.n_docs, column=settings.column, whole_files=settings.whole_files
     )
     with open_shard(folder / shard_name, settings.form) as shard:
-        for chunk in chunks:
+        for i, chunk in enumerate(chunks, start=1):
             with annotator.zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
                 if pairs:
@@ -128,6 +130,8 @@ def annotate_block(
             documents, words = documents + done[0], words + done[1]
             failures += chunk.failures
             check_failures(len(failures), settings.max_errors, failures)
+            if i % N_CHUNKS == 0:
+                release_memory()
             report(*done)
         if failures:
             write_failures(folder / errors_name, failures)
@@ -146,7 +150,7 @@ def annotate_block(
 
 def release_memory() -> None:
     """Give freed memory back to the system. The C library keeps what lies between memory in use,
-    and with each shard there is more of it."""
+    and the longer a process runs, the more of it there is."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
         if trim is not None:
