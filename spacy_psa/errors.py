@@ -673,8 +673,8 @@ class Errors(metaclass=_Coded):
         "clip gradients (max_grad_norm), and check these documents for anything unusual."
     )
     P308 = (
-        "The component '{name}' is configured for {configured}, but the saved model is for "
-        "{found}. Load it with the config.cfg that was saved next to it."
+        "The component '{name}' is configured for the target {configured}, but the saved model is "
+        "for {found}. Load it with the config.cfg that was saved next to it."
     )
     P309 = (
         "The saved component '{name}' has {n_tags} tags for its labels, but its model has {nO} "
@@ -825,12 +825,20 @@ class Errors(metaclass=_Coded):
     )
     P352 = (
         "{path}, line {line}: {problem}. Expected one JSON object per line, with the text under "
-        'the key "text".'
+        'the key "text". Correct the line, or delete it.'
     )
     P353 = "{path} has no text with any words. Give at least one text with a word."
     P354 = (
         "Cannot infer how to read '{path}'. Give a file ending in {endings}, or - for standard "
         "input, with one text per line."
+    )
+    P355 = (
+        "{n_docs} documents, but lists of spans for {n_lists}. Give one list for each document, "
+        "empty where no span is asked for."
+    )
+    P356 = (
+        "'{name}' was asked about documents of the type {type}, but reads a list of Doc objects. "
+        "Make one of each text with nlp.make_doc(text)."
     )
     P360 = (
         "The rule function returned {found} for the document '{text}'. It must return a list of "

@@ -61,9 +61,12 @@ class TagQueries:
         docs (Sequence[Doc]): The documents.
         RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
             in order. Empty documents have none.
-        RAISES (ValueError): If a rule does not fit its document, the component, or other rules, or
-            if a score of the model is NaN.
+        RAISES (ValueError): If a rule does not fit its document, the component, or other rules, if
+            a score of the model is NaN, or if these are no documents, but e.g. texts.
         """
+        other = next((doc for doc in docs if not isinstance(doc, Doc)), None)
+        if other is not None:
+            raise ValueError(Errors.P356.format(name=self.pipe.name, type=type(other).__name__))
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
         potentials = self.pipe.model.predict(list(docs)).detach()
@@ -144,12 +147,15 @@ class TagQueries:
         distribution (Optional[LinearChain]): Their distribution.
         RETURNS (List[List[float]]): The marginal probability of exactly this span with this label;
             0 for spans that cross a sentence boundary.
-        RAISES (ValueError): If the component does not predict spans, a span is outside its
-            document, or its label is not one of the component's.
+        RAISES (ValueError): If the component does not predict spans, there is not a list of spans
+            for each document, a span is outside its document, or its label is not one of the
+            component's.
         """
         docs, asked = list(docs), [list(found) for found in spans]
         if not self.pipe.target.has_spans:
             raise ValueError(Errors.P350.format(name=self.pipe.name, target=self.pipe.target.name))
+        if len(docs) != len(asked):
+            raise ValueError(Errors.P355.format(n_docs=len(docs), n_lists=len(asked)))
         for doc, found in zip(docs, asked, strict=True):
             n, of_doc = len(doc), {"text": doc.text[:60], "options": ", ".join(self.pipe.labels)}
             for start, end, label in found:

@@ -101,7 +101,7 @@ def check_same_target(name: str, before: Target, loaded: Target) -> None:
     """Check that a component loads data of its own target."""
     if before.score_weights != loaded.score_weights:
         configured, found = (
-            [score for score, weight in target.score_weights.items() if weight]
+            f"'{target.name}'" + f" (spans_key '{target.spans_key}')" * (target.name == "spans")
             for target in (before, loaded)
         )
         raise ValueError(Errors.P308.format(name=name, configured=configured, found=found))

@@ -96,8 +96,8 @@ def test_predictions_for_other_docs_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("saved", "match"),
     [
-        ({"target": "ents"}, r"P311.*P308.*tag_acc.*ents_f"),
-        ({"target": "pos"}, r"P311.*P308.*tag_acc.*pos_acc"),
+        ({"target": "ents"}, r"P311.*P308.*target 'tag', .*for 'ents'"),
+        ({"target": "pos"}, r"P311.*P308.*target 'tag', .*for 'pos'"),
         (
             {"model": tiny_model(encoder__recurrent__hidden_width=20)},
             r"P311.*P203.*has shape",
@@ -126,7 +126,7 @@ def test_the_model_of_another_configuration_is_refused(
 def test_the_spans_of_another_key_are_refused() -> None:
     nlp = trained_nlp("spans")
     data = tagger_of(make_nlp("spans", spans_key="other")).to_bytes()
-    match = r"P311.*P308.*spans_sc_f.*spans_other_f"
+    match = r"P311.*P308.*'spans' \(spans_key 'sc'\).*'spans' \(spans_key 'other'\)"
     assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), match)
 
 

@@ -106,6 +106,22 @@ def test_spans_that_cannot_be_are_an_error(span: tuple[int, int, str]) -> None:
         tagger_of(nlp).span_probs(short_docs(nlp)[:1], [[span]])
 
 
+def test_each_document_needs_its_spans() -> None:
+    nlp = random_nlp("ents")
+    with pytest.raises(ValueError, match=r"\[P355\] 5 documents, but lists of spans for 1\."):
+        tagger_of(nlp).span_probs(short_docs(nlp), [[(0, 1, "PER")]])
+
+
+@pytest.mark.parametrize("query", ["nbest", "sample", "marginals", "entropy"])
+def test_texts_and_single_docs_are_no_documents(query: str) -> None:
+    nlp = random_nlp("tag")
+    ask, number = getattr(tagger_of(nlp), query), [1] * (query in ("nbest", "sample"))
+    with pytest.raises(ValueError, match=r"\[P356\] 'psa_tagger'.*the type str"):
+        ask(["Ann saw Berlin"], *number)
+    with pytest.raises(ValueError, match=r"\[P356\].*the type Token"):
+        ask(short_docs(nlp)[0], *number)
+
+
 def test_components_for_tokens_have_no_spans() -> None:
     nlp = random_nlp("tag")
     with pytest.raises(ValueError, match=r"\[P350\]"):
