@@ -78,7 +78,10 @@ def convert_cli(
         bool, typer.Option("--merge", "-m", help="Convert all inputs into one output")
     ] = False,
     lenient: Annotated[
-        bool, typer.Option("--lenient", "-l", help="Count problems in the data and continue")
+        bool,
+        typer.Option(
+            "--lenient", "-l", help="Count problems in the data and continue, if no words are lost"
+        ),
     ] = False,
     strict: Annotated[
         bool,
