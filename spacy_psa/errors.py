@@ -150,10 +150,7 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}: more than {limit:,} {what}. Expected a blank line after each "
         "sentence. Check that the file has the given format."
     )
-    P142 = (
-        "The format {form} does not accept {problem}. Its options are: {options}. The format iob "
-        "reads any columns, with options for their order, separator, comments and header."
-    )
+    P142 = "The format {form} does not accept {problem}.{suggestion} Its options are: {options}."
     P143 = "The format {form} has no layer for the target '{target}'. Choose one of: {options}."
     P144 = (
         "{path}, line {line}: {example} in column {column} does not fit the scheme of the other "

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors, check_choice
+from ..errors import Errors, check_choice, suggestion
 from .lines import rereading
 from .problems import Problems
 from .sentence import Sentence
@@ -61,19 +61,23 @@ class Format:
         """Check whether a file's name has a suffix of this format."""
         return bool(self.endings) and path.name.removesuffix(".gz").endswith(self.endings)
 
+    def unaccepted(self, problem: str, name: str) -> ValueError:
+        """Create the error for an option that the format does not accept."""
+        hint = "" if name in self.options else suggestion(name, self.options)
+        if not hint and name not in self.options and name in FORMATS["iob"].options:
+            hint = " The format iob, for any columns, has this option."
+        known = ", ".join(self.options) or "none"
+        return ValueError(
+            Errors.P142.format(form=self.name, problem=problem, suggestion=hint, options=known)
+        )
+
     def read(
         self, path: str | Path, *, problems: Problems | None = None, **options: Any
     ) -> Iterator[Sentence]:
         """Stream the sentences of a file."""
         unknown = next((name for name in options if name not in self.options), None)
         if unknown is not None:
-            raise ValueError(
-                Errors.P142.format(
-                    form=self.name,
-                    problem=f"the option '{unknown}'",
-                    options=", ".join(self.options) or "none",
-                )
-            )
+            raise self.unaccepted(f"the option '{unknown}'", unknown)
         if "problems" in inspect.signature(self.read_function).parameters:
             options["problems"] = problems
         return self._not_empty(rereading(self.read_function)(path, **options), path)
@@ -223,8 +227,7 @@ def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
             except ValueError:
                 problem = f"'{value}' for the option '{name}'"
         if problem:
-            known = ", ".join(form.options) or "none"
-            raise ValueError(Errors.P142.format(form=form.name, problem=problem, options=known))
+            raise form.unaccepted(problem, name)
     return options
 
 

@@ -196,7 +196,8 @@ class Layout:
 def unsuitable(problem: str) -> ValueError:
     """Create the error for options that do not suit a file."""
     options = "word_column, tag_column, pos_column, layer, scheme, separator, comment, header"
-    return ValueError(Errors.P142.format(form="iob", problem=problem, options=options))
+    names = {"form": "iob", "suggestion": "", "options": options}
+    return ValueError(Errors.P142.format(problem=problem, **names))
 
 
 def _values(rows: Sequence[Row], index: int | None) -> list[str] | None:

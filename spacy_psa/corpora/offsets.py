@@ -206,4 +206,5 @@ def _tags(spans: list[Span], n_tokens: int) -> list[str]:
 
 def _unsuitable(problem: str) -> ValueError:
     options = "layer, alignment_mode, units, lang, tokens, text_key, predictions"
-    return ValueError(Errors.P142.format(form="offsets", problem=problem, options=options))
+    names = {"form": "offsets", "suggestion": "", "options": options}
+    return ValueError(Errors.P142.format(problem=problem, **names))

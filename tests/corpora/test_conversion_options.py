@@ -80,3 +80,16 @@ def test_unsuitable_options_are_errors_that_list_the_options(name, text, problem
         parse_options([text], FORMATS[name])
     assert f"[P142] The format {name} does not accept {problem}" in str(err.value)
     assert f"Its options are: {', '.join(FORMATS[name].options)}." in str(err.value)
+
+
+@pytest.mark.parametrize(
+    "name,option,hint",
+    [
+        ("offsets", "alignment", r"Did you mean 'alignment_mode'\?"),
+        ("conll2003", "tag_column", "The format iob, for any columns, has this option"),
+        ("offsets", "color", r"the option 'color'\. Its options"),
+    ],
+)
+def test_the_option_that_may_be_meant_is_named(name: str, option: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=rf"P142.*{hint}"):
+        parse_options([f"{option}=expand"], FORMATS[name])
