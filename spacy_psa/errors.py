@@ -413,7 +413,7 @@ class Errors(metaclass=_Coded):
 
     # Models (P2xx)
     P201 = (
-        "The model has no weights yet. Call nlp.initialize() with training examples, or load a "
+        "The model{of} has no weights yet. Call nlp.initialize() with training examples, or load a "
         "trained pipeline."
     )
     P202 = (

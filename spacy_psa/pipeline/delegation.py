@@ -36,9 +36,13 @@ def provided(
             with using_threads(pipe.threads):
                 return own(*args, **kwargs)
         except ValueError as error:
-            if isinstance(error, InputError) or not re.match(r"\[P\d+\]", str(error)):
+            message = str(error)
+            if isinstance(error, InputError) or not re.match(r"\[P\d+\]", message):
                 raise
-            raise InputError(str(error)).with_traceback(error.__traceback__) from error.__cause__
+            if message == Errors.P201.format(of=""):
+                # A network does not know whose it is
+                message = Errors.P201.format(of=f" of '{pipe.name}'")
+            raise InputError(message).with_traceback(error.__traceback__) from error.__cause__
 
     return call
 

@@ -74,8 +74,9 @@ def test_no_label_is_an_error() -> None:
 
 
 def test_an_uninitialized_component_says_so() -> None:
-    nlp = make_nlp()
-    with pytest.raises(ValueError, match="P201"):
+    nlp = initialized_nlp()
+    nlp.add_pipe("psa_tagger", "second")
+    with pytest.raises(ValueError, match=r"P201.*The model of 'second' has no weights"):
         nlp("Ann likes Berlin .")
 
 
