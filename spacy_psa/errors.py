@@ -1328,7 +1328,11 @@ class Warnings(metaclass=_Coded):
         "{path} has no annotation of the target {target}, so '{name}' cannot learn it. Annotated: "
         "{found}."
     )
-    # Earlier names (W440-W449)
+    W442 = (
+        "Only {share:.0%} of the tokens of the training data have a vector: are the vectors of "
+        "another language, or of words in another spelling? Words are looked up by {attr}."
+    )
+    # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (
         "{old} is now called {new}: a Transformer that is trained from scratch. To stand on a "

@@ -63,6 +63,18 @@ def test_without_a_width_words_are_as_wide_as_the_vectors() -> None:
     assert observed(make_docs(vocab), characters=False, width=None).get_dim("nO") == 7
 
 
+def test_vectors_of_other_words_are_noticed() -> None:
+    vocab = Vocab()
+    vocab.set_vector("elsewhere", np.ones(7, dtype="f"))
+    with pytest.warns(UserWarning, match=r"\[W442\] Only 0% of the tokens .* up by ORTH"):
+        observed(make_docs(vocab), characters=False, width=None)
+    for word in {token.text for doc in make_docs() for token in doc}:
+        vocab.set_vector(word, np.ones(7, dtype="f"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        observed(make_docs(vocab), characters=False, width=None)
+
+
 def test_what_is_known_does_not_depend_on_the_order_of_the_docs() -> None:
     docs = make_docs()
     found = [observed(order).shims[0].cfg for order in (docs, docs[::-1])]
