@@ -78,7 +78,12 @@ def read_spans(tags: Sequence[str]) -> list[Span]:
 def _is_bioes(tags: Sequence[str]) -> bool:
     inside = (split_tag(tag)[0] not in _OUTSIDE_PREFIXES for tag in tags)
     known = [tag if is_in else OUTSIDE for tag, is_in in zip(tags, inside, strict=True)]
-    return not SCHEMES["BIOES"].problems(known)
+    return all(map(_may_follow_in_bioes, [None, *known], [*known, None]))
+
+
+@lru_cache(maxsize=65536)
+def _may_follow_in_bioes(previous: str | None, tag: str | None) -> bool:
+    return SCHEMES["BIOES"].may_follow(previous, tag)
 
 
 class Scheme(ABC):
