@@ -103,14 +103,11 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
                 pair.prepare(figure, *(chosen.values() if on_gpu else ()))
                 for threads in (n_threads,) if on_gpu else arguments.threads:
                     torch.set_num_threads(threads)
-                    clock = make_clock(
-                        "wall" if on_gpu or threads > 1 else "processor", arguments.device
-                    )
-                    title = f"{system} {hidden}, " + (
-                        arguments.device if on_gpu else f"{threads} thread(s)"
-                    )
-                    title += f": {figure}"
-                    title += "" if arguments.precision == FULL else f", {arguments.precision}"
+                    place = arguments.device if on_gpu else f"{threads} thread(s)"
+                    precision = "" if arguments.precision == FULL else f", {arguments.precision}"
+                    title = f"{system} {hidden}, {place}: {figure}{precision}"
+                    kind = "wall" if on_gpu or threads > 1 else "processor"
+                    clock = make_clock(kind, arguments.device)
                     found = pair.compare(chosen, arguments.repeat, clock, title)
                     ratios.setdefault(title, {}).update(found)
                 torch.set_num_threads(n_threads)
