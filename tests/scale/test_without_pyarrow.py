@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spacy.language import Language
 
+import spacy_psa.scale
+
 from .conftest import SENTENCES, failures_of, gzipped, rows_of
 
 
 @pytest.fixture
-def apply(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`spacy_psa.apply`, imported where there is no pyarrow."""
-    for name in [*sys.modules]:
-        if name.startswith(("pyarrow", "spacy_psa.scale.")):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+def apply() -> Iterator[Any]:
+    """`spacy_psa.apply`, imported where there is no pyarrow. Other tests get the modules that were
+    there: of two copies of a class, neither knows the other's instances."""
+    ours = [name for name in sys.modules if name.startswith(("pyarrow", "spacy_psa.scale."))]
+    before = {name: sys.modules.pop(name) for name in ours}
+    attributes = dict(vars(spacy_psa.scale))
+    sys.modules["pyarrow"] = None  # type: ignore[assignment]  # imports fail
     from spacy_psa.scale.bulk import apply
 
-    return apply
+    yield apply
+    for name in [name for name in sys.modules if name.startswith(("pyarrow", "spacy_psa.scale."))]:
+        del sys.modules[name]
+    sys.modules.update(before)
+    vars(spacy_psa.scale).clear()
+    vars(spacy_psa.scale).update(attributes)
 
 
 def test_text_and_json_lines_need_no_pyarrow(
