@@ -5,13 +5,14 @@ r"""Students of a transformer: on gold alone, and distilled with and without unl
 
 trains each student on each corpus with the training of `psa init-config`, all with the same number
 of updates: on the annotation alone (`gold`), distilled on the training text (`0`), and with that
-many unlabeled texts. `teachers` has a folder for each corpus, with model-best; with `--teacher
-ensemble` the teacher is five of the pipelines that were trained on annotation alone. `corpora` has
-one with train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz, biomedical.txt.gz
-and, with the words of the Brown corpus for `ewt`, brown.txt.gz. Every training has a process and a
-file of results of its own; those that are there already are left out, so a run that was stopped
-goes on. What a teacher says of texts is shared by the students. Test scores are those of the
-weights with the best score on the development set.
+many unlabeled texts. `teachers` is a folder of `python -m benchmarks.transformers`, of whose
+pipelines `--teacher` chooses the system; with `--teacher ensemble` the teacher is five of the
+pipelines that were trained on annotation alone. `corpora` has a folder for each corpus, with
+train.spacy, dev.spacy and test.spacy; `unlabeled` has tweets.txt.gz, biomedical.txt.gz and, with
+the words of the Brown corpus for `ewt`, brown.txt.gz. Every training has a process and a file of
+results of its own; those that are there already are left out, so a run that was stopped goes on.
+What a teacher says of texts is shared by the students. Test scores are those of the weights with
+the best score on the development set.
 """
 
 import argparse
@@ -23,7 +24,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import spacy
 import torch
 from thinc.api import Config
 
@@ -34,6 +34,7 @@ from spacy_psa.distillation.blocks_on_disk import read_manifest
 from spacy_psa.distillation.filling import Settings
 
 from .cells import add_arguments, grouped, run_process, write_result
+from .ensemble import evaluate_ensemble, load_members
 from .machine import describe_machine
 from .transformers import CORPORA, evaluate, read, spread
 
@@ -41,6 +42,13 @@ RESULTS = Path(__file__).parent / "results" / "distill"
 TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz", "ewt": "brown.txt.gz"}
 WIDTHS = (300, 150)
 TEACHER = "teacher"
+ENSEMBLE = "ensemble"
+# The transformer with what on top, as `benchmarks.transformers` calls it
+TRANSFORMERS = {
+    "transformer": "crf",
+    "transformer-bilstm-crf": "bilstm-crf",
+    "transformer-psa": "psa",
+}
 # The ensemble: systems and seeds
 MEMBERS = (("psa", 0), ("psa", 1), ("psa", 2), ("bilstm-crf", 0), ("bilstm-crf", 1))
 
@@ -56,7 +64,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="pipeline with vectors")
     parser.add_argument("--texts", type=Path, metavar="FOLDER")
     parser.add_argument("--runs", type=Path, help="folder for trained pipelines")
-    parser.add_argument("--teacher", choices=("transformer", "ensemble"), default="transformer")
+    parser.add_argument("--teacher", choices=(*TRANSFORMERS, ENSEMBLE), default="transformer")
     parser.add_argument("--corpora", nargs="+", choices=TEXTS, default=list(TEXTS))
     parser.add_argument("--students", nargs="+", default=["bilstm-crf", "psa"])
     parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
@@ -95,14 +103,14 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                             "updates": arguments.updates,
                             "seed": seed,
                         }
-    for corpus in arguments.corpora if arguments.teacher == "transformer" else ():
-        yield {"corpus": corpus, "student": TEACHER, "seed": 0}
+    for corpus in arguments.corpora:
+        yield {"corpus": corpus, "student": TEACHER, "teacher": arguments.teacher, "seed": 0}
 
 
 def name_of(cell: dict[str, Any]) -> str:
     """RETURNS (str): The name of a training."""
     if cell["student"] == TEACHER:
-        return f"{cell['corpus']}-{TEACHER}"
+        return f"{cell['corpus']}-{TEACHER}-{cell['teacher']}"
     how = cell["texts"]
     if how != "gold":
         how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}-{cell['teacher']}"
@@ -116,44 +124,44 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     data, start = arguments.data / cell["corpus"], time.process_time()
     extra: dict[str, Any] = {}
     if cell["student"] == TEACHER:
-        path = teacher_of(arguments, cell["corpus"])
+        paths = teachers_of(arguments, cell)
     else:
         folder = arguments.runs / name_of(cell)
         extra = train_student(arguments, cell, data, folder)
-        path = folder / "model-best"
-    seconds = time.process_time() - start
-    nlp = spacy.load(path)
-    dev, _ = evaluate(nlp, read(nlp, data / "dev.spacy"), CORPORA[cell["corpus"]])
-    tests = read(nlp, data / "test.spacy")
-    begun = time.process_time()
-    test, _ = evaluate(nlp, tests, CORPORA[cell["corpus"]])
-    speed = sum(len(eg.predicted) for eg in tests) / (time.process_time() - begun)
+        paths = [folder / "model-best"]
+    seconds, target = time.process_time() - start, CORPORA[cell["corpus"]]
+    members = load_members(paths)
+    scores: dict[str, float] = {}
+    for part in ("dev", "test"):
+        examples = read(members[0].nlp, data / f"{part}.spacy")
+        begun = time.process_time()
+        if len(members) > 1:
+            scores[part] = evaluate_ensemble(members, examples, target)
+        else:
+            scores[part] = evaluate(members[0].nlp, examples, target)[0]
+        speed = sum(len(eg.predicted) for eg in examples) / (time.process_time() - begun)
     result = {
         **cell,
         **extra,
-        "dev": dev,
-        "test": test,
+        **scores,
         "seconds": round(seconds, 1),
-        "megabytes": round(size_of(path), 1),
+        "megabytes": round(sum(map(size_of, paths)), 1),
         "words_per_second": round(speed),
         "machine": {**describe_machine(), "threads": 1},
     }
     write_result(arguments.output / f"{name_of(cell)}.json", result)
-    print(f"{name_of(cell)}: dev {dev:.2f}, test {test:.2f}, {seconds:.0f} s", flush=True)
+    print(f"{name_of(cell)}: {scores}, {seconds:.0f} s", flush=True)
 
 
-def teacher_of(arguments: argparse.Namespace, corpus: str) -> Path:
-    """RETURNS (Path): The teacher of a corpus."""
-    (found,) = arguments.teachers.glob(f"{corpus}-crf-*/model-best")
-    return Path(found)
-
-
-def ensemble_of(arguments: argparse.Namespace, cell: dict[str, Any]) -> list[Path]:
-    """RETURNS (List[Path]): The members of the ensemble, trained like the student of a cell."""
-    members = (
-        {**cell, "student": student, "width": WIDTHS[0], "texts": "gold", "seed": seed}
-        for student, seed in MEMBERS
-    )
+def teachers_of(arguments: argparse.Namespace, cell: dict[str, Any]) -> list[Path]:
+    """RETURNS (List[Path]): The teacher of a cell, or the members of the ensemble, trained on
+    annotation alone like its students."""
+    if cell["teacher"] != ENSEMBLE:
+        system = TRANSFORMERS[cell["teacher"]]
+        (found,) = arguments.teachers.glob(f"{cell['corpus']}-{system}-*/model-best")
+        return [found]
+    gold = {"width": WIDTHS[0], "texts": "gold", "updates": arguments.updates}
+    members = ({**cell, **gold, "student": student, "seed": seed} for student, seed in MEMBERS)
     return [arguments.runs / name_of(member) / "model-best" for member in members]
 
 
@@ -180,14 +188,10 @@ def train_student(
         return {}
     amount, texts = int(cell["texts"]), arguments.texts / TEXTS[cell["corpus"]]
     kept = arguments.runs / f"{cell['corpus']}-{amount}-{cell['temperature']:g}-{cell['teacher']}"
-    is_ensemble = cell["teacher"] == "ensemble"
-    teachers = (
-        ensemble_of(arguments, cell) if is_ensemble else [teacher_of(arguments, cell["corpus"])]
-    )
     if kept.exists() and not (folder / CACHE).exists():
         shutil.copytree(kept, folder / CACHE)
     distill(
-        [str(path) for path in teachers],
+        [str(path) for path in teachers_of(arguments, cell)],
         folder / "student.cfg",
         folder,
         texts=[str(texts)] if amount else [],
