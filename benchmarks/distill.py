@@ -16,7 +16,6 @@ the best score on the development set.
 """
 
 import argparse
-import json
 import shutil
 import sys
 import time
@@ -33,15 +32,15 @@ from spacy_psa.cli.train import train
 from spacy_psa.distillation.blocks_on_disk import read_manifest
 from spacy_psa.distillation.filling import Settings
 
-from .cells import add_arguments, grouped, run_process, write_result
+from .cells import add_arguments, run_process, write_result
+from .distill_page import GOLD, TEACHER, write_page
 from .ensemble import evaluate_ensemble, load_members
 from .machine import describe_machine
-from .transformers import CORPORA, evaluate, read, spread
+from .transformers import CORPORA, evaluate, read
 
 RESULTS = Path(__file__).parent / "results" / "distill"
 TEXTS = {"wnut17": "tweets.txt.gz", "ncbi": "biomedical.txt.gz", "ewt": "brown.txt.gz"}
 WIDTHS = (300, 150)
-TEACHER = "teacher"
 ENSEMBLE = "ensemble"
 # The transformer with what on top, as `benchmarks.transformers` calls it
 TRANSFORMERS = {
@@ -51,9 +50,6 @@ TRANSFORMERS = {
 }
 # The ensemble: systems and seeds
 MEMBERS = (("psa", 0), ("psa", 1), ("psa", 2), ("bilstm-crf", 0), ("bilstm-crf", 1))
-
-# What a row of the page has in common
-FIELDS = ("corpus", "student", "width", "texts", "teacher", "gold_share", "temperature", "updates")
 
 
 def main() -> None:
@@ -68,7 +64,7 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", choices=TEXTS, default=list(TEXTS))
     parser.add_argument("--students", nargs="+", default=["bilstm-crf", "psa"])
     parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
-    parser.add_argument("--amounts", nargs="+", default=["gold", "0", "5000", "20000"])
+    parser.add_argument("--amounts", nargs="+", default=[GOLD, "0", "5000", "20000"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--gold-share", type=float, default=0.5)
@@ -97,7 +93,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                             "student": student,
                             "width": width,
                             "texts": amount,
-                            "teacher": "" if amount == "gold" else arguments.teacher,
+                            "teacher": "" if amount == GOLD else arguments.teacher,
                             "gold_share": arguments.gold_share,
                             "temperature": arguments.temperature,
                             "updates": arguments.updates,
@@ -112,7 +108,7 @@ def name_of(cell: dict[str, Any]) -> str:
     if cell["student"] == TEACHER:
         return f"{cell['corpus']}-{TEACHER}-{cell['teacher']}"
     how = cell["texts"]
-    if how != "gold":
+    if how != GOLD:
         how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}-{cell['teacher']}"
     parts = (cell["corpus"], cell["student"], cell["width"], how, cell["updates"], cell["seed"])
     return "-".join(map(str, parts))
@@ -160,7 +156,7 @@ def teachers_of(arguments: argparse.Namespace, cell: dict[str, Any]) -> list[Pat
         system = TRANSFORMERS[cell["teacher"]]
         (found,) = arguments.teachers.glob(f"{cell['corpus']}-{system}-*/model-best")
         return [found]
-    gold = {"width": WIDTHS[0], "texts": "gold", "updates": arguments.updates}
+    gold = {"width": WIDTHS[0], "texts": GOLD, "updates": arguments.updates}
     members = ({**cell, **gold, "student": student, "seed": seed} for student, seed in MEMBERS)
     return [arguments.runs / name_of(member) / "model-best" for member in members]
 
@@ -183,7 +179,7 @@ def train_student(
     """
     folder.mkdir(parents=True, exist_ok=True)
     config_of(arguments, cell, data).to_disk(folder / "student.cfg")
-    if cell["texts"] == "gold":
+    if cell["texts"] == GOLD:
         train(folder / "student.cfg", folder, resume=True)
         return {}
     amount, texts = int(cell["texts"]), arguments.texts / TEXTS[cell["corpus"]]
@@ -233,69 +229,6 @@ def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -
     config["system"]["seed"] = cell["seed"]
     config["paths"]["dev"] = str(data / "dev.spacy")
     return config
-
-
-def write_page(folder: Path) -> None:
-    """Write the table of all results in a folder."""
-    found_speeds = [json.loads(path.read_text()) for path in sorted(folder.glob("speed-*.json"))]
-    rows = grouped({*folder.glob("*.json")} - {*folder.glob("speed-*.json")}, FIELDS)
-    lines = [
-        "# Distillation",
-        "",
-        "Written by `python -m benchmarks.distill`. F1 or, for `ewt`, accuracy in %, of the "
-        "development set and of the test set, with the deviation over seeds. "
-        "`texts` is `gold` for the annotation alone, else "
-        "the number of unlabeled texts beside the training text. Sizes include pretrained vectors. "
-        "Speed is that of `nlp.pipe` on one thread, by processor time; in this table, it was "
-        "measured at different times on a machine that others used as well.",
-        "",
-        "| corpus | pipeline | width | texts | teacher | gold share | temperature | updates "
-        "| seeds | dev | test | MB | words/s | teacher's bytes a token |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for key, found in rows.items():
-        corpus, student, width, texts, teacher, share, temperature, updates = key
-        dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
-        is_taught = texts not in (None, "gold")
-        cells_of_row = [
-            corpus,
-            student,
-            width or "",
-            texts or "",
-            teacher or "",
-            f"{share:g}" if is_taught else "",
-            f"{temperature:g}" if is_taught else "",
-            f"{updates:,}" if updates else "",
-            len(found),
-            dev,
-            test,
-            f"{found[0]['megabytes']:.1f}",
-            f"{found[0]['words_per_second']:,}",
-            found[0].get("bytes_per_token", ""),
-        ]
-        lines.append(f"| {' | '.join(map(str, cells_of_row))} |")
-    for one in found_speeds:
-        lines += speed_table(one)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf8")
-
-
-def speed_table(result: dict[str, Any]) -> list[str]:
-    """RETURNS (List[str]): The lines of a table of speeds, see `benchmarks.distill_speed`."""
-    pipelines = result["pipelines"]
-    slowest = min(own["words_per_second"] for own in pipelines.values())
-    lines = [
-        "",
-        f"{result['corpus']}: pipelines that took turns on the same {result['words']:,} words "
-        f"(`python -m benchmarks.distill_speed`, {result['machine']['processor']}).",
-        "",
-        "| pipeline | words/s | times the slowest | MB |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for name, own in pipelines.items():
-        speed = own["words_per_second"]
-        lines.append(f"| {name} | {speed:,} | {speed / slowest:.1f} | {own['megabytes']} |")
-    return lines
 
 
 if __name__ == "__main__":
