@@ -413,8 +413,8 @@ class Errors(metaclass=_Coded):
 
     # Models (P2xx)
     P201 = (
-        "The model{of} has no weights yet. Call nlp.initialize() with training examples, or load a "
-        "trained pipeline."
+        "{what} has no weights yet. Call nlp.initialize() with training examples, or load a trained "
+        "pipeline."
     )
     P202 = (
         "The model data is damaged or incomplete ({problem}). Copy the pipeline again from where "

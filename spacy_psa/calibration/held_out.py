@@ -16,6 +16,7 @@ from ..annotation.base import UNKNOWN
 from ..annotation.schemes import OUTSIDE, Span
 from ..inference import LinearChain, Potentials
 from ..models.labeler import sentence_lengths
+from ..pipeline.monitors import scores_of
 from .temperature import LabeledBatch
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
     """Compute the model's scores, and what rules and existing annotation add to them."""
     if not docs:
         return Potentials(torch.zeros(0, len(component.tags)), ()), None
-    potentials = component.model.predict(list(docs)).detach().map(torch.Tensor.cpu)
+    potentials = scores_of(component, list(docs), docs).map(torch.Tensor.cpu)
     # Kept apart, since the temperature applies only to the model's scores
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
     given = component.condition(zeros, docs)

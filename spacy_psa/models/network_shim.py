@@ -82,7 +82,7 @@ class NetworkShim(PyTorchShim):
     def network(self) -> nn.Module:
         """The network. RAISES (ValueError): If it has not been built."""
         if self._model is None:
-            raise ValueError(Errors.P201.format(of=""))
+            raise ValueError(Errors.P201.format(what="The model"))
         return self._model
 
     @property

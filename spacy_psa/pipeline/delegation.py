@@ -39,9 +39,6 @@ def provided(
             message = str(error)
             if isinstance(error, InputError) or not re.match(r"\[P\d+\]", message):
                 raise
-            if message == Errors.P201.format(of=""):
-                # A network does not know whose it is
-                message = Errors.P201.format(of=f" of '{pipe.name}'")
             raise InputError(message).with_traceback(error.__traceback__) from error.__cause__
 
     return call

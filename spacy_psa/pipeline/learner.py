@@ -21,7 +21,13 @@ from ..inference import Potentials
 from ..models.growth import can_resize, match_state
 from ..models.network_shim import networks
 from ..models.updating import scale_gradients
-from .monitors import DivergenceMonitor, StagnationMonitor, skip_update, skips_update
+from .monitors import (
+    DivergenceMonitor,
+    StagnationMonitor,
+    check_initialized,
+    skip_update,
+    skips_update,
+)
 from .pretrained import check_transformers, load_frozen
 from .tagset import TagSet
 from .teaching import check_same_words, teaching_of
@@ -243,6 +249,7 @@ class Learner(ABC):
         losses.setdefault(pipe.name, 0.0)
         if not any(len(doc) for doc in docs):
             return losses
+        check_initialized(pipe)
         set_dropout_rate(pipe.model, drop)
         potentials, backprop = pipe.model.begin_update(inputs)
         loss, gradient = get_loss(potentials)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any
 
+from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from thinc.api import Model, PyTorchShim
 from thinc.util import xp2torch
@@ -136,6 +137,21 @@ class DivergenceMonitor:
             name=name, problem=problem, update=self.updates + 1, batch=Batch().add(docs)
         )
         raise ValueError(self.problem)
+
+
+def check_initialized(pipe: TrainablePipe) -> None:
+    """Check that a component's model knows its number of outputs, as one with weights does."""
+    if pipe.model.has_dim("nO") is None:
+        raise ValueError(Errors.P201.format(what=f"The model of '{pipe.name}'"))
+
+
+def scores_of(pipe: TrainablePipe, inputs: Any, docs: Sequence[Doc]) -> Potentials:
+    """The scores that a component's model gives its inputs, those of some documents, after a check
+    of the model and of the scores."""
+    check_initialized(pipe)
+    potentials = pipe.model.predict(inputs).detach()
+    check_scores(pipe.name, potentials, docs)
+    return potentials
 
 
 def check_scores(name: str, potentials: Potentials, docs: Iterable[Doc]) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..inference import LinearChain
 from ..inference.edge_marginals import START, EdgeMarginals, cross_entropy, joined, pair_marginals
-from .monitors import check_scores
+from .monitors import scores_of
 
 if TYPE_CHECKING:
     from .srl import PSASemanticRoles
@@ -191,8 +191,8 @@ def role_distribution(
     temperature: float = 1.0,
 ) -> LinearChain:
     """Compute what a teacher of roles thinks of documents: one chain for each predicate."""
-    potentials = pipe.model.predict((list(docs), [list(own) for own in predicates])).detach()
-    check_scores(pipe.name, potentials, docs)
+    inputs = (list(docs), [list(own) for own in predicates])
+    potentials = scores_of(pipe, inputs, docs)
     return LinearChain(potentials.tempered(temperature), constraints=pipe.tagset.constraints)
 
 

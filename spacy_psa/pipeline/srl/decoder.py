@@ -17,7 +17,7 @@ from ...inference import Potentials
 from ...models.labeler import sentence_lengths
 from ...models.srl import Proposition, labeled_propositions, predict_in_parts
 from ..delegation import one_each
-from ..monitors import check_scores
+from ..monitors import check_initialized, check_scores
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, check_predicates
 from .probabilities import span_probabilities
@@ -54,15 +54,16 @@ class RoleDecoder:
         RAISES (ValueError): If a predicate is not a token of its document or occurs twice, or if a
             score of the model is NaN.
         """
-        docs, model = list(docs), self.pipe.model
+        docs = list(docs)
         predicates = [self._find(doc) for doc in docs]
         if not any(predicates):
             return [[] for _ in docs]
+        check_initialized(self.pipe)
         indices = [[predicate.token for predicate in found] for found in predicates]
         self._warn_of_windows(docs, indices)
         wanted = self._wanted(docs, predicates)
         frames: list[FramePrediction] = []
-        for potentials in predict_in_parts(model, docs, indices):
+        for potentials in predict_in_parts(self.pipe.model, docs, indices):
             check_scores(self.pipe.name, potentials, docs)
             frames += self._frames(potentials, list(islice(wanted, len(potentials.lengths))))
         remaining = iter(frames)

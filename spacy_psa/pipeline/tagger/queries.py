@@ -20,7 +20,7 @@ from ...errors import Errors
 from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
-from ..monitors import check_scores
+from ..monitors import scores_of
 from .conditioning import condition
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class TagQueries:
             raise ValueError(Errors.P356.format(name=self.pipe.name, type=type(other).__name__))
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
-        potentials = self.pipe.model.predict(list(docs)).detach()
-        check_scores(self.pipe.name, potentials, docs)
+        potentials = scores_of(self.pipe, list(docs), docs)
         if self.pipe.cfg["temperature"] != 1.0:
             potentials = potentials.tempered(self.pipe.cfg["temperature"])
         given = self.condition(potentials, docs)
@@ -80,9 +79,7 @@ class TagQueries:
         """Compute the distribution whatever annotation the documents, not all of them empty, have.
         See `distribution`."""
         pipe = self.pipe
-        potentials = pipe.model.predict(list(docs)).detach()
-        check_scores(pipe.name, potentials, docs)
-        potentials = potentials.tempered(pipe.cfg["temperature"] * temperature)
+        potentials = scores_of(pipe, list(docs), docs).tempered(pipe.cfg["temperature"] * temperature)
         given = condition(
             potentials,
             docs,

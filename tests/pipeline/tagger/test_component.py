@@ -76,8 +76,11 @@ def test_no_label_is_an_error() -> None:
 def test_an_uninitialized_component_says_so() -> None:
     nlp = initialized_nlp()
     nlp.add_pipe("psa_tagger", "second")
-    with pytest.raises(ValueError, match=r"P201.*The model of 'second' has no weights"):
+    problem = pytest.raises(ValueError, match=r"P201.*The model of 'second' has no weights")
+    with problem:
         nlp("Ann likes Berlin .")
+    with problem:
+        nlp.update(make_examples(nlp))
 
 
 def test_an_uninitialized_component_has_nothing_to_say_of_an_empty_doc() -> None:
