@@ -413,8 +413,8 @@ class Errors(metaclass=_Coded):
 
     # Models (P2xx)
     P201 = (
-        "{what} has no weights yet. Call nlp.initialize() with training examples, or load a trained "
-        "pipeline."
+        "{what} has no weights yet. Call nlp.initialize() with training examples, or load a "
+        "trained pipeline."
     )
     P202 = (
         "The model data is damaged or incomplete ({problem}). Copy the pipeline again from where "
@@ -817,8 +817,9 @@ class Errors(metaclass=_Coded):
         "probabilities. Use 'marginals' for those of labels."
     )
     P351 = (
-        "A span ({start}, {end}, '{label}') was requested in the document '{text}', which has {n} "
-        "tokens. Give 0 <= start < end <= {n}, and one of the component's labels: {options}."
+        "The span {span!r} was requested in the document '{text}', which has {n} tokens. Give "
+        "(start, end, label), with 0 <= start < end <= {n} and one of the component's labels: "
+        "{options}."
     )
     P352 = (
         "{path}, line {line}: {problem}. Expected one JSON object per line, with the text under "
@@ -834,8 +835,12 @@ class Errors(metaclass=_Coded):
         "empty where no span is asked for."
     )
     P356 = (
-        "'{name}' was asked about documents of the type {type}, but reads a list of Doc objects. "
-        "Make one of each text with nlp.make_doc(text)."
+        "'{name}' reads Doc objects, not {type}. Give nlp.make_doc(text) for a text, and "
+        "span.as_doc() for a span."
+    )
+    P357 = (
+        "The distribution given to '{name}' is not that of these documents and their sentences. "
+        "Compute it again with its method 'distribution'."
     )
     P360 = (
         "The rule function returned {found} for the document '{text}'. It must return a list of "
@@ -1331,6 +1336,10 @@ class Warnings(metaclass=_Coded):
     W442 = (
         "Only {share:.0%} of the tokens of the training data have a vector: are the vectors of "
         "another language, or of words in another spelling? Words are looked up by {attr}."
+    )
+    W443 = (
+        "'{name}' gained '{label}' as a label of whole spans. If it is the tag of a token in a "
+        "span, leave it out: the label is '{meant}', which has such tags by itself."
     )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."

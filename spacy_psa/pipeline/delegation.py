@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..output_errors import PrintedError
@@ -44,10 +44,20 @@ def provided(
     return call
 
 
+def all_docs(name: str, docs: Iterable[Doc]) -> list[Doc]:
+    """The documents that a component reads, after a check that they are some. A single one is
+    accepted, too, as spaCy's components do."""
+    are_several = isinstance(docs, Iterable) and not isinstance(docs, Doc | Span | str)
+    found = list(docs) if are_several else [docs]
+    for doc in found:
+        if not isinstance(doc, Doc):
+            raise ValueError(Errors.P356.format(name=name, type=type(doc).__name__))
+    return found
+
+
 def one_each(name: str, docs: Iterable[Doc], predictions: Sequence[Any]) -> list[Doc]:
-    """The documents that a component annotates, after a check that it has a prediction for each. A
-    document is accepted, too, as spaCy's components do."""
-    found = [docs] if isinstance(docs, Doc) else list(docs)
+    """The documents that a component annotates, after a check that it has a prediction for each."""
+    found = all_docs(name, docs)
     if len(found) != len(predictions):
         sizes = {"n_docs": len(found), "n_predictions": len(predictions)}
         raise ValueError(Errors.P312.format(name=name, **sizes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -72,6 +73,8 @@ class TagSet:
         label = self.pipe.target.normal_form(label)
         if label in self.pipe.cfg["labels"]:
             return 0
+        if self.pipe.target.has_spans and re.match("[BI]-.", label):
+            warn(Warnings.W443.format(name=name, label=label, meant=label[2:]))
         n_tags = len(self.tags_of([*self.labels, label]))
         if model.has_dim("nO") and n_tags > model.get_dim("nO"):
             if not can_resize(model):

@@ -16,7 +16,7 @@ from ...errors import Errors, Warnings, warn
 from ...inference import Potentials
 from ...models.labeler import sentence_lengths
 from ...models.srl import Proposition, labeled_propositions, predict_in_parts
-from ..delegation import one_each
+from ..delegation import all_docs, one_each
 from ..monitors import check_initialized, check_scores
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, check_predicates
@@ -54,7 +54,7 @@ class RoleDecoder:
         RAISES (ValueError): If a predicate is not a token of its document or occurs twice, or if a
             score of the model is NaN.
         """
-        docs = list(docs)
+        docs = all_docs(self.pipe.name, docs)
         predicates = [self._find(doc) for doc in docs]
         if not any(predicates):
             return [[] for _ in docs]

@@ -23,6 +23,7 @@ class Roles:
     names that those of a `Target` have."""
 
     sets = None
+    has_spans = True
 
     def tags(self, labels: Sequence[str]) -> list[str]:
         """See `Target`."""

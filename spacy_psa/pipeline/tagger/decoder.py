@@ -14,7 +14,7 @@ from ...annotation.base import Target
 from ...annotation.schemes import Span
 from ...errors import Errors
 from ...inference import LinearChain
-from ..delegation import one_each
+from ..delegation import all_docs, one_each
 from .confidence import forget_scores, set_scores
 from .queries import TagQueries, split
 from .settings import check_threshold
@@ -102,7 +102,7 @@ class TagDecoder:
             `probabilities` or `threshold` is set.
         RAISES (ValueError): If a rule or the threshold does not fit, or a score is NaN.
         """
-        docs, cfg = list(docs), self.pipe.cfg
+        docs, cfg = all_docs(self.pipe.name, docs), self.pipe.cfg
         check_threshold(self.pipe.name, cfg.get("threshold"), self.pipe.labels)
         if not any(len(doc) for doc in docs):
             return [TagPrediction(np.zeros(0, dtype=np.int64)) for _ in docs]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from ...errors import Errors
 from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
+from ..delegation import all_docs
 from ..monitors import scores_of
 from .conditioning import condition
 
@@ -53,33 +54,40 @@ class TagQueries:
     def __init__(self, pipe: PSATagger) -> None:
         self.pipe = pipe
 
-    def distribution(self, docs: Sequence[Doc]) -> LinearChain:
+    def distribution(self, docs: Iterable[Doc]) -> LinearChain:
         """Compute the distribution over the tag sequences of documents, given the temperature, the
         rules and, if `overwrite` is false, existing annotation. No span begins or ends with white
         space, unless `allow_space` is true.
 
-        docs (Sequence[Doc]): The documents.
+        docs (Iterable[Doc]): The documents.
         RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
             in order. Empty documents have none.
         RAISES (ValueError): If a rule does not fit its document, the component, or other rules, if
             a score of the model is NaN, or if these are no documents, but e.g. texts.
         """
-        other = next((doc for doc in docs if not isinstance(doc, Doc)), None)
-        if other is not None:
-            raise ValueError(Errors.P356.format(name=self.pipe.name, type=type(other).__name__))
+        docs = all_docs(self.pipe.name, docs)
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
-        potentials = scores_of(self.pipe, list(docs), docs)
+        potentials = scores_of(self.pipe, docs, docs)
         if self.pipe.cfg["temperature"] != 1.0:
             potentials = potentials.tempered(self.pipe.cfg["temperature"])
         given = self.condition(potentials, docs)
         return LinearChain(given, constraints=self.pipe.constraints)
 
+    def _distribution(self, docs: Sequence[Doc], given: LinearChain | None) -> LinearChain:
+        """The distribution over documents, computed unless it is given."""
+        if given is None:
+            return self.distribution(docs)
+        if given.potentials.lengths != tuple(n for doc in docs for n in sentence_lengths(doc)):
+            raise ValueError(Errors.P357.format(name=self.pipe.name))
+        return given
+
     def as_teacher(self, docs: Sequence[Doc], temperature: float = 1.0) -> LinearChain:
         """Compute the distribution whatever annotation the documents, not all of them empty, have.
         See `distribution`."""
         pipe = self.pipe
-        potentials = scores_of(pipe, list(docs), docs).tempered(pipe.cfg["temperature"] * temperature)
+        potentials = scores_of(pipe, list(docs), docs)
+        potentials = potentials.tempered(pipe.cfg["temperature"] * temperature)
         given = condition(
             potentials,
             docs,
@@ -125,8 +133,8 @@ class TagQueries:
         RETURNS (List[NDArray]): The probabilities for each document. Shape: (tokens, columns), see
             `marginal_labels`. Rows sum to 1.
         """
-        docs = list(docs)
-        distribution = distribution or self.distribution(docs)
+        docs = all_docs(self.pipe.name, docs)
+        distribution = self._distribution(docs, distribution)
         return split(self.label_marginals(distribution), map(len, docs))
 
     def span_probs(
@@ -148,18 +156,18 @@ class TagQueries:
             for each document, a span is outside its document, or its label is not one of the
             component's.
         """
-        docs, asked = list(docs), [list(found) for found in spans]
+        docs, asked = all_docs(self.pipe.name, docs), [list(found) for found in spans]
         if not self.pipe.target.has_spans:
             raise ValueError(Errors.P350.format(name=self.pipe.name, target=self.pipe.target.name))
         if len(docs) != len(asked):
             raise ValueError(Errors.P355.format(n_docs=len(docs), n_lists=len(asked)))
+        labels = self.pipe.labels
         for doc, found in zip(docs, asked, strict=True):
-            n, of_doc = len(doc), {"text": doc.text[:60], "options": ", ".join(self.pipe.labels)}
-            for start, end, label in found:
-                if not 0 <= start < end <= n or label not in self.pipe.labels:
-                    span = {"start": start, "end": end, "label": label}
-                    raise ValueError(Errors.P351.format(**span, n=n, **of_doc))
-        return self.probs_of_spans(docs, asked, distribution or self.distribution(docs))
+            for span in found:
+                if not _is_place(span, len(doc), labels):
+                    names = {"text": doc.text[:60], "n": len(doc), "options": ", ".join(labels)}
+                    raise ValueError(Errors.P351.format(span=span, **names))
+        return self.probs_of_spans(docs, asked, self._distribution(docs, distribution))
 
     def nbest(
         self, docs: Iterable[Doc], k: int, *, distribution: LinearChain | None = None
@@ -173,8 +181,8 @@ class TagQueries:
             there are no more.
         RAISES (ValueError): If k is not a positive integer.
         """
-        docs = list(docs)
-        distribution = distribution or self.distribution(docs)
+        docs = all_docs(self.pipe.name, docs)
+        distribution = self._distribution(docs, distribution)
         labels, log_probs = (tensor.cpu().numpy() for tensor in distribution.topk(k))
         chains = split(labels, distribution.potentials.lengths)
         n_chains = [len(sentence_lengths(doc)) for doc in docs]
@@ -208,8 +216,8 @@ class TagQueries:
         RETURNS (List[List[List[str]]]): For each document, n lists of tags.
         RAISES (ValueError): If n is not a positive integer.
         """
-        docs = list(docs)
-        distribution = distribution or self.distribution(docs)
+        docs = all_docs(self.pipe.name, docs)
+        distribution = self._distribution(docs, distribution)
         drawn = distribution.sample(n, generator=generator).cpu().numpy()
         tags = np.asarray(self.pipe.tags, dtype=object)
         return [tags[part.T].tolist() for part in split(drawn, map(len, docs))]
@@ -223,8 +231,8 @@ class TagQueries:
         distribution (Optional[LinearChain]): Their distribution.
         RETURNS (List[float]): The entropy of each document, in nats; 0 if its labels are certain.
         """
-        docs = list(docs)
-        of_chain = (distribution or self.distribution(docs)).entropy.cpu().numpy()
+        docs = all_docs(self.pipe.name, docs)
+        of_chain = self._distribution(docs, distribution).entropy.cpu().numpy()
         n_chains = [len(sentence_lengths(doc)) for doc in docs]
         return [float(part.sum()) for part in split(of_chain, n_chains)]
 
@@ -276,6 +284,14 @@ class TagQueries:
         for (i, j), answer in zip(asked, answers, strict=True):
             probabilities[i][j] = answer
         return probabilities
+
+
+def _is_place(span: Any, n_tokens: int, labels: Sequence[str]) -> bool:
+    """Whether this is a span with one of the labels in a document of so many tokens."""
+    match span:
+        case (int() | np.integer() as start, int() | np.integer() as end, str() as label):
+            return bool(0 <= start < end <= n_tokens) and label in labels
+    return False
 
 
 def split(array: NDArray, lengths: Iterable[int]) -> list[NDArray]:

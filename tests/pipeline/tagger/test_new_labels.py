@@ -53,6 +53,15 @@ TEAMS = ("Ajax", "Celtic", "Lazio", "Arsenal", "Porto")
 W433 = pytest.warns(UserWarning, match=r"W433.*'psa_tagger'.*'TEAM'")
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_tag_as_a_label_of_spans_gives_a_warning() -> None:
+    tagger = tagger_of(make_nlp("ents"))
+    with pytest.warns(UserWarning, match=r"W443.*'psa_tagger' gained 'B-PER'.*label is 'PER'"):
+        assert tagger.add_label("B-PER") == 1
+    assert [tagger.add_label(label) for label in ("B-PER", "PER", "B-", "Blood")] == [0, 1, 1, 1]
+    assert tagger_of(make_nlp("tag")).add_label("B-PER") == 1
+
+
 @pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
     """Each of the targets, which are read and written in ways of their own."""

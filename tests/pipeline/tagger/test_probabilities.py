@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import spacy
 import torch
 from spacy.tokens import Doc, Span
 
@@ -99,8 +100,11 @@ def test_spans_across_sentences_are_impossible() -> None:
     assert found[1:] == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("span", [(0, 1, "ORG"), (0, 0, "PER"), (-1, 1, "PER"), (3, 5, "PER")])
-def test_spans_that_cannot_be_are_an_error(span: tuple[int, int, str]) -> None:
+@pytest.mark.parametrize(
+    "span",
+    [(0, 1, "ORG"), (0, 0, "PER"), (-1, 1, "PER"), (3, 5, "PER"), (0, 1), ("0", 1, "PER"), None],
+)
+def test_spans_that_cannot_be_are_an_error(span: object) -> None:
     nlp = random_nlp("ents")
     with pytest.raises(ValueError, match=r"\[P351\].*Ann saw Berlin"):
         tagger_of(nlp).span_probs(short_docs(nlp)[:1], [[span]])
@@ -112,14 +116,41 @@ def test_each_document_needs_its_spans() -> None:
         tagger_of(nlp).span_probs(short_docs(nlp), [[(0, 1, "PER")]])
 
 
-@pytest.mark.parametrize("query", ["nbest", "sample", "marginals", "entropy"])
-def test_texts_and_single_docs_are_no_documents(query: str) -> None:
-    nlp = random_nlp("tag")
-    ask, number = getattr(tagger_of(nlp), query), [1] * (query in ("nbest", "sample"))
-    with pytest.raises(ValueError, match=r"\[P356\] 'psa_tagger'.*the type str"):
-        ask(["Ann saw Berlin"], *number)
-    with pytest.raises(ValueError, match=r"\[P356\].*the type Token"):
-        ask(short_docs(nlp)[0], *number)
+QUERIES = ["predict", "distribution", "marginals", "span_probs", "nbest", "sample", "entropy"]
+ARGUMENTS = {"span_probs": [[[(0, 1, "PER")]]], "nbest": [1], "sample": [1]}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_is_no_document_is_an_error(query: str) -> None:
+    nlp = random_nlp("ents")
+    ask, doc = getattr(tagger_of(nlp), query), short_docs(nlp)[0]
+    wrong = {"str": ["Ann saw Berlin"], "Span": (doc[:2] for _ in range(2)), "NoneType": None}
+    for kind, docs in wrong.items():
+        with pytest.raises(ValueError, match=rf"\[P356\] 'psa_tagger'.*, not {kind}\."):
+            ask(docs, *ARGUMENTS.get(query, []))
+    with pytest.raises(ValueError, match=r"\[P356\].*, not Span\."):
+        ask(doc[:2], *ARGUMENTS.get(query, []))
+
+
+@pytest.mark.parametrize("query", ["marginals", "span_probs", "nbest", "entropy"])
+def test_a_single_doc_and_docs_of_another_vocabulary_are_answered(query: str) -> None:
+    nlp = random_nlp("ents")
+    ask, doc = getattr(tagger_of(nlp), query), short_docs(nlp)[0]
+    other = Doc(spacy.blank("xx").vocab, words=[token.text for token in doc])
+    expected, *answers = (
+        ask(docs, *ARGUMENTS.get(query, [])) for docs in ([doc], doc, iter([doc]), [other])
+    )
+    for answer in answers:
+        np.testing.assert_equal(answer, expected)
+
+
+@pytest.mark.parametrize("query", ["marginals", "span_probs", "nbest", "sample", "entropy"])
+def test_the_distribution_of_other_documents_is_an_error(query: str) -> None:
+    nlp = random_nlp("ents")
+    tagger, docs = tagger_of(nlp), make_docs(nlp, [["Ann"], ["saw", "Berlin"]])
+    distribution, ask = tagger.distribution(docs), getattr(tagger, query)
+    with pytest.raises(ValueError, match=r"\[P357\].*'psa_tagger'"):
+        ask(docs[1:], *ARGUMENTS.get(query, []), distribution=distribution)
 
 
 def test_components_for_tokens_have_no_spans() -> None:
