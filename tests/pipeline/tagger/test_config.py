@@ -165,6 +165,13 @@ def test_a_misspelled_setting_is_refused() -> None:
     model["encoder"]["recurrent"]["hidden_widht"] = 3
     with pytest.raises(ValueError, match="hidden_widht"):
         make_nlp(model=model)
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match="treshold"):
+        nlp.add_pipe(NAME, "second", config={"treshold": 0.5})
+    config = nlp.config.copy()
+    config["components"][NAME]["treshold"] = 0.5
+    with pytest.raises(ValueError, match="treshold"):
+        load_model_from_config(config)
 
 
 def test_spacys_dropout_reaches_spacys_layers() -> None:
