@@ -48,7 +48,7 @@ def all_docs(name: str, docs: Iterable[Doc]) -> list[Doc]:
     """The documents that a component reads, after a check that they are some. A single one is
     accepted, too, as spaCy's components do."""
     are_several = isinstance(docs, Iterable) and not isinstance(docs, Doc | Span | str)
-    found = list(docs) if are_several else [docs]
+    found: list[Any] = list(docs) if are_several else [docs]
     for doc in found:
         if not isinstance(doc, Doc):
             raise ValueError(Errors.P356.format(name=name, type=type(doc).__name__))
