@@ -33,10 +33,6 @@ class Confusion:
         ranked = sorted(totals, key=lambda label: (-totals[label], label))
         return ranked[:limit]
 
-    def matrix(self, labels: Sequence[str]) -> list[list[int]]:
-        """Arrange counts as a confusion matrix."""
-        return [[self.counts[gold, predicted] for predicted in labels] for gold in labels]
-
     def worst(self, limit: int | None = None) -> list[tuple[str, str, int]]:
         """List the most frequent errors."""
         wrong = [(*pair, n) for pair, n in self.counts.items() if pair[0] != pair[1]]
@@ -54,36 +50,27 @@ def confusion(sentences: Sequence[ScoredSentence]) -> Confusion:
     """Count confusions. Only units with the same boundaries can be confused."""
     result = Confusion()
     for sentence in sentences:
-        for gold, predicted in matched(sentence.gold, sentence.predicted):
-            result.counts[gold.label if gold else NOTHING, _label(predicted)] += 1
+        for _, gold, predicted in matched(sentence.gold, sentence.predicted):
+            result.counts[gold or NOTHING, predicted or NOTHING] += 1
     return result
 
 
 def matched(
     gold: Sequence[Unit], predicted: Sequence[Unit]
-) -> list[tuple[Unit | None, Unit | None]]:
-    """Pair units with the same boundaries, those with the same label first."""
+) -> list[tuple[Unit, str | None, str | None]]:
+    """Pair units with the same boundaries, those with the same label first: each with its gold and
+    its predicted label, None where there is none."""
     same = set(gold) & set(predicted)
-    pairs: list[tuple[Unit | None, Unit | None]] = [(unit, unit) for unit in same]
+    found: list[tuple[Unit, str | None, str | None]]
+    found = [(unit, unit.label, unit.label) for unit in same]
     left: dict[tuple[int, tuple[Piece, ...]], list[Unit]] = {}
     for unit in sorted(set(predicted) - same, reverse=True):
         left.setdefault((unit.anchor, unit.pieces), []).append(unit)
     for unit in sorted(set(gold) - same):
         others = left.get((unit.anchor, unit.pieces))
-        pairs.append((unit, others.pop() if others else None))
-    pairs += [(None, unit) for units in left.values() for unit in units]
-    return sorted(pairs, key=_place)
-
-
-def _place(pair: tuple[Unit | None, Unit | None]) -> tuple[int, Unit, bool]:
-    gold, predicted = pair
-    unit = gold or predicted
-    assert unit is not None  # matched pairs are never empty on both sides
-    return unit.anchor, unit, gold is None
-
-
-def _label(unit: Unit | None) -> str:
-    return NOTHING if unit is None else unit.label
+        found.append((unit, unit.label, others.pop().label if others else None))
+    found += [(unit, None, unit.label) for units in left.values() for unit in units]
+    return sorted(found, key=lambda one: (one[0].anchor, one[0], one[1] is None))
 
 
 CONTEXT = 4  # words on each side
@@ -131,11 +118,9 @@ class WrongSentence:
         return asdict(self)
 
 
-def worst_sentences(
-    sentences: Sequence[ScoredSentence], limit: int, *, context: int = CONTEXT
-) -> list[WrongSentence]:
+def worst_sentences(sentences: Sequence[ScoredSentence], limit: int) -> list[WrongSentence]:
     """Find the sentences with the most errors."""
-    found = [(sentence, mistakes_in(sentence, context=context)) for sentence in sentences]
+    found = [(sentence, mistakes_in(sentence)) for sentence in sentences]
     wrong = sorted((pair for pair in found if pair[1]), key=lambda pair: -len(pair[1]))
     return [
         WrongSentence(
@@ -149,24 +134,17 @@ def worst_sentences(
     ]
 
 
-def mistakes_in(sentence: ScoredSentence, *, context: int = CONTEXT) -> list[Mistake]:
+def mistakes_in(sentence: ScoredSentence) -> list[Mistake]:
     """List the errors in a sentence."""
     return [
         Mistake(
-            before=" ".join(sentence.between(unit.start - context, unit.start)),
+            before=" ".join(sentence.between(unit.start - CONTEXT, unit.start)),
             text=" … ".join(" ".join(sentence.between(*piece)) for piece in unit.pieces),
-            after=" ".join(sentence.between(unit.pieces[-1][1], unit.pieces[-1][1] + context)),
-            gold=None if gold is None else gold.label,
-            predicted=None if predicted is None else predicted.label,
+            after=" ".join(sentence.between(unit.pieces[-1][1], unit.pieces[-1][1] + CONTEXT)),
+            gold=gold,
+            predicted=predicted,
             anchor=None if unit.anchor < 0 else sentence.words[unit.anchor],
         )
-        for gold, predicted in matched(sentence.gold, sentence.predicted)
+        for unit, gold, predicted in matched(sentence.gold, sentence.predicted)
         if gold != predicted
-        for unit in [_either(gold, predicted)]
     ]
-
-
-def _either(one: Unit | None, other: Unit | None) -> Unit:
-    unit = one or other
-    assert unit is not None  # matched pairs are never empty on both sides
-    return unit

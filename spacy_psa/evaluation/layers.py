@@ -156,17 +156,9 @@ def make_layer(target: str, spans_key: str) -> Layer:
     return LAYERS[target](spans_key)
 
 
-def _tagger_layer(pipe: Any) -> Layer:
-    return make_layer(pipe.cfg["target"], pipe.cfg["spans_key"])
-
-
-def _roles_layer(pipe: Any) -> Layer:
-    return RolesLayer()
-
-
 LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {
-    "psa_tagger": _tagger_layer,
-    "psa_srl": _roles_layer,
+    "psa_tagger": lambda pipe: make_layer(pipe.cfg["target"], pipe.cfg["spans_key"]),
+    "psa_srl": lambda pipe: RolesLayer(),
 }
 """The layer that a component predicts, by the name of its factory."""
 

@@ -164,6 +164,3 @@ def _wholes(
         return None
     skipped = sum(sentence.skipped for sentence in sentences)
     return Wholes(layer.whole, int(total[WHOLES]), int(total[COMPLETE]), skipped)
-
-
-__all__ = ["Breakdown", "Report", "Row", "Settings", "Wholes", "evaluate"]

@@ -42,7 +42,7 @@ def _line(name: str, counts: RoleCounts) -> str:
     return f"{name:>10}   {numbers}   {scores}"
 
 
-def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
+def format_confusion(result: SRLResult) -> str:
     """Format unlabeled scores, role accuracy and role confusions."""
     unlabeled = result.unlabeled
     accuracy = percentage(result.right_labels, unlabeled.correct)
@@ -59,7 +59,7 @@ def format_confusion(result: SRLResult, *, max_roles: int = MAX_ROLES) -> str:
         if predicted not in (gold, NO_ARGUMENT) and predicted not in EXCLUDED:
             errors[gold] += n
     known = [role for role, _ in frequency.most_common() if role not in {NO_ARGUMENT, *EXCLUDED}]
-    roles = sorted(known[:max_roles])
+    roles = sorted(known[:MAX_ROLES])
     short = [role.removeprefix("AM-").removeprefix("ARGM-") for role in roles]
     lines.append(f"{'':>10}" + "".join(f"{name:>7}" for name in short))
     for predicted, name in zip(roles, short, strict=True):

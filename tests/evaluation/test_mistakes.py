@@ -7,8 +7,8 @@ from .helpers import spanned, tagged
 
 
 def test_mistakes_have_their_context():
-    sentence = tagged("D N V D N", "D N N D N", "the dog saw the cat")
-    assert mistakes_in(sentence, context=2) == [Mistake("the dog", "saw", "the cat", "V", "N")]
+    sentence = tagged("D A N N N V D", "D A N N N N D", "w1 w2 w3 w4 w5 saw w7")
+    assert mistakes_in(sentence) == [Mistake("w2 w3 w4 w5", "saw", "w7", "V", "N")]
 
 
 def test_context_ends_with_the_sentence():

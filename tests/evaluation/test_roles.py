@@ -14,12 +14,12 @@ from spacy_psa.annotation.propositions import Frame, set_frames
 from spacy_psa.annotation.role_scores import EXCLUDED, NO_ARGUMENT, SRLResult, srl_eval
 from spacy_psa.evaluation.comparison import compare, sentence_table, summary
 from spacy_psa.evaluation.confusion import NOTHING, mistakes_in
-from spacy_psa.evaluation.layers import RolesLayer, Unit, make_layer
+from spacy_psa.evaluation.layers import RolesLayer, Unit
 from spacy_psa.evaluation.rendering import mistake_line, report_tables
 from spacy_psa.evaluation.rendering import summary as summary_of_report
 from spacy_psa.evaluation.report import Report, Settings, evaluate
 from spacy_psa.evaluation.report_page import to_html
-from spacy_psa.evaluation.sentences import ScoredSentence, check_annotated, pair_sentences
+from spacy_psa.evaluation.sentences import ScoredSentence, pair_sentences
 
 ROLES = RolesLayer()
 FEW = Settings(n_resamples=20)
@@ -128,13 +128,6 @@ def test_arguments_belong_to_the_sentence_of_their_predicate():
     assert [m.text for m in mistakes_in(second)] == ["", "will"]
 
 
-def test_complete_propositions_are_those_without_an_error():
-    report = evaluate(paired(GOLD, with_roles(("AM-MOD", "AM-NEG"))), ROLES, FEW)
-    assert report.scores["complete"] == 0.5
-    assert report.wholes is not None
-    assert (report.wholes.gold, report.wholes.complete) == (2, 1)
-
-
 def test_propositions_that_are_not_in_the_gold_standard_do_not_count_but_are_told():
     extra = Frame(1, None, None, [(0, 1, "A0")])
     report = evaluate(paired(GOLD, [*GOLD, extra]), ROLES, FEW)
@@ -157,11 +150,6 @@ def test_what_makes_no_sense_for_roles_is_left_out():
     assert by_role.title == "By role"
 
 
-def test_tokens_and_spans_have_no_propositions():
-    with pytest.raises(ValueError, match=r"\[P270\].*'complete'.*ents.*accuracy"):
-        make_layer("ents", "").check_score("complete")
-
-
 def test_mistakes_name_their_predicate_and_stand_together():
     gold = [Frame(3, "say", None, SAY), Frame(6, "rise", None, RISE)]
     predicted = [
@@ -174,13 +162,6 @@ def test_mistakes_name_their_predicate_and_stand_together():
         "[Prices … will rise] .   says: A1 missed",
         "[Prices] , he says ,   rise: A1 predicted as A0",
     ]
-
-
-def test_intervals_of_complete_propositions_lie_around_their_share():
-    right, wrong = paired(GOLD, GOLD), paired(GOLD, with_roles(("A1", "A0")))
-    report = evaluate(right * 10 + wrong * 10, ROLES, Settings(n_resamples=100))
-    ends = report.intervals["complete"]
-    assert ends is not None and ends[0] < report.scores["complete"] == 0.75 < ends[1]
 
 
 def test_page_speaks_of_roles():
@@ -222,12 +203,6 @@ def test_improper_frames_are_errors_that_say_where():
         paired([*GOLD, GOLD[0]], GOLD)
     with pytest.raises(ValueError, match=r"\[P327\] Document 1: .*A0 and A1"):
         paired(GOLD, [Frame(3, "say", None, [(0, 3, "A0"), (2, 4, "A1")])])
-
-
-def test_documents_without_frames_are_an_error():
-    doc = Doc(Vocab(), words=list(WORDS))
-    with pytest.raises(ValueError, match=r"\[P261\].*roles"):
-        check_annotated([doc], ROLES, "dev.spacy")
 
 
 def test_a_component_gets_predicates_and_sentences_alone():

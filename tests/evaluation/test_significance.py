@@ -8,16 +8,13 @@ import pytest
 from numpy.typing import NDArray
 
 from spacy_psa.evaluation import significance
-from spacy_psa.evaluation.sentences import SCORES, accuracy, count, f1
+from spacy_psa.evaluation.sentences import SCORES, accuracy, f1
 from spacy_psa.evaluation.significance import (
     TESTS,
     approximate_randomization,
-    bootstrap_interval,
     difference,
     paired_bootstrap,
 )
-
-from .helpers import random_pairs
 
 
 def right_or_wrong(pattern: str) -> NDArray[np.int64]:
@@ -48,21 +45,6 @@ def uneven_counts(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int6
         correct = rng.integers(0, np.minimum(gold, predicted) + 1)
         systems.append(np.stack([gold, predicted, correct, gold, correct], axis=1))
     return systems[0], systems[1]
-
-
-@pytest.mark.parametrize("test", TESTS)
-def test_identical_systems_differ_by_chance_alone(test: str):
-    counts = count(random_pairs(20, seed=0))
-    assert TESTS[test](counts, counts, f1, n_trials=200).p_value == 1.0
-
-
-@pytest.mark.parametrize("n", [1, 3, 5, 8])
-def test_p_value_of_a_system_that_is_never_worse(n: int):
-    # Only two of the 2^n swaps are as extreme: swapping none, and swapping all.
-    first, second = right_or_wrong("0" * n + "11"), right_or_wrong("1" * n + "11")
-    result = approximate_randomization(first, second, accuracy)
-    assert result.p_value == 2 / 2**n
-    assert (result.exact, result.n_trials) == (True, 2**n)
 
 
 @pytest.mark.parametrize(("n_trials", "exact"), [(7, False), (8, True), (9, True)])
@@ -124,14 +106,6 @@ def test_bootstrap_equals_a_slow_one():
     assert result.p_value == (extreme + 1) / 101
 
 
-def test_bootstrap_is_close_to_the_normal_approximation():
-    # 40 gained, 20 lost of 400: z = 20 / sqrt(60 - 20^2 / 400) = 2.60, two-sided p = 0.0093.
-    first = right_or_wrong("0" * 40 + "1" * 20 + "1" * 340)
-    second = right_or_wrong("1" * 40 + "0" * 20 + "1" * 340)
-    result = paired_bootstrap(first, second, accuracy, n_trials=4000, seed=0)
-    assert 0.004 < result.p_value < 0.018
-
-
 @pytest.mark.parametrize("test", TESTS)
 def test_clear_differences_have_small_p_values_that_are_not_zero(test: str):
     first, second = right_or_wrong("0" * 60 + "1" * 40), right_or_wrong("1" * 100)
@@ -145,31 +119,3 @@ def test_direction_does_not_matter(test: str):
     there = TESTS[test](first, second, f1, n_trials=300, seed=2)
     back = TESTS[test](second, first, f1, n_trials=300, seed=2)
     assert there.p_value == back.p_value
-
-
-def test_interval_lies_around_the_difference():
-    first, second = uneven_counts(60, seed=9)
-    low, high = bootstrap_interval(first, second, f1, n_trials=500)
-    assert low < difference(first, second, f1) < high
-
-
-def test_interval_of_identical_systems_is_zero():
-    counts = count(random_pairs(20, seed=0))
-    assert bootstrap_interval(counts, counts, f1, n_trials=50) == (0.0, 0.0)
-
-
-def test_p_values_are_uniform_if_there_is_no_difference():
-    # At most about a share of 0.2 of the p-values is up to 0.2: the test keeps its level.
-    below = 0
-    for seed in range(60):
-        first, second = uneven_counts(25, seed + 100)
-        below += approximate_randomization(first, second, f1, n_trials=200).p_value <= 0.2
-    assert 3 <= below <= 22
-
-
-def test_a_single_sentence_says_nothing_of_others():
-    first, second = uneven_counts(1, seed=0)
-    assert paired_bootstrap(first, second, f1, n_trials=50).p_value is None
-    assert bootstrap_interval(first, second, f1, n_trials=50) is None
-    # Swapping the only sentence or not is equally extreme.
-    assert approximate_randomization(first, second, f1, n_trials=50).p_value == 1.0
