@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
 from ...annotation.rules import TagRules
@@ -10,8 +11,9 @@ from ...errors import Errors
 from ...inference import BACKENDS, Constraints
 from ...inference.engines.backends import get_backend
 from ...models.types import SequenceLabeler
-from ..components import Component
 from ..delegation import provided
+from ..learner import Learner
+from ..settings import check_settings
 from ..storage import Storage
 from ..tagset import TagSet
 from ..threads import Threads, checked
@@ -22,7 +24,7 @@ from .scorer import tagger_score
 from .settings import FIXED, SETTINGS, check_same_target, check_threshold, new_cfg, target_of
 
 
-class PSATagger(Component):
+class PSATagger(TrainablePipe):
     """Label sequences with a neural encoder and exact inference.
 
     Any model from docs to `Potentials` can be used. The default is the position-aware
@@ -66,7 +68,14 @@ class PSATagger(Component):
 
     predict = provided("decoder", TagDecoder.predict)
     set_annotations = provided("decoder", TagDecoder.set_annotations)
+    initialize = provided("learner", Learner.initialize)
+    update = provided("learner", Learner.update)
     rehearse = provided("learner", TagLearner.rehearse)
+    distill = provided("learner", Learner.distill)
+    get_loss = provided("learner", Learner.get_loss)
+    finish_update = provided("learner", Learner.finish_update)
+    score = provided("learner", Learner.score)
+    add_label = provided("tagset", TagSet.add_label)
     distribution = provided("queries", TagQueries.distribution)
     condition = provided("queries", TagQueries.condition)
     marginals = provided("queries", TagQueries.marginals)
@@ -74,6 +83,25 @@ class PSATagger(Component):
     nbest = provided("queries", TagQueries.nbest)
     sample = provided("queries", TagQueries.sample)
     entropy = provided("queries", TagQueries.entropy)
+    to_bytes = provided("storage", Storage.to_bytes)
+    to_disk = provided("storage", Storage.to_disk)
+    from_bytes = provided("storage", Storage.from_bytes)
+    from_disk = provided("storage", Storage.from_disk)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str]): The labels."""
+        return self.tagset.labels
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str]): The labels, as `initialize(labels=...)` accepts them."""
+        return self.tagset.labels
+
+    @property
+    def tags(self) -> list[str]:
+        """RETURNS (List[str]): The model's output tags; for spans, each label has several."""
+        return self.tagset.tags
 
     @property
     def constraints(self) -> Constraints | None:
@@ -87,8 +115,8 @@ class PSATagger(Component):
         return self.queries.marginal_labels
 
     def check_cfg(self) -> None:
-        """See `Component`."""
-        super().check_cfg()
+        """Check that the settings, which the user may have changed, can be saved and loaded."""
+        check_settings(self.cfg, self.settings)
         check_threshold(self.name, self.cfg.get("threshold"), self.labels)
         made, own = target_of(self.cfg), self.target
         has_other_sets = self.cfg["set_separator"] != (own.sets and own.sets.separator)
@@ -102,6 +130,6 @@ class PSATagger(Component):
         """
         found = target_of(self.cfg)
         check_same_target(self.name, target_of(before), found)
-        super().check_loaded(before)
+        self.tagset.check_loaded()
         check_threshold(self.name, self.cfg.get("threshold"), self.labels)
         self.target = found
