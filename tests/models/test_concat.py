@@ -128,12 +128,6 @@ def test_without_an_embedding() -> None:
         build_concat_tok2vec()
 
 
-@pytest.mark.parametrize("dropout", [-0.1, 1.0])
-def test_dropout_out_of_its_range(dropout: float) -> None:
-    with pytest.raises(ValueError, match=r"P210.*dropout"):
-        build_concat_tok2vec(constant(1.0, 2), dropout=dropout)
-
-
 def test_the_width_of_a_layer_that_knows_it() -> None:
     model = build_word_char_embed(width=5, min_freq=1)
     observe(model, make_docs())

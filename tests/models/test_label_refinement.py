@@ -248,21 +248,6 @@ def test_sizes_with_separate_labels_are_those_of_table_7(tying: dict[str, Any], 
 # Errors
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: make_encoder(*LAN_PARTS, depth=0),
-        lambda: build_label_refinement(None, *LAN_PARTS, build_label_set(), 3, 1.0),
-        lambda: build_label_attention(build_linear_projection(), 0),
-        lambda: build_label_attention(build_linear_projection(), 1, -0.1),
-        lambda: build_label_set(False, False, 0),
-    ],
-)
-def test_values_out_of_range_are_errors(make) -> None:
-    with pytest.raises(ValueError, match="P210"):
-        make()
-
-
 def test_layers_of_different_widths_are_an_error() -> None:
     # Attention is as wide as its input, which concatenation doubles.
     fusion = partial(build_layer, ContextFusion)

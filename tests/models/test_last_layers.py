@@ -271,8 +271,3 @@ def test_more_layers_than_there_are(bert: Path) -> None:
 def test_without_a_transformer() -> None:
     with pytest.raises(ValueError, match="P241"):
         make_nlp(last_layers())
-
-
-def test_no_layers(bert: Path) -> None:
-    with pytest.raises(ValueError, match=r"P210.*n_layers"):
-        listening(bert, 0)

@@ -90,12 +90,3 @@ def test_all_parameters_get_gradients() -> None:
 def test_blocks_are_registered() -> None:
     assert registry.architectures.get("spacy_psa.RoleLabeler.v1") is build_role_labeler
     assert registry.architectures.get("spacy_psa.RoleEnsemble.v1") is build_role_ensemble
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [({"mask_width": 0}, "P210"), ({"max_length": 8, "overlap": 8}, "P208")],
-)
-def test_values_out_of_range_are_refused(settings: dict[str, int], code: str) -> None:
-    with pytest.raises(ValueError, match=code):
-        build_role_labeler(None, None, None, **settings)

@@ -222,12 +222,6 @@ def test_words_are_dropped_in_training_alone() -> None:
     assert np.array_equal(np.vstack(model.predict(docs)), np.vstack(before))
 
 
-@pytest.mark.parametrize("rate", [-0.1, 1.0])
-def test_a_share_of_words_is_less_than_all_of_them(rate: float) -> None:
-    with pytest.raises(ValueError, match=r"P210.*word_dropout"):
-        make_model(word_dropout=rate)
-
-
 @pytest.mark.parametrize("has_weights", [True, False])
 def test_weights_of_another_width_than_the_configured_one_are_refused(has_weights: bool) -> None:
     data = tagger_of(initialized_nlp(model=tiny_model(tok2vec__width=6))).to_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, get_args, get_type_hints
@@ -33,6 +34,22 @@ def numbers() -> Iterator[tuple[str, Callable[..., Any], str, type]]:
                         yield point.name, make, name, min(kinds, key=str)
 
 
+# Whole numbers are at least 1, but for these
+FROM_ZERO = {"overlap", "hold"}
+# Of the others, some are shares below 1, and some above 0
+SHARES, POSITIVE = re.compile("dropout|rho|beta|momentum"), {"eps", "window", "deviation"}
+
+
+def edges(point: str, name: str, kind: type) -> Iterator[float]:
+    """The nearest numbers that are out of range."""
+    if name in POSITIVE or (kind is int and name not in FROM_ZERO):
+        yield 0
+    if SHARES.search(name):
+        yield 1.0
+    if "BiLSTM" in point and name in ("width", "hidden_width"):
+        yield 1  # one half for each direction
+
+
 NUMBERS = list(numbers())
 IDS = [f"{block}.{name}" for block, _, name, _ in NUMBERS]
 
@@ -44,9 +61,12 @@ def build(make: Callable[..., Any], **settings: Any) -> Any:
     return make(**{**dict.fromkeys(needed), **settings})
 
 
-@pytest.mark.parametrize(("make", "name"), [each[1:3] for each in NUMBERS], ids=IDS)
-def test_what_is_no_number_of_anything(make: Callable[..., Any], name: str) -> None:
-    for value in (math.nan, math.inf, -math.inf, -1, 10**26, -(10**26), "1" * 26):
+@pytest.mark.parametrize(("point", "make", "name", "kind"), NUMBERS, ids=IDS)
+def test_what_is_no_number_of_anything(
+    point: str, make: Callable[..., Any], name: str, kind: type
+) -> None:
+    absurd = (math.nan, math.inf, -math.inf, -1, 10**26, -(10**26), "1" * 26)
+    for value in (*absurd, *edges(point, name, kind)):
         with pytest.raises(ValueError, match=rf"\[P2\d\d\].*{name}"):
             build(make, **{name: value})
             pytest.fail(f"{value} is accepted")

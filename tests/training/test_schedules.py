@@ -18,12 +18,6 @@ def test_without_decay_the_rate_stays() -> None:
     assert set(islice(inverse_epoch_decay(0.3, 0.0, 2), 10)) == {0.3}
 
 
-@pytest.mark.parametrize("steps", [0, -1])
-def test_an_epoch_without_steps_is_an_error(steps: int) -> None:
-    with pytest.raises(ValueError, match=r"P210.*steps_per_epoch"):
-        inverse_epoch_decay(steps_per_epoch=steps)
-
-
 @pytest.mark.parametrize(("hold", "every"), [(4, 2), (1, 1), (0, 3)])
 def test_the_rate_stays_and_is_then_halved(hold: int, every: int) -> None:
     rates = list(islice(halving(0.8, hold, every), hold + 3 * every))
@@ -36,9 +30,3 @@ def test_halving_is_the_papers_by_default() -> None:
     assert set(rates[:400_000]) == {1.0}
     assert set(rates[400_000:500_000]) == {0.5}
     assert set(rates[500_000:]) == {0.25}
-
-
-@pytest.mark.parametrize("settings", [{"hold": -1}, {"every": 0}])
-def test_halving_out_of_range_is_an_error(settings: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=f"P210.*{next(iter(settings))}"):
-        halving(**settings)

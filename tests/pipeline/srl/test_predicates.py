@@ -223,9 +223,3 @@ def test_batches_come_in_an_order_that_depends_on_the_seed() -> None:
 def test_the_number_of_sentences_is_bounded() -> None:
     assert sorted(batches_of(*[1] * 5, 4, size=8, max_sentences=2)) == [[1, 1], [1, 1], [4, 1]]
     assert sorted(batches_of(*[1] * 5, 4, size=8)) == [[1, 1, 1, 1], [4, 1]]
-
-
-@pytest.mark.parametrize("settings", [{"size": 0}, {"buffer": 0}, {"max_sentences": 0}])
-def test_sizes_out_of_range_are_refused(settings) -> None:
-    with pytest.raises(ValueError, match="P210"):
-        batch_by_propositions(**settings)
