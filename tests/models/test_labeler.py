@@ -14,8 +14,8 @@ from thinc.api import Config, Model
 
 from spacy_psa.inference import Potentials
 from spacy_psa.layers import BiLSTM
-from spacy_psa.models.decoders import build_crf, build_softmax
-from spacy_psa.models.encoders import build_bilstm, build_chain, build_psa_encoder
+from spacy_psa.models.decoders import build_crf
+from spacy_psa.models.encoders import build_bilstm, build_psa_encoder
 from spacy_psa.models.labeler import build_sequence_labeler, sentence_lengths
 
 from ..pipeline.conftest import NAME, initialized_nlp, make_docs, make_nlp, tagger_of, tiny_model
@@ -98,11 +98,6 @@ def test_without_tokens_the_tok2vec_gets_its_gradient() -> None:
     assert shapes == [(0, WIDTH)] * 2
 
 
-def test_a_softmax_has_emissions_only() -> None:
-    model = make_model(build_softmax).initialize(X=[make_doc(2)])
-    assert list(model.predict([make_doc(3)]).tensors()) == ["emissions"]
-
-
 @pytest.mark.parametrize("length", [3, 50])
 def test_the_gradient_of_the_input_is_that_of_the_output(length: int) -> None:
     model = make_model().initialize(X=[make_doc(2)])
@@ -167,13 +162,6 @@ def test_a_missing_fusion_leaves_the_other_parts() -> None:
     lstm = build_bilstm(4, 1, 0.0, 0.0)
     encoder = build_psa_encoder(None, lstm, None)(WIDTH, 5)
     assert [type(part) for part in encoder.encoders] == [BiLSTM]
-
-
-def test_a_chain_hands_widths_on() -> None:
-    parts = [build_bilstm(width, 1, 0.0, 0.0) for width in (6, 4, 8)]
-    encoder = build_chain(*parts)(WIDTH, 5)
-    assert [part.width for part in encoder.encoders] == [6, 4, 8]
-    assert encoder.width == 8
 
 
 def test_no_parameter_is_called_like_those_of_thincs_layers() -> None:

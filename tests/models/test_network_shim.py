@@ -163,15 +163,6 @@ def test_gradients_add_up_until_the_update() -> None:
     torch.testing.assert_close(shim.network.scale.grad, 2 * once)
 
 
-def test_keys_are_unlike_those_of_thincs_layers() -> None:
-    keys = []
-    shim = make_shim()
-    backpropagate(shim)
-    shim.finish_update(lambda key, weights, gradient: (keys.append(key), (weights, gradient))[1])
-    assert {shim_id for shim_id, _ in keys} == {shim.id}
-    assert {"W", "b", "E"}.isdisjoint(name for _, name in keys)
-
-
 # Averages
 
 
@@ -181,18 +172,6 @@ def averaged(shim: NetworkShim) -> Optimizer:
         backpropagate(shim)
         shim.finish_update(optimizer)
     return optimizer
-
-
-def test_averages_are_used_for_a_while() -> None:
-    shim = make_shim()
-    averages = averaged(shim).averages
-    before = {name: p.detach().clone() for name, p in shim.network.named_parameters()}
-    with shim.use_params(averages):
-        for name, parameter in shim.network.named_parameters():
-            if name != "unused":
-                np.testing.assert_array_equal(parameter.detach(), averages[shim.id, name])
-                assert not torch.equal(parameter, before[name])
-    assert all(torch.equal(p, before[name]) for name, p in shim.network.named_parameters())
 
 
 class Keeper(nn.Module):
@@ -340,33 +319,6 @@ def test_tensors_of_another_network_are_refused(changes: dict, problem: str) -> 
     with pytest.raises(ValueError, match=rf"P203.*{problem}"):
         shim.from_bytes(tampered(**changes))
     assert states_equal(shim, make_shim())
-
-
-@pytest.mark.parametrize("config", [{}, {"width": 4}, {"width": 4, "depth": 2, "more": 1}])
-def test_the_settings_of_another_network_are_refused(config: dict) -> None:
-    data = srsly.msgpack_dumps({**message(make_shim()), "config": config})
-    with pytest.raises(ValueError, match="P203"):
-        make_shim().from_bytes(data)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[:-1],
-        lambda data: data[:20],
-        lambda data: srsly.msgpack_dumps({}),
-        lambda data: srsly.msgpack_dumps([1]),
-        lambda data: srsly.msgpack_dumps({"config": {}, "state": b"garbage"}),
-        lambda data: srsly.msgpack_dumps({"config": {}, "state": 3}),
-    ],
-)
-def test_damaged_bytes_are_refused(damage) -> None:
-    shim = make_shim()
-    with pytest.raises(ValueError, match="P202"):
-        shim.from_bytes(damage(make_shim().to_bytes()))
-    assert states_equal(shim, make_shim())
-    assert shim.cfg == {"width": 4, "depth": 2}
 
 
 # Copies

@@ -61,64 +61,74 @@ def assert_same(loaded: Language, saved: Language, words: Words) -> None:
     assert scores(docs[0]) == scores(docs[1])
 
 
-def through_bytes(saved: Language, loaded: Language) -> None:
+Make = Callable[[], Language]
+
+
+def component_through_bytes(saved: Language, make: Make) -> Language:
+    loaded = make()
     tagger_of(loaded).from_bytes(tagger_of(saved).to_bytes())
+    return loaded
 
 
-def through_disk(saved: Language, loaded: Language) -> None:
+def component_through_disk(saved: Language, make: Make) -> Language:
+    loaded = make()
     with tempfile.TemporaryDirectory() as folder:
         tagger_of(saved).to_disk(folder)
         tagger_of(loaded).from_disk(folder)
+    return loaded
+
+
+def pipeline_through_bytes(saved: Language, make: Make) -> Language:
+    return load_model_from_config(saved.config).from_bytes(saved.to_bytes())
+
+
+def pipeline_through_disk(saved: Language, make: Make) -> Language:
+    with tempfile.TemporaryDirectory() as folder:
+        saved.to_disk(folder)
+        return spacy.load(folder)
+
+
+WAYS = (
+    component_through_bytes,
+    component_through_disk,
+    pipeline_through_bytes,
+    pipeline_through_disk,
+)
 
 
 @few_examples
-@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_bytes)
-@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=through_disk)
-@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=through_bytes)
-@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=through_disk)
+@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=WAYS[0])
+@example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=WAYS[1])
+@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=WAYS[2])
+@example(model=MODEL, task=("tag", ["A"]), words=PLAIN, cfg=VERY_SMALL, way=WAYS[3])
 @given(
     model=models(),
     task=tasks(),
     words=documents(),
     cfg=settings_of_component,
-    way=st.sampled_from((through_bytes, through_disk)),
+    way=st.sampled_from(WAYS),
 )
-def test_components_of_any_configuration(
+def test_any_configuration(
     model: dict[str, Any],
     task: tuple[str, list[str]],
     words: Words,
     cfg: dict[str, Any],
-    way: Callable[[Language, Language], None],
+    way: Callable[[Language, Make], Language],
 ) -> None:
-    saved, loaded = initialized(model, *task), make_nlp(model, task[0])
+    saved = initialized(model, *task)
+    # Words seen since initialization are saved as well
+    saved(words.doc(saved.vocab))
     tagger_of(saved).cfg.update(cfg)
-    way(saved, loaded)
+    loaded = way(saved, lambda: make_nlp(model, task[0]))
     assert_same(loaded, saved, words)
     assert tagger_of(loaded).to_bytes() == tagger_of(saved).to_bytes()
 
 
 @few_examples
-@given(model=models(), task=tasks(), words=documents(), on_disk=st.booleans())
-def test_pipelines_of_any_configuration(
-    model: dict[str, Any], task: tuple[str, list[str]], words: Words, on_disk: bool
-) -> None:
-    saved = initialized(model, *task)
-    # Words seen since initialization are saved as well
-    saved(words.doc(saved.vocab))
-    if on_disk:
-        with tempfile.TemporaryDirectory() as folder:
-            saved.to_disk(folder)
-            loaded = spacy.load(folder)
-    else:
-        loaded = load_model_from_config(saved.config).from_bytes(saved.to_bytes())
-    assert_same(loaded, saved, words)
-
-
-@few_examples
 @given(names=labels(max_size=8), words=documents())
 def test_labels_of_any_characters(names: list[str], words: Words) -> None:
-    saved, loaded = initialized(MODEL, "tag", names), make_nlp(MODEL, "tag")
-    through_disk(saved, loaded)
+    saved = initialized(MODEL, "tag", names)
+    loaded = component_through_disk(saved, lambda: make_nlp(MODEL, "tag"))
     assert tagger_of(loaded).labels == tuple(names)
     assert_same(loaded, saved, words)
 

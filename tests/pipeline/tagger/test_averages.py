@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from spacy_psa.training.optimizers import create_sgd
 
@@ -10,10 +9,8 @@ from ..conftest import (
     assert_same_weights,
     initialized_nlp,
     make_adam,
-    make_docs,
     make_examples,
     make_nlp,
-    tagger_of,
     weights,
 )
 
@@ -35,18 +32,6 @@ def test_averages_take_the_place_of_all_parameters_and_give_it_back(make) -> Non
     found = sorted(float(np.abs(value).sum()) for value in inside.values())
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert_same_weights(weights(make_nlp().from_bytes(saved)), inside)
-
-
-def test_averages_change_predictions_for_a_while_only() -> None:
-    nlp = initialized_nlp()
-    optimizer = make_adam(0.1, use_averages=True)
-    for _ in range(5):
-        nlp.update(make_examples(nlp), sgd=optimizer)
-    docs, model = make_docs(nlp), tagger_of(nlp).model
-    before = model.predict(docs).emissions
-    with nlp.use_params(optimizer.averages):
-        assert not torch.allclose(model.predict(docs).emissions, before)
-    assert torch.equal(model.predict(docs).emissions, before)
 
 
 def test_averages_are_taken_back_after_an_error() -> None:

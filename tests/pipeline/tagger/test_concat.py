@@ -16,7 +16,6 @@ from ..conftest import (
     NAME,
     WORDS,
     assert_same_weights,
-    make_adam,
     make_examples,
     tagger_of,
     tiny_model,
@@ -85,24 +84,6 @@ def test_replaced_listeners(nlp: Language, tmp_path: Path) -> None:
     assert losses[-1] < losses[0]
 
 
-def test_a_frozen_upstream(nlp: Language) -> None:
-    before = upstream(nlp)
-    losses = learn(nlp, 5, exclude=["tok2vec"], annotates=["tok2vec"])
-    assert losses[-1] < losses[0]
-    assert upstream(nlp) == before
-
-
-def test_averages_cover_all_embeddings(nlp: Language) -> None:
-    optimizer, examples = make_adam(use_averages=True), make_examples(nlp)
-    for _ in range(3):
-        nlp.update(examples, sgd=optimizer)
-    before = weights(nlp)
-    with nlp.use_params(optimizer.averages):
-        inside = weights(nlp)
-    assert [name for name in inside if np.array_equal(inside[name], before[name])] == []
-    assert_same_weights(weights(nlp), before)
-
-
 def test_two_listeners_side_by_side() -> None:
     nlp = spacy.blank("xx")
     listeners = []
@@ -113,8 +94,3 @@ def test_two_listeners_side_by_side() -> None:
     nlp.initialize(lambda: make_examples(nlp))
     losses = learn(nlp, 5)
     assert losses[-1] < losses[0]
-
-
-def test_empty_docs(nlp: Language) -> None:
-    assert [len(doc) for doc in nlp.pipe(["", "Ann saw Berlin .", ""])] == [0, 4, 0]
-    assert [len(doc) for doc in nlp.pipe(["", ""])] == [0, 0]

@@ -32,14 +32,9 @@ def random_doc(nlp: Language, length: int) -> Doc:
     return make_docs(nlp, [np.random.default_rng(length).choice(words, size=length).tolist()])[0]
 
 
-def test_an_empty_doc_stays_empty(target: str) -> None:
-    doc = trained_nlp(target)("")
-    assert annotation(doc)[:4] == ([], [], [], [])
-
-
 def test_a_batch_of_empty_docs(target: str) -> None:
     nlp = trained_nlp(target)
-    assert [len(doc) for doc in nlp.pipe(["", "", ""])] == [0, 0, 0]
+    assert [annotation(doc)[:4] for doc in nlp.pipe(["", "", ""])] == [([], [], [], [])] * 3
 
 
 def test_no_docs_at_all() -> None:
@@ -91,35 +86,12 @@ def test_learns_from_docs_of_one_token() -> None:
     assert nlp.update([example], sgd=make_adam())["psa_tagger"] < first
 
 
-def test_a_doc_of_5000_tokens(target: str) -> None:
-    nlp = trained_nlp(target)
-    doc = random_doc(nlp, 5000)
-    prediction = tagger_of(nlp).predict([doc])[0]
-    tagger_of(nlp).set_annotations([doc], [prediction])
-    assert prediction.ids.shape == (5000,)
-    assert any(layer for layer in annotation(doc))
-
-
-def test_learns_from_a_doc_of_2000_tokens() -> None:
-    nlp = initialized_nlp()
-    doc = random_doc(nlp, 2000)
-    example = Example.from_dict(doc, {"tags": ["NNP"] * 2000})
-    first = nlp.update([example], sgd=make_adam())["psa_tagger"]
-    assert nlp.update([example], sgd=make_adam())["psa_tagger"] < first
-
-
 def test_white_space_tokens(target: str) -> None:
     nlp = trained_nlp(target)
     texts = [" ", "\n\n", "  Ann\n\nsaw \t Berlin .  ", "\u00a0", "\u200b"]
     docs = list(nlp.pipe(texts))
     assert [doc.text for doc in docs] == texts
     assert [annotation(doc) for doc in docs] == [annotation(nlp(text)) for text in texts]
-
-
-def test_odd_characters(target: str) -> None:
-    nlp = trained_nlp(target)
-    texts = ["😀👩‍👩‍👧", "\ufffd\x00\x07", "Z̷a̷l̷g̷o̷", "日本語 العربية", "a" * 10_000]
-    assert [doc.text for doc in nlp.pipe(texts)] == texts
 
 
 def test_sentences_are_labeled_each_on_its_own() -> None:
@@ -162,14 +134,6 @@ def test_learns_from_docs_with_sentences(target: str) -> None:
     assert nlp.update(examples, sgd=make_adam())["psa_tagger"] < first
 
 
-def test_predictions_do_not_depend_on_the_order_of_the_batch() -> None:
-    nlp = trained_nlp()
-    docs = [*make_docs(nlp), random_doc(nlp, 40)]
-    backwards = emissions(nlp, docs[::-1])[::-1]
-    for actual, expected in zip(backwards, emissions(nlp, docs), strict=True):
-        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize("length", [1, 19, 20, 21, 34, 35, 48, 100, 333])
 def test_windows_cover_each_token_once(length: int) -> None:
     layout = make_layout([length], max_length=20, overlap=6)
@@ -185,14 +149,6 @@ def test_windows_give_each_token_context_on_both_sides() -> None:
     starts = bucket.index[layout.rows // 20, 0]
     assert all(place >= 3 for place, start in zip(places, starts, strict=True) if start > 0)
     assert all(place < 17 for place, start in zip(places, starts, strict=True) if start < 80)
-
-
-def test_windows_label_a_long_doc_as_a_whole() -> None:
-    nlp = initialized_nlp(model=tiny_model(max_length=20, overlap=6))
-    doc = random_doc(nlp, 90)
-    potentials = tagger_of(nlp).model.predict([doc])
-    assert potentials.lengths == (90,)
-    assert tagger_of(nlp).predict([doc])[0].ids.shape == (90,)
 
 
 def test_windows_do_not_matter_to_docs_that_fit() -> None:

@@ -6,20 +6,17 @@ import random
 from typing import Any
 
 import pytest
-import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_psa.analysis.activations import inspecting
 from spacy_psa.training.optimizers import create_adadelta
 
 from ...models.test_deepatt import deepatt
 from ..conftest import (
     NAME,
     make_adam,
-    make_docs,
     make_examples,
     make_nlp,
     tagger_of,
@@ -89,23 +86,6 @@ def test_deepatt_learns_with_the_papers_training() -> None:
     after = train(nlp, examples, steps=200, sgd=optimizer)
     assert after < before / 1.5
     assert nlp.evaluate(examples)["tag_acc"] > 0.8
-
-
-def test_attention_of_a_pipeline_can_be_looked_into() -> None:
-    nlp = make_nlp()
-    nlp.initialize(lambda: make_examples(nlp))
-    model = tagger_of(nlp).model
-    network = model.get_ref("network").shims[0].network
-    with inspecting(network) as found:
-        model.predict(make_docs(nlp))
-    assert [inspection.layer for inspection in found] == [
-        "encoder.encoders.0",
-        "encoder.encoders.2",
-    ]
-    assert sorted(found[0].mask.lengths.tolist()) == [5, 6, 8]
-    weights = found[0].values["attention"]
-    assert weights.shape == (3, 8, 8)
-    torch.testing.assert_close(weights[0].sum(dim=1), torch.ones(8))
 
 
 def test_the_model_of_the_first_version_has_its_parts() -> None:
