@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..printable import escape
+from ..figures import svg
+from ..figures.style import GRAY
 
 WIDTH, PADDING, GAP, LINE = 440, 10, 16, 15
 CHARACTERS = 0.155  # per pixel in a line of settings
@@ -15,6 +16,7 @@ CHARACTERS = 0.155  # per pixel in a line of settings
 COLORS = {"tok2vec": "#cfe8f7", "encoder": "#cdeee2", "decoder": "#fbe3b8"}
 PLAIN = "#f3f3f3"
 NO_BREAK = "\u00a0"
+BOLD = 'font-weight="bold"'
 # The blocks of a sequence labeling model in order of computation; others follow by name.
 ORDER = ("tok2vec", "encoder", "decoder")
 # The names of parts that feed the next part, in order of computation; other parts, such as a bias,
@@ -61,26 +63,20 @@ def draw_model(config: dict[str, Any], title: str = "") -> str:
         if _is_block(config[name])
     ]
     height = sum(block.height() + GAP for block in blocks) + 3 * LINE + (LINE if title else 0)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + 2}" height="{height + 2}" '
-        f'viewBox="-1 -1 {WIDTH + 2} {height + 2}" font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title or 'model')}</title>",
-        f'<rect x="-1" y="-1" width="{WIDTH + 2}" height="{height + 2}" fill="#ffffff"/>',
-    ]
-    y = height
-    middle = WIDTH // 2
-    if title:
-        parts.append(_text(middle, LINE - 3, title, "middle", bold=True))
-    parts.append(_text(middle, y - 4, "words", "middle"))
+    # Lines are 1 wide, half of it outside of the boxes
+    left, y = 1, height + 1
+    middle = left + WIDTH // 2
+    parts = [svg.text(middle, LINE - 2, title, "middle", BOLD)] if title else []
+    parts.append(svg.text(middle, y - 4, "words", "middle"))
     y -= LINE + 4
     for block in blocks:
         parts.append(_arrow(middle, y, y - GAP + 4))
         y -= GAP + block.height() - 4
-        parts += _draw(block, 0, y, WIDTH)
+        parts += _draw(block, left, y, WIDTH)
         y -= 4
     parts.append(_arrow(middle, y + 4, y - GAP + 8))
-    parts.append(_text(middle, y - GAP + 4, "label sequences", "middle"))
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    parts.append(svg.text(middle, y - GAP + 4, "label sequences", "middle"))
+    return svg.image(parts, WIDTH + 2, height + 2, title or "model")
 
 
 def make_block(role: str, config: dict[str, Any], width: int, color: str) -> Block:
@@ -138,12 +134,12 @@ def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
     height = block.height()
     drawn = [
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" '
-        f'fill="{block.color}" stroke="#555555"/>',
-        _text(x + PADDING, y + PADDING + LINE - 4, block.title, "start", bold=True),
-        _text(x + width - PADDING, y + PADDING + LINE - 4, block.role, "end", gray=True),
+        f'fill="{block.color}" stroke="{GRAY}"/>',
+        svg.text(x + PADDING, y + PADDING + LINE - 4, block.title, "start", BOLD),
+        svg.text(x + width - PADDING, y + PADDING + LINE - 4, block.role, "end", f'fill="{GRAY}"'),
     ]
     for i, line in enumerate(block.lines, 2):
-        drawn.append(_text(x + PADDING, y + PADDING + LINE * i - 4, line, "start"))
+        drawn.append(svg.text(x + PADDING, y + PADDING + LINE * i - 4, line, "start"))
     bottom = y + height - PADDING
     for i, part in enumerate(block.parts):
         bottom -= part.height()
@@ -154,13 +150,8 @@ def _draw(block: Block, x: int, y: int, width: int) -> list[str]:
     return drawn
 
 
-def _text(x: int, y: int, text: str, anchor: str, *, bold: bool = False, gray: bool = False) -> str:
-    style = (' font-weight="bold"' if bold else "") + (' fill="#666666"' if gray else "")
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
-
-
 def _arrow(x: int, start: int, end: int) -> str:
     return (
-        f'<path d="M{x} {start}V{end + 5}" stroke="#555555"/>'
-        f'<path d="M{x - 4} {end + 6}L{x} {end}L{x + 4} {end + 6}Z" fill="#555555"/>'
+        f'<path d="M{x} {start}V{end + 5}" stroke="{GRAY}"/>'
+        f'<path d="M{x - 4} {end + 6}L{x} {end}L{x + 4} {end + 6}Z" fill="{GRAY}"/>'
     )

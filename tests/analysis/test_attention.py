@@ -145,20 +145,6 @@ def test_labels_that_are_no_labels_of_the_task_have_no_names() -> None:
     assert [layer.tags for layer in layers_with(look(nlp), "labels")] == [None]
 
 
-@pytest.mark.parametrize("encoder", [None, TRANSFORMER, LAN], ids=["psa", "transformer", "lan"])
-@pytest.mark.parametrize("n_tokens", [1, 3, 5, 99])
-def test_weights_of_a_token_sum_to_one(encoder: dict | None, n_tokens: int) -> None:
-    model = tiny_model() if encoder is None else tiny_model(encoder=encoder)
-    insight = look(initialized_nlp(model=model), n_tokens=n_tokens)
-    n = min(n_tokens, len(WORDS))
-    assert insight.n_shown == n
-    found = [v.view.values[k] for k in ("attention", "labels") for v in layers_with(insight, k)]
-    assert found
-    for weights in found:
-        assert weights.shape[1] == n
-        np.testing.assert_allclose(weights.sum(axis=2), 1.0, atol=CLOSE)
-
-
 def test_probabilities_are_those_that_the_component_gives(psa: Language) -> None:
     tagger = tagger_of(psa)
     [passage] = look(psa).passages

@@ -51,7 +51,7 @@ def test_settings_and_names_are_shown():
 
 def test_boxes_lie_inside_each_other_or_apart_and_inside_the_picture():
     svg = draw_model(MODEL)
-    size = re.search(r'viewBox="-1 -1 (\d+) (\d+)"', svg)
+    size = re.search(r'viewBox="0 0 (\d+) (\d+)"', svg)
     for i, (x, y, width, height) in enumerate(boxes(svg)):
         assert x >= 0 and y >= 0
         assert x + width <= int(size[1]) and y + height <= int(size[2])

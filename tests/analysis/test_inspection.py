@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from spacy_psa.analysis.activations import inspecting
 from spacy_psa.layers import (
@@ -11,7 +10,6 @@ from spacy_psa.layers import (
     ContextFusion,
     PSABias,
     SequenceMask,
-    TransformerEncoder,
 )
 
 from ..layers.helpers import assert_close, batch_of, mask_of, randomized
@@ -54,15 +52,6 @@ def test_each_run_is_recorded():
     assert [inspection.mask.lengths.tolist() for inspection in found] == [LENGTHS] * 2 + [[2]] * 2
 
 
-def test_heads_of_a_transformer_are_recorded():
-    small = {"width": 4, "n_heads": 2, "key_width": 2, "hidden_width": 3}
-    network = randomized(TransformerEncoder(WIDTH, depth=2, bias=PSABias, **small))
-    with inspecting(network) as found:
-        network(batch_of(LENGTHS, WIDTH), mask_of(LENGTHS))
-    assert [f.layer for f in found] == ["layers.0.attention", "layers.1.attention"]
-    assert found[0].values["attention"].shape == found[0].values["bias"].shape == (3, 2, 4, 4)
-
-
 def test_outputs_and_gradients_are_the_same():
     network, x, mask = make_network(), batch_of(LENGTHS, WIDTH), mask_of(LENGTHS)
     expected = network(x, mask)
@@ -86,9 +75,3 @@ def test_nothing_is_left_behind(fails):
     network(batch_of(LENGTHS, WIDTH), mask_of(LENGTHS))
     assert len(found) == n
     assert not any(module._forward_hooks for module in network.modules())
-
-
-def test_a_network_without_such_layers_records_nothing():
-    with inspecting(nn.Linear(2, 2)) as found:
-        pass
-    assert found == []

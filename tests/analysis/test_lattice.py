@@ -81,21 +81,6 @@ def test_transitions_are_those_of_all_sequences(kind: str, constrained: bool) ->
     np.testing.assert_allclose(transition_marginals(given, range(5)), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["chain", "pairwise"])
-def test_transitions_are_the_gradient_of_the_partition_function(kind: str) -> None:
-    given = potentials(kind)
-    fields = given.tensors()
-    pairwise = fields.pop("pairwise", torch.zeros(6, 5, 5, dtype=torch.float64))
-    pairwise = pairwise.detach().requires_grad_()
-    leaf = Potentials(lengths=LENGTHS, **fields, pairwise=pairwise)
-    LinearChain(leaf, backend="logspace").log_partition.sum().backward()
-    expected = pairwise.grad.numpy().copy()
-    found = transition_marginals(LinearChain(given), range(5))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-    np.testing.assert_allclose(found.sum(axis=(1, 2))[[1, 2, 5]], 1.0, atol=1e-9)
-    assert not found[list(FIRSTS)].any()
-
-
 def test_transitions_of_some_labels() -> None:
     given = chain()
     some = transition_marginals(given, [1, 4])
