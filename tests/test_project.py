@@ -149,7 +149,8 @@ def test_files_in_scripts_are_declared() -> None:
         # Provided by users, without a URL to fetch it from or a license to buy: `psa convert` says
         # what is missing.
         brought = {
-            f"{RAW['vars']['ewt_srl_folder']}/{part}.words" for part in ("train", "dev", "test")
+            *(f"{RAW['vars']['ewt_srl_folder']}/{part}.words" for part in ("train", "dev", "test")),
+            RAW["vars"]["social_texts"],
         }
         undeclared = {
             file
